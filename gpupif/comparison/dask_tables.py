@@ -70,19 +70,13 @@ def _for_workers(column: ReleasedColumn) -> ReleasedColumn:
 
 def number_versions(frame: pd.DataFrame, layout: VersionLayout) -> pd.DataFrame:
     """Return the table of versions of some rows of the joined frame."""
-    half = len(layout.columns)
-
-    def numbers(place: int, column: ReleasedColumn) -> npt.NDArray[np.int64]:
-        encoded = encode_column(column.name, frame.iloc[:, place]).on_host()
-        own: npt.NDArray[np.int64] = column.shared.numbers(encoded)[encoded.codes]
-        return own
-
     if not len(frame):
         return pd.DataFrame({place: np.empty(0, np.int64) for place in range(layout.width)})
-    before, after = (
-        [numbers(start + place, column) for place, column in enumerate(layout.columns)] for start in (0, half)
-    )
-    there = frame.iloc[:, 2 * half].to_numpy() == 1
+    released = [*layout.columns, *layout.columns]
+    encoded = [encode_column(own.name, frame.iloc[:, place]).on_host() for place, own in enumerate(released)]
+    numbers = [own.shared.numbers(column) for own, column in zip(released, encoded, strict=True)]
+    before, after = layout.numbers([column.codes for column in encoded], numbers)
+    there = frame.iloc[:, len(released)].to_numpy() == 1
     each = [layout.rows(before, after, there, version) for version in layout.versions]
     return pd.DataFrame(
         {place: np.concatenate(own).astype(np.int64) for place, own in enumerate(zip(*each, strict=True))}

@@ -234,7 +234,8 @@ class VersionChunks(TableChunks):
         self.sizes = np.repeat(joined.sizes, len(self._versions)).tolist()
         self._joined = joined
         self._layout = layout
-        self._released = layout.columns
+        shared = [column.shared for column in layout.columns]
+        self._numbers = [*(values.before for values in shared), *(values.after for values in shared)]
         rows = joined.rows
         own = [_numbered(column) for column in layout.columns]
         version, fate = _plain(len(own), np.full(KEPT_AFTER + 1, rows)), _plain(len(own) + 1, np.array([rows, 0, 0]))
@@ -244,39 +245,16 @@ class VersionChunks(TableChunks):
 
     def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
         chunk, version = divmod(number, len(self._versions))
-        found = self._layout.rows(*self._numbers(chunk), self._versions[version])
-        return [found[place] for place in places]
-
-    def _numbers(self, chunk: int) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]], npt.NDArray[np.bool_]]:
-        """Return the numbers of the values before and after of a chunk, and which of its rows are there after."""
         last = self._last
         if last is None or last[0] != chunk:
-            codes = self._joined.codes(chunk)
-            half = len(self._released)
-            numbers = [
-                [
-                    _renumbered(own, column.shared.before, column)
-                    for own, column in zip(codes, self._released, strict=False)
-                ],
-                [
-                    _renumbered(own, column.shared.after, column)
-                    for own, column in zip(codes[half : 2 * half], self._released, strict=True)
-                ],
-            ]
-            last = self._last = chunk, numbers[0], numbers[1], codes[-1] == 1
-        return last[1:]
+            # All versions of a chunk are asked for one after the other: the chunk is read once.
+            *codes, there = self._joined.codes(chunk)
+            last = self._last = chunk, *self._layout.numbers(codes, self._numbers), there == 1
+        found = self._layout.rows(*last[1:], self._versions[version])
+        return [found[place] for place in places]
 
     def close(self) -> None:
         """See `Chunks`: the tables are closed by themselves."""
-
-
-def _renumbered(codes: npt.NDArray[Any], numbers: npt.NDArray[np.int64], column: ReleasedColumn) -> npt.NDArray[Any]:
-    """Return the number of the value of each row. numbers: by code."""
-    kind = code_type(column.size)
-    if len(numbers) == column.size and (numbers == np.arange(len(numbers))).all():
-        return codes.astype(kind, copy=False)
-    found: npt.NDArray[Any] = numbers.astype(kind)[codes]
-    return found
 
 
 def _numbered(column: ReleasedColumn) -> Column:

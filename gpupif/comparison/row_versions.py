@@ -152,6 +152,18 @@ class VersionLayout(NamedTuple):
         """Return how many columns the table of versions has."""
         return len(self.columns) + 2 + len(self.holes)
 
+    def numbers(
+        self, codes: Sequence[npt.NDArray[Any]], numbers: Sequence[npt.NDArray[np.int64]]
+    ) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]]]:
+        """Return the numbers of the values before and after of some rows, each by column.
+
+        codes: by column before and then by column after, array (rows). numbers: by the same columns the number of the
+        value of each code.
+        """
+        columns = [*self.columns, *self.columns]
+        found = [_renumbered(*own) for own in zip(codes, numbers, columns, strict=True)]
+        return found[: len(self.columns)], found[len(self.columns) :]
+
     def rows(
         self,
         before: Sequence[npt.NDArray[Any]],
@@ -273,6 +285,15 @@ def _sums(
     difference[group[by_version[DETAIL]]] = counts[by_version[DETAIL]]
     difference[group[by_version[AFTER]]] -= counts[by_version[AFTER]]
     return SetSums([VersionSums.from_counts(counts[own]) for own in by_version], int(np.abs(difference).sum()))
+
+
+def _renumbered(codes: npt.NDArray[Any], numbers: npt.NDArray[np.int64], column: ReleasedColumn) -> npt.NDArray[Any]:
+    """Return the number of the value of each row. numbers: by code."""
+    kind = code_type(column.size)
+    if len(numbers) == column.size and (numbers == np.arange(len(numbers))).all():
+        return codes.astype(kind, copy=False)
+    found: npt.NDArray[Any] = numbers.astype(kind)[codes]
+    return found
 
 
 def _masked(codes: npt.NDArray[Any], lacks: npt.NDArray[np.bool_], code: int) -> npt.NDArray[Any]:

@@ -30,13 +30,12 @@ from ..marginals.dask import DaskCounts, TablePlan
 from ..pipeline import encoded_chunk as chunk_tasks
 from ..pipeline.encoded_chunk import ChunkIndex, EncodedChunk
 from ..pipeline.task_resources import task_memory, task_slots, task_workers
-from ..rows.keys import KeyLayout
 from ..utils.memory import free_bytes, resident_bytes
 from ..utils.progress import Reporter
 from . import search_time_and_memory as predictions
-from .distinct_rows import DistinctRows, PartRows, merge_parts
+from .distinct_rows import DistinctRows, KeyColumns, PlacedRows, merge_rows, place_of_each
 from .minimal_uniques import Found, Uniques
-from .request import SudaRequest, sample_units
+from .request import SudaRequest
 from .result import SpecialUniques
 from .search import MERGING, bytes_needed, few_uniques
 from .search_by_counting import Hits, Minimal, assemble, find_hits, find_minimal
@@ -141,11 +140,11 @@ def search_pairs(counts: DaskCounts, names: Sequence[Hashable], request: SudaReq
     graph = Graph()
     encoded, whole = counts.add_plan(graph)
     weights = None if request.reads.weights is None else list(counts.names).index(request.reads.weights)
-    table = graph.one("table", KeyTable, whole, len(names), weights)
+    table = graph.one("table", key_columns, whole, len(names), weights)
     many = graph.all("distinct", graph.each("count", count_distinct, encoded))
     together = graph.one("together", by_pairs, request, table, many)
-    parts = graph.all("gathered", graph.each("gather", gather_part, table, together, encoded))
-    rows = graph.one("rows", merge_partitions, table, parts)
+    gathered = graph.each("gather", gather_partition, whole, table, together, encoded)
+    rows = graph.one("rows", merge_partitions, table, graph.all("gathered", gathered))
     shares = len(encoded)
     found = graph.all("all", graph.each("search", search_share, request, table, rows, shares, range(shares)))
     result: DaskUniques | None = compute(
@@ -154,16 +153,9 @@ def search_pairs(counts: DaskCounts, names: Sequence[Hashable], request: SudaReq
     return result
 
 
-class KeyTable:
-    """The key variables of a table, the first columns of those read. weights: the place of that column, if any."""
-
-    def __init__(self, whole: TablePlan, keys: int, weights: int | None) -> None:
-        self.whole = whole
-        self.columns = whole.columns[:keys]
-        self.cardinalities = [column.cardinality for column in self.columns]
-        self.layout = KeyLayout.of(self.cardinalities)
-        self.weights = weights
-        self.units = None if weights is None else sample_units(whole.columns[weights])
+def key_columns(whole: TablePlan, keys: int, weights: int | None) -> KeyColumns:
+    """Return the key variables of the table. keys, weights: as of `KeyColumns`."""
+    return KeyColumns(whole.columns, keys, weights)
 
 
 def count_distinct(encoded: tuple[EncodedChunk, ChunkIndex]) -> int:
@@ -171,7 +163,7 @@ def count_distinct(encoded: tuple[EncodedChunk, ChunkIndex]) -> int:
     return len(encoded[0].times)
 
 
-def by_pairs(request: SudaRequest, table: KeyTable, distinct: Sequence[int]) -> bool:
+def by_pairs(request: SudaRequest, table: KeyColumns, distinct: Sequence[int]) -> bool:
     """Return whether to search by pairs. distinct: how many distinct rows each partition has."""
     rows, memory = sum(distinct), task_memory() or free_bytes()
     columns, sizes = len(table.columns), range(1, request.max_size + 1)
@@ -188,34 +180,28 @@ def by_pairs(request: SudaRequest, table: KeyTable, distinct: Sequence[int]) -> 
     return True
 
 
-def gather_part(
-    table: KeyTable, together: bool, encoded: tuple[EncodedChunk, ChunkIndex]
-) -> tuple[int, PartRows] | None:
+def gather_partition(
+    whole: TablePlan, table: KeyColumns, together: bool, encoded: tuple[EncodedChunk, ChunkIndex]
+) -> tuple[int, PlacedRows] | None:
     """Return how many rows a partition has, and its distinct rows; None if they are not to be brought together."""
     if not together:
         return None
     local, index = encoded
-    codes, times = table.whole.rows(local)
-    # Of rows that are several, any will do.
-    places = np.empty(len(times), np.int64)
-    places[index.number] = np.arange(len(index.number))
-    units = np.empty(0, np.int64)
-    if table.units is not None and table.weights is not None:
-        units = table.units.times(codes[table.weights]) * times
+    codes, times = whole.rows(local)
+    places = place_of_each(index.number, len(times))
     with task_workers() as workers:
-        keys = table.layout.pack(codes[: len(table.columns)], workers)
-        return len(index.number), merge_parts([PartRows(keys, times, places, units)], workers)
+        return len(index.number), merge_rows([table.placed_rows(codes, times, places, workers)], workers)
 
 
 class PartitionedRows(NamedTuple):
     """The distinct rows of all partitions. starts: as of `DaskUniques`."""
 
-    merged: PartRows
+    merged: PlacedRows
     rows: DistinctRows
     starts: Sequence[int]
 
 
-def merge_partitions(table: KeyTable, parts: Sequence[tuple[int, PartRows] | None]) -> PartitionedRows | None:
+def merge_partitions(table: KeyColumns, parts: Sequence[tuple[int, PlacedRows] | None]) -> PartitionedRows | None:
     """Merge the distinct rows of all partitions, in their order; None if they were not brought together."""
     there = [part for part in parts if part is not None]
     if not there:
@@ -223,13 +209,13 @@ def merge_partitions(table: KeyTable, parts: Sequence[tuple[int, PartRows] | Non
     starts = [0, *accumulate(rows for rows, _ in there)]
     placed = [part._replace(places=part.places + start) for start, (_, part) in zip(starts, there, strict=False)]
     with task_workers() as workers:
-        merged = merge_parts(placed, workers)
+        merged = merge_rows(placed, workers)
         rows = DistinctRows.from_keys(merged.keys, merged.times, table.cardinalities, workers)
     return PartitionedRows(merged, rows, starts)
 
 
 def search_share(
-    request: SudaRequest, table: KeyTable, gathered: PartitionedRows | None, shares: int, share: int
+    request: SudaRequest, table: KeyColumns, gathered: PartitionedRows | None, shares: int, share: int
 ) -> Found | None:
     """Search one of several shares of the single rows; None if rows were not brought together."""
     if gathered is None:
@@ -246,7 +232,7 @@ def search_share(
 
 
 def join_shares(
-    request: SudaRequest, table: KeyTable, gathered: PartitionedRows | None, shares: Sequence[Found | None]
+    request: SudaRequest, table: KeyColumns, gathered: PartitionedRows | None, shares: Sequence[Found | None]
 ) -> DaskUniques | None:
     """Join what all shares found; None if they did not search."""
     if gathered is None:
@@ -270,20 +256,16 @@ def count_sets(counts: DaskCounts, names: Sequence[Hashable], request: SudaReque
     found = find_minimal(counts, names, request)
     graph = Graph()
     encoded, whole = counts.add_plan(graph)
-    parts = graph.each("hits", find_rows, whole, graph.given("minimal", found.minimal), encoded)
-    results = compute(graph.value(graph.all("all", parts)), Reporter(visible=False))
-    starts = [0, *accumulate(rows for rows, _ in results)]
-    hits = [
-        {set_: rows + start for set_, rows in one.items()} for start, (_, one) in zip(starts, results, strict=False)
-    ]
-    return DaskUniques(found.columns, starts, assemble(found, hits, request))
+    by_partition = graph.each("hits", find_rows, whole, graph.given("minimal", found.minimal), encoded)
+    hits = compute(graph.value(graph.all("all", by_partition)), Reporter(visible=False))
+    return DaskUniques(found.columns, [0, *accumulate(rows for rows, _ in hits)], assemble(found, hits, request))
 
 
 def find_rows(whole: TablePlan, minimal: Minimal, encoded: tuple[EncodedChunk, ChunkIndex]) -> tuple[int, Hits]:
     """Return how many rows a partition has, and by set of columns its rows with a minimal combination."""
     local, index = encoded
-    hits = find_hits(minimal, whole.rows(local)[0], list(minimal), 0)
-    # A row that has one is the only one of its kind.
-    row_of = np.empty(len(local.times), np.int64)
-    row_of[index.number] = np.arange(len(index.number))
-    return len(index.number), {set_: np.sort(row_of[distinct]) for set_, distinct in hits.items()}
+    with task_workers() as workers:
+        hits = find_hits(minimal, whole.rows(local)[0], workers)
+    # A distinct row with a minimal combination occurs once in the table: `place_of_each` finds this row.
+    row_of = place_of_each(index.number, len(local.times))
+    return len(index.number), {set_: row_of[distinct] for set_, distinct in hits.items()}

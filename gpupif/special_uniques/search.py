@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from ..attack.weights import Units
 from ..engines.base import Engine
 from ..marginals.coded_table import Coded, without_codes
 from ..marginals.counts_on_disk import ChunkCounts
+from ..out_of_core.chunks import TableChunks
 from ..out_of_core.temporary_table import TemporaryTable
-from ..rows.keys import KeyLayout
 from ..rows.threads import Workers, default_threads
 from ..utils.memory import resident_bytes
 from ..utils.progress import Reporter
 from . import search_time_and_memory as predictions
-from .distinct_rows import DistinctRows, PartRows, RowGatherer
+from .distinct_rows import DistinctRows, KeyColumns, PlacedRows, merge_rows
 from .minimal_uniques import FewRows, Found, Uniques
 from .request import SudaRequest, sample_units
 from .search_by_counting import assemble, find_hits, find_minimal
@@ -142,15 +142,16 @@ def search_stream(
     """Search a table on disk within a memory limit: its distinct rows in memory where they fit, else by counting."""
     table = without_codes(stream, request.reads)
     predictions.check_sets(len(table.columns), request.max_size)
-    units = None if table.weights is None else sample_units(table.weights)
-    merged = gather_chunks(stream, table, units, report, (limit - resident_bytes()) // MERGING)
+    weights = None if table.weights is None else list(stream.names).index(table.weights.name)
+    keys = KeyColumns(stream.chunks.columns, len(table.columns), weights)
+    merged = gather_chunks(stream.chunks, keys, report, (limit - resident_bytes()) // MERGING)
     if merged is None or not fits(len(merged.times), table, request, limit):
         return table, count_stream(stream, table, request, report, engine)
     with Workers() as workers:
         rows = DistinctRows.from_keys(merged.keys, merged.times, table.cardinalities, workers)
     missing = request.missing_values(table.columns)
     found = search_rows(rows, request, missing, report, limit, stream.folder, engine)
-    return table, few_uniques(rows, merged, found, units)
+    return table, few_uniques(rows, merged, found, keys.units)
 
 
 def fits(rows: int, table: Coded, request: SudaRequest, limit: int) -> bool:
@@ -161,31 +162,27 @@ def fits(rows: int, table: Coded, request: SudaRequest, limit: int) -> bool:
     return packing_bytes(rows, cardinalities) + least <= FreeMemory.now(limit).free
 
 
-def gather_chunks(
-    stream: TemporaryTable, table: Coded, units: Units | None, report: Reporter, room: int
-) -> PartRows | None:
-    """The distinct rows of a table on disk; None where they take more than `room` bytes. units: of its weights."""
-    chunks, columns = stream.chunks, len(table.columns)
-    layout, start = KeyLayout.of(table.cardinalities), 0
-    gatherer = RowGatherer(layout)
+def gather_chunks(chunks: TableChunks, keys: KeyColumns, report: Reporter, room: int) -> PlacedRows | None:
+    """Return the distinct rows of a table on disk; None if they take more than `room` bytes."""
+    gathered: list[PlacedRows] = []
+    start = 0
     report.stage("rows", chunks.rows, "rows")
     with Workers() as workers:
         for number, size in enumerate(chunks.sizes):
-            codes = chunks.codes(number)
-            weights = np.empty(0, np.int64)
-            if units is not None and table.weights is not None:
-                weights = units.times(codes[list(stream.names).index(table.weights.name)])
-            places = np.arange(start, start + size)
-            keys = layout.pack(codes[:columns], workers)
-            gatherer.add(PartRows(keys, np.ones(size, np.uint32), places, weights), workers)
-            if gatherer.nbytes > room:
+            ones, places = np.ones(size, np.uint32), np.arange(start, start + size)
+            gathered.append(keys.placed_rows(chunks.codes(number), ones, places, workers))
+            # Merge when the first entry, which is merged, is no longer than the others: no row is merged often.
+            merged, *others = (len(rows.times) for rows in gathered)
+            if sum(others) >= merged or not number:
+                gathered = [merge_rows(gathered, workers)]
+            if sum(rows.nbytes for rows in gathered) > room:
                 return None
             start += size
             report.advance(size)
-        return gatherer.merge(workers)
+        return merge_rows(gathered, workers)
 
 
-def few_uniques(rows: DistinctRows, merged: PartRows, found: Found, units: Units | None) -> Uniques:
+def few_uniques(rows: DistinctRows, merged: PlacedRows, found: Found, units: Units | None) -> Uniques:
     """Return the result of distinct rows for the rows of the table that have minimal sets."""
     unique = rows.single[found.counts[:, rows.single].any(axis=0)]
     unique = unique[np.argsort(merged.places[unique])]
@@ -204,16 +201,11 @@ def count_stream(
     every = replace(request.reads, columns=stream.names, weights=None)
     counts = ChunkCounts(stream, every, report, engine)
     found = find_minimal(counts, table.names, request, int(MINIMAL_SHARE * stream.budget.working))
-    names = list(found.minimal)
     report.stage("rows", chunks.rows, "rows")
-    hits: list[Any] = []
-    start = 0
+    hits = []
     with Workers() as workers:
         for number, rows in enumerate(chunks.sizes):
-            values = chunks.codes(number)
-            some = [names[place :: workers.threads] for place in range(workers.threads)]
-            hits += workers.run(find_hits, [(found.minimal, values, few, start) for few in some if few])
-            start += rows
+            hits.append((rows, find_hits(found.minimal, chunks.codes(number), workers)))
             report.advance(rows)
     return assemble(found, hits, request)
 
