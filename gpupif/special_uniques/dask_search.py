@@ -1,6 +1,7 @@
-"""Special uniques of a Dask frame: searched at once by its workers, the scores of its rows lazy.
+"""Special uniques of a Dask frame. Its workers search at once; frames of scores are lazy.
 
-Its distinct rows are brought together and searched by pairs, or combinations of values are counted in its partitions.
+Either the distinct rows of all partitions are brought together and searched by pairs, or the combinations of values are
+counted in the partitions.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from ..utils.memory import free_bytes, resident_bytes
 from ..utils.progress import Reporter
 from . import search_time_and_memory as predictions
 from .distinct_rows import DistinctRows, KeyColumns, PlacedRows, merge_rows, place_of_each
-from .minimal_uniques import Found, Uniques
+from .minimal_uniques import MsuCounts, Uniques
 from .request import SudaRequest
 from .result import SpecialUniques
 from .search import MERGING, bytes_needed, few_uniques
@@ -46,7 +47,10 @@ if TYPE_CHECKING:
 
 
 def place(rows: npt.NDArray[np.int64], values: npt.NDArray[Any], names: pd.Index[Any], partition: Any) -> Any:
-    """Return a frame of all rows of a partition: values (columns, rows) of some rows, 0 for all others."""
+    """Return a frame with the index of a partition: the values of the given rows, and 0 for all other rows.
+
+    rows: places of rows in the partition. values: array (columns, rows). names: of the columns.
+    """
     frame = open_frame(partition)
     every = np.zeros((len(names), frame.rows), values.dtype)
     every[:, rows] = values
@@ -57,8 +61,9 @@ def place(rows: npt.NDArray[np.int64], values: npt.NDArray[Any], names: pd.Index
 class DaskSpecialUniques(SpecialUniques):
     """Special uniques of a Dask frame; made by `gpupif.suda`.
 
-    `summary` and `top` (without labels of rows) are there at once; score, dis_score, msus and contributions are Dask
-    collections with the partitions, the index and the divisions of the table, which is read again for its index.
+    `summary` and `top` (without labels of rows) are computed already. score, dis_score, msus and contributions are Dask
+    collections with the partitions, the index and the divisions of the table. Computing them reads the table again for
+    its index.
     """
 
     def __init__(
@@ -72,21 +77,22 @@ class DaskSpecialUniques(SpecialUniques):
     ) -> None:
         super().__init__(coded, found, request, seconds)
         self._table = table
-        # The row that each partition begins with, and how many rows there are.
+        # See `DaskUniques`.
         self._starts = starts
 
     def _lazy(self, names: pd.Index[Any], values: npt.NDArray[Any]) -> dd.DataFrame:
-        """Values of records (columns, records) as a frame of the table's rows; see `FewRows`."""
+        """Return values of records as a frame of all rows. values: array (columns, records), see `FewRows`."""
         rows = self._number.rows
         graph = Graph()
         partitions = graph.take(self._table)
         edges = np.searchsorted(rows, self._starts).tolist()
-        pieces = [
+        placing = [
             partial(place, rows[first:last] - start, values[:, first + 1 : last + 1], names)
             for start, (first, last) in zip(self._starts, pairwise(edges), strict=False)
         ]
         tasks = [
-            graph.one("place", *task, number=number) for number, task in enumerate(zip(pieces, partitions, strict=True))
+            graph.one("place", *task, number=number)
+            for number, task in enumerate(zip(placing, partitions, strict=True))
         ]
         meta = chunk_tasks.frame_of(
             np.empty((len(names), 0), values.dtype), chunk_tasks.empty_index(self._table._meta), names
@@ -106,14 +112,14 @@ class DaskSpecialUniques(SpecialUniques):
 
 
 def find_in_dask(table: Any, request: SudaRequest, device: DeviceRequest) -> DaskSpecialUniques:
-    """Special uniques of a Dask frame; see `gpupif.suda`."""
+    """Return the special uniques of a Dask frame. Raises the errors of `gpupif.suda`."""
     started = time.perf_counter()
     check_dask_frame(table)
     reads = request.reads
     names = reads.chosen(list(table.columns))
     request = request.for_columns(len(names))
     predictions.check_sets(len(names), request.max_size)
-    # Weights are a column like others here: what is counted is rows.
+    # Uniques are combinations that one row has, whatever its weight: sampling weights are read as a plain column.
     counts = DaskCounts(table, replace(reads, columns=reads.read(names), weights=None), device)
     found = search_pairs(counts, names, request) or count_sets(counts, names, request)
     warn_of_unique(found.columns, found.starts[-1])
@@ -124,8 +130,10 @@ def find_in_dask(table: Any, request: SudaRequest, device: DeviceRequest) -> Das
 
 
 class DaskUniques(NamedTuple):
-    """The uniques of a Dask frame. columns: its key variables. starts: the row that each partition begins with, and
-    how many rows there are.
+    """The uniques of a Dask frame.
+
+    columns: its key variables. starts: for each partition the place in the table of its first row; last, the number of
+    rows of the table.
     """
 
     columns: Sequence[Column]
@@ -134,8 +142,9 @@ class DaskUniques(NamedTuple):
 
 
 def search_pairs(counts: DaskCounts, names: Sequence[Hashable], request: SudaRequest) -> DaskUniques | None:
-    """Search the distinct rows of all partitions, brought together to every worker, by pairs; None where that is not
-    the fastest, or they are too many for the memory of one.
+    """Search the distinct rows of all partitions by pairs, each worker a share of the single rows.
+
+    Return None if a search by pairs is not the fastest, or a worker has too little memory for the rows of all.
     """
     graph = Graph()
     encoded, whole = counts.add_plan(graph)
@@ -172,7 +181,7 @@ def by_pairs(request: SudaRequest, table: KeyColumns, distinct: Sequence[int]) -
     }
     fastest = next(iter(estimates[request.max_size]))
     merging = MERGING * rows * (8 * table.layout.words + 24)
-    # What is found is there twice where the shares are joined.
+    # The task that joins the shares holds each result twice.
     found = 2 * bytes_needed(rows, table.cardinalities, request)["pairs"]
     if fastest != "pairs" or max(merging, merging // MERGING + found) > memory:
         return False
@@ -201,13 +210,16 @@ class PartitionedRows(NamedTuple):
     starts: Sequence[int]
 
 
-def merge_partitions(table: KeyColumns, parts: Sequence[tuple[int, PlacedRows] | None]) -> PartitionedRows | None:
-    """Merge the distinct rows of all partitions, in their order; None if they were not brought together."""
-    there = [part for part in parts if part is not None]
-    if not there:
+def merge_partitions(table: KeyColumns, partitions: Sequence[tuple[int, PlacedRows] | None]) -> PartitionedRows | None:
+    """Merge the distinct rows of all partitions; None if they were not brought together.
+
+    partitions: for each partition its number of rows, and its distinct rows.
+    """
+    gathered = [partition for partition in partitions if partition is not None]
+    if not gathered:
         return None
-    starts = [0, *accumulate(rows for rows, _ in there)]
-    placed = [part._replace(places=part.places + start) for start, (_, part) in zip(starts, there, strict=False)]
+    starts = [0, *accumulate(rows for rows, _ in gathered)]
+    placed = [own._replace(places=own.places + start) for start, (_, own) in zip(starts, gathered, strict=False)]
     with task_workers() as workers:
         merged = merge_rows(placed, workers)
         rows = DistinctRows.from_keys(merged.keys, merged.times, table.cardinalities, workers)
@@ -216,14 +228,17 @@ def merge_partitions(table: KeyColumns, parts: Sequence[tuple[int, PlacedRows] |
 
 def search_share(
     request: SudaRequest, table: KeyColumns, gathered: PartitionedRows | None, shares: int, share: int
-) -> Found | None:
-    """Search one of several shares of the single rows; None if rows were not brought together."""
+) -> MsuCounts | None:
+    """Search a share of the single rows; None if rows were not brought together.
+
+    Share 0 has the single rows 0, `shares`, 2 `shares`, ...
+    """
     if gathered is None:
         return None
     rows, missing = gathered.rows, request.missing_values(table.columns)
     own = rows.single[share::shares]
     weights = request.set_weights(len(table.columns))
-    found = Found.nothing(len(weights), len(own), len(table.columns), request.contributions)
+    found = MsuCounts.nothing(len(weights), len(own), len(table.columns), request.contributions)
     with task_workers() as workers:
         limit = task_memory()
         room = None if limit is None else max(0, limit - resident_bytes()) // task_slots()
@@ -232,13 +247,13 @@ def search_share(
 
 
 def join_shares(
-    request: SudaRequest, table: KeyColumns, gathered: PartitionedRows | None, shares: Sequence[Found | None]
+    request: SudaRequest, table: KeyColumns, gathered: PartitionedRows | None, shares: Sequence[MsuCounts | None]
 ) -> DaskUniques | None:
-    """Join what all shares found; None if they did not search."""
+    """Join the results of all shares; None if rows were not brought together."""
     if gathered is None:
         return None
     rows, weights = gathered.rows, request.set_weights(len(table.columns))
-    together = Found.nothing(len(weights), len(rows), len(table.columns), request.contributions)
+    together = MsuCounts.nothing(len(weights), len(rows), len(table.columns), request.contributions)
     for share, found in enumerate(shares):
         if found is not None:
             own = rows.single[share :: len(shares)]
@@ -251,7 +266,7 @@ def join_shares(
 
 
 def count_sets(counts: DaskCounts, names: Sequence[Hashable], request: SudaRequest) -> DaskUniques:
-    """Count in the partitions what is unique; only the minimal sample uniques come to who asks."""
+    """Count combinations of values in the partitions; only the minimal sample uniques come to the client."""
     predictions.check_counting(len(names), request.max_size)
     found = find_minimal(counts, names, request)
     graph = Graph()

@@ -1,4 +1,4 @@
-"""The distinct rows of a table that is searched: from its codes in memory, or gathered from its chunks."""
+"""The distinct rows of a table: found among its codes in memory, or gathered from its chunks on disk or on Dask."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from .request import sample_units
 
 @dataclass(frozen=True)
 class DistinctRows:
-    """codes (columns, distinct rows), of one type. times: how often each row occurs. cardinalities: of the columns."""
+    """The distinct rows of a table.
+
+    codes: array (columns, distinct rows). times: the multiplicity of each row. cardinalities: of the columns.
+    """
 
     codes: npt.NDArray[Any]
     times: npt.NDArray[Any]
@@ -32,7 +35,10 @@ class DistinctRows:
     def from_codes(
         cls, codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], workers: Workers
     ) -> tuple[DistinctRows, npt.NDArray[Any]]:
-        """Return the distinct rows of a table, and the number of the distinct row of each row. codes: by column."""
+        """Return the distinct rows of a table, and for each row the number of its distinct row.
+
+        codes: by column, array (rows).
+        """
         layout = KeyLayout.of(cardinalities)
         found = distinct_rows(Rows(layout.pack(codes, workers)), len(codes[0]), workers)
         return cls.from_keys(found.rows.keys, np.array(found.rows.counts), cardinalities, workers), found.number
@@ -41,7 +47,7 @@ class DistinctRows:
     def from_keys(
         cls, keys: npt.NDArray[np.uint64], times: npt.NDArray[Any], cardinalities: Sequence[int], workers: Workers
     ) -> DistinctRows:
-        """Return the distinct rows with these keys, packed by `KeyLayout`."""
+        """Return distinct rows from their keys. keys: packed by `KeyLayout`. times: the multiplicity of each row."""
         codes = np.empty((len(cardinalities), len(keys)), common_type(cardinalities))
         fields = KeyLayout.of(cardinalities).fields
         workers.run(
@@ -55,18 +61,18 @@ class DistinctRows:
 
     @property
     def often(self) -> npt.NDArray[np.uint8]:
-        """Return 1 for each single row, 2 for all others."""
+        """The multiplicity of each row, 2 for all above: 1 for a single row, 2 for all other rows."""
         often: npt.NDArray[np.uint8] = np.minimum(self.times, 2).astype(np.uint8)
         return often
 
     @property
     def single(self) -> npt.NDArray[np.intp]:
-        """Return the places of the single rows: distinct rows with multiplicity 1."""
+        """The places of the single rows: distinct rows with multiplicity 1."""
         return np.flatnonzero(self.times == 1)
 
     @property
     def paired(self) -> npt.NDArray[np.bool_]:
-        """Return which rows occur twice."""
+        """The mask of the rows with multiplicity 2."""
         return np.asarray(self.times == 2)
 
 

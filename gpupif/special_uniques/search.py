@@ -1,4 +1,4 @@
-"""The search for special uniques: in the way that is fastest, wherever the rows of the table are."""
+"""The search for special uniques of a table in memory or on disk, in the fastest way for which there is memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..utils.memory import resident_bytes
 from ..utils.progress import Reporter
 from . import search_time_and_memory as predictions
 from .distinct_rows import DistinctRows, KeyColumns, PlacedRows, merge_rows
-from .minimal_uniques import FewRows, Found, Uniques
+from .minimal_uniques import FewRows, MsuCounts, Uniques
 from .request import SudaRequest, sample_units
 from .search_by_counting import assemble, find_hits, find_minimal
 from .search_by_pairs import SearchByPairs
@@ -29,11 +29,11 @@ from .search_by_sets import SearchBySets
 from .search_time_and_memory import FreeMemory, bytes_by_pairs, bytes_by_sets, packing_bytes, share_by_sets
 from .value_combinations import MissingValues
 
-# Of the working memory: what the minimal combinations may take, where rows are counted on disk.
+# The share of the working memory for minimal combinations, if rows are counted on disk.
 MINIMAL_SHARE = 0.2
-# While distinct rows are merged and searched, they take so many times what they take between parts.
+# Distinct rows take MERGING times their own bytes while they are merged and searched.
 MERGING = 6
-# Seconds from which on it is said how long a search takes.
+# A search of this many seconds or more is announced with its duration.
 WORTH_SAYING = 10
 
 
@@ -45,9 +45,10 @@ def search_codes(
     temp: Path | None,
     engine: Engine,
 ) -> Uniques:
-    """Search a table whose codes are in memory.
+    """Search a table whose codes are in memory. Raises InputError for too little memory, OutputError.
 
-    memory_limit: of the process; None: what is free. temp: a folder for temporary files; None: the system's.
+    memory_limit: bytes of the process; None for all free memory. temp: the folder for temporary files; None for the
+    folder of the system.
     """
     columns, cardinalities = len(coded.columns), coded.cardinalities
     predictions.check_sets(columns, request.max_size)
@@ -73,8 +74,8 @@ def search_rows(
     memory_limit: int | None,
     temp: Path | None,
     engine: Engine,
-) -> Found:
-    """Search the distinct rows of a table, which are in memory; others as of `search_codes`."""
+) -> MsuCounts:
+    """Search distinct rows in memory. missing: see `SudaRequest.missing_values`. Others: as of `search_codes`."""
     memory, on_gpu = FreeMemory.now(memory_limit), engine.device != "cpu"
     plan = plan_search(memory, len(rows), len(rows.single), rows.cardinalities, request, on_gpu)
     weights = request.set_weights(len(rows.codes))
@@ -82,7 +83,7 @@ def search_rows(
         with Workers() as workers:
             search = SearchByPairs(rows, weights, plan.left, missing)
             report.stage("search", len(rows.single), "rows")
-            found = Found.nothing(len(weights), len(rows), len(rows.codes), request.contributions)
+            found = MsuCounts.nothing(len(weights), len(rows), len(rows.codes), request.contributions)
             search.search(rows.single, rows.single, found, workers, report.advance, partial(tell, report))
         return found
     sets = predictions.count_sets(len(rows.codes), request.max_size)
@@ -95,8 +96,9 @@ def search_rows(
 
 
 class SearchPlan(NamedTuple):
-    """The way to search distinct rows. way: "pairs" or "sets". seconds: about, of one core. left: bytes that
-    there are beside what it needs at least.
+    """The way to search distinct rows.
+
+    way: "pairs" or "sets". seconds: the estimated time of one core. left: free bytes beyond the least that it needs.
     """
 
     way: str
@@ -107,9 +109,10 @@ class SearchPlan(NamedTuple):
 def plan_search(
     memory: FreeMemory, rows: int, unique: int, cardinalities: Sequence[int], request: SudaRequest, gpu: bool
 ) -> SearchPlan:
-    """The fastest way to search so many distinct rows for which there is the memory; unique: that occur once.
+    """Return the fastest way to search distinct rows for which there is enough memory.
 
-    Raises InputError where there is none, or it takes too long.
+    rows, unique: how many distinct rows and single rows there are. gpu: whether a GPU counts. Raises InputError if
+    there is memory for neither way, or the search takes too long.
     """
     size, contributions = request.max_size, request.contributions
     needed = bytes_needed(rows, cardinalities, request)
@@ -125,13 +128,13 @@ def plan_search(
 
 
 def bytes_needed(rows: int, cardinalities: Sequence[int], request: SudaRequest) -> dict[str, int]:
-    """Return the bytes that each way takes at least to search so many distinct rows, without the rows."""
+    """Return the least bytes that each way takes to search distinct rows, without the bytes of the rows."""
     arguments = rows, cardinalities, request.max_size, request.contributions
     return {"pairs": bytes_by_pairs(*arguments), "sets": bytes_by_sets(*arguments)}
 
 
 def tell(report: Reporter, seconds: float) -> None:
-    """Say how long a search takes, where somebody may want to know; seconds: of all cores together."""
+    """Report how long a long search takes. seconds: of all cores together."""
     if seconds >= WORTH_SAYING:
         report.say(f"the search for special uniques takes about {predictions.duration(seconds)}")
 
@@ -139,7 +142,10 @@ def tell(report: Reporter, seconds: float) -> None:
 def search_stream(
     stream: TemporaryTable, request: SudaRequest, report: Reporter, limit: int, engine: Engine
 ) -> tuple[Coded, Uniques]:
-    """Search a table on disk within a memory limit: its distinct rows in memory where they fit, else by counting."""
+    """Search a table on disk: its distinct rows in memory if they fit into the limit, else by counting on disk.
+
+    limit: bytes of the process. Returns the columns of the table, and its uniques. Raises InputError, OutputError.
+    """
     table = without_codes(stream, request.reads)
     predictions.check_sets(len(table.columns), request.max_size)
     weights = None if table.weights is None else list(stream.names).index(table.weights.name)
@@ -155,7 +161,7 @@ def search_stream(
 
 
 def fits(rows: int, table: Coded, request: SudaRequest, limit: int) -> bool:
-    """Return whether the memory allows any way to search so many distinct rows of a table."""
+    """Return whether the memory is enough for any way to search distinct rows. rows: how many there are."""
     cardinalities = table.cardinalities
     ways = predictions.seconds_by_way(rows, rows, cardinalities, request.max_size, gpu=False)
     least = min(bytes_needed(rows, cardinalities, request)[way] for way in ways)
@@ -182,8 +188,11 @@ def gather_chunks(chunks: TableChunks, keys: KeyColumns, report: Reporter, room:
         return merge_rows(gathered, workers)
 
 
-def few_uniques(rows: DistinctRows, merged: PlacedRows, found: Found, units: Units | None) -> Uniques:
-    """Return the result of distinct rows for the rows of the table that have minimal sets."""
+def few_uniques(rows: DistinctRows, merged: PlacedRows, found: MsuCounts, units: Units | None) -> Uniques:
+    """Return the uniques of a table from its distinct rows: a record for each row with MSUs, see `FewRows`.
+
+    merged: the distinct rows, with places in the table. found: their MSUs. units: of the sampling weights.
+    """
     unique = rows.single[found.counts[:, rows.single].any(axis=0)]
     unique = unique[np.argsort(merged.places[unique])]
     people = None if units is None else int(merged.units[rows.paired].sum()) * units.unit
@@ -194,10 +203,10 @@ def few_uniques(rows: DistinctRows, merged: PlacedRows, found: Found, units: Uni
 def count_stream(
     stream: TemporaryTable, table: Coded, request: SudaRequest, report: Reporter, engine: Engine
 ) -> Uniques:
-    """Search a table on disk by counting there what is unique; only the minimal sample uniques are in memory."""
+    """Search a table on disk by counting combinations there; only minimal combinations must fit into memory."""
     chunks = stream.chunks
     tell(report, check_counting(chunks.rows, len(table.columns), request.max_size))
-    # Weights are a column like others here: what is counted is rows.
+    # Uniques are combinations that one row has, whatever its weight: sampling weights are read as a plain column.
     every = replace(request.reads, columns=stream.names, weights=None)
     counts = ChunkCounts(stream, every, report, engine)
     found = find_minimal(counts, table.names, request, int(MINIMAL_SHARE * stream.budget.working))
@@ -211,7 +220,10 @@ def count_stream(
 
 
 def check_counting(rows: int, columns: int, size: int) -> float:
-    """Seconds that it takes all cores to count sets of up to `size` columns on disk; raises InputError for too many."""
+    """Return the seconds of all cores to count sets of up to `size` columns on disk.
+
+    Raises InputError if the sets are too many, or counting takes too long.
+    """
     predictions.check_counting(columns, size)
     seconds = {largest: predictions.seconds_on_disk(rows, columns, largest) for largest in range(1, size + 1)}
     predictions.check_time(rows, columns, seconds)

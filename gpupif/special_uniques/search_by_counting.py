@@ -1,8 +1,7 @@
-"""Minimal sample uniques found by counting: of a table that is wherever it is, without its rows at hand.
+"""Minimal sample uniques found by counting combinations of values: rows of the table need not be in memory.
 
-A combination of values that occurs once is some row's, whichever; and it is minimal if no part of it is a minimal one
-of fewer columns. So of each level only the minimal combinations need be known, which are few; the rows that they belong
-to are found in a last pass over the table.
+A combination that occurs once is unique. It is minimal if it contains no minimal combination of fewer columns. Sets are
+counted by size, and only the minimal combinations of each size are kept. A last pass over the table finds their rows.
 """
 
 from __future__ import annotations
@@ -22,17 +21,20 @@ from ..errors import InputError
 from ..marginals.set_counts import Find, SetCounts, SetRequest, Total
 from ..rows.threads import Workers
 from ..utils.memory import shown
-from .minimal_uniques import FewRows, Found, Uniques
+from .minimal_uniques import FewRows, MsuCounts, Uniques
 from .request import SudaRequest, sample_units
 from .value_combinations import IncompleteRows, KeySet, MissingValues
 
-# By set of columns, its minimal combinations.
+# The minimal combinations of each set of columns.
 Minimal = dict[tuple[int, ...], KeySet]
 
 
 class MinimalUniques(NamedTuple):
-    """minimal: by set of columns. columns: of the table. rows: of it. unique: of these that differ from all others;
-    pairs: of these that are equal to one other; pair_people: the sum of the weights of these (None without weights).
+    """The minimal sample uniques of a table.
+
+    minimal: the combinations by set of columns. columns: the key variables. rows: how many rows the table has. unique:
+    rows that differ from all other rows. pairs: rows that are equal to exactly one other row. pair_people: the sum of
+    the sampling weights of the rows in pairs; None without sampling weights.
     """
 
     minimal: Minimal
@@ -119,8 +121,8 @@ def find_minimal(
 ) -> MinimalUniques:
     """Find all minimal sample uniques of a table.
 
-    counts: of its rows; its first columns are the key variables `keys`. memory: bytes that what is found may take
-    (None: any), else InputError.
+    counts: counts rows of the table; its first columns are the key variables `keys`. memory: bytes for the minimal
+    combinations, None for any number. Raises InputError if they take more.
     """
     everything = list(range(len(keys)))
     weights = None if request.reads.weights is None else list(counts.names).index(request.reads.weights)
@@ -154,7 +156,7 @@ def find_minimal(
 def _lacking(
     counts: SetCounts, sets: Sequence[tuple[int, ...]], columns: Sequence[Column], missing: MissingValues | None
 ) -> dict[tuple[int, ...], IncompleteRows]:
-    """Return by set of columns the combinations with missing values, if these match every value."""
+    """Return the combinations with missing values of each set of columns; none unless these match every value."""
     if missing is None or not missing.match:
         return {}
     some = [set_ for set_ in sets if missing.of_columns(set_).some]
@@ -169,7 +171,7 @@ def _lacking(
     }
 
 
-# By set of columns, the rows of a chunk with a minimal combination of the set.
+# The rows of a chunk with a minimal combination, by set of columns.
 Hits = dict[tuple[int, ...], Any]
 
 
@@ -192,12 +194,12 @@ def assemble(found: MinimalUniques, chunks: Sequence[tuple[int, Hits]], request:
     ]
     nothing = np.empty(0, np.int64)
     rows = np.unique(np.concatenate([nothing, *(found for part in hits for found in part.values())]))
-    of_rows = Found.nothing(len(weights), len(rows) + 1, columns, request.contributions)
+    of_rows = MsuCounts.nothing(len(weights), len(rows) + 1, columns, request.contributions)
     for size, weight in enumerate(weights, 1):
         level = np.zeros(of_rows.shares.shape, np.uint32)
         for part in hits:
             for set_ in (one for one in part if len(one) == size):
-                # Each row has one combination of a set, so that none is there twice.
+                # A row has one combination of a set: no place occurs twice, so += counts each row.
                 at = np.searchsorted(rows, part[set_]) + 1
                 of_rows.counts[size - 1, at] += 1
                 for column in set_ if request.contributions else ():

@@ -99,7 +99,7 @@ def test_what_is_drawn_at_random_matters_only_where_it_decides_about_rows(before
 
 def test_another_plan_is_refused(before, treated):
     other = gpupif.Plan([gpupif.treatments.SuppressRows(k=2, quasi_identifiers=KNOWN)])
-    with pytest.raises(gpupif.InputError, match="which is what the plan leaves of the 50 of the table before"):
+    with pytest.raises(gpupif.InputError, match="which the plan keeps of the 50 rows of the table before"):
         found(before, treated.table, other)
 
 
