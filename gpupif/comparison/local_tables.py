@@ -135,15 +135,15 @@ class RowPlaces:
         if self._places is None:
             return self._following(start, stop, columns)
         places = self._places[start:stop]
-        found = [np.full(stop - start, code, code_type(code + 1)) for code in missing]
+        codes_after = [np.full(stop - start, code, code_type(code + 1)) for code in missing]
         there = places >= 0
         chunk = np.searchsorted(self._edges, places, "right") - 1
         for number in np.unique(chunk[there]).tolist():
             rows = np.flatnonzero(there & (chunk == number))
             at = places[rows] - self._edges[number]
-            for own, codes in zip(found, self._chunks.some_codes(number, columns), strict=True):
+            for own, codes in zip(codes_after, self._chunks.some_codes(number, columns), strict=True):
                 own[rows] = codes[at]
-        return found
+        return codes_after
 
     def _following(self, start: int, stop: int, columns: Sequence[int]) -> list[npt.NDArray[Any]]:
         """Return the codes of columns of the rows after from `start` to `stop`."""

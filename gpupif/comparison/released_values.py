@@ -244,10 +244,10 @@ def make_joint(columns: Sequence[Column], total: Total) -> Find:
             shared = SharedValues.from_columns(columns[own], columns[other])
             known[own] = shared, value_order(shared.column(own))
         shared, ranks = known[own]
-        found = counter.combinations(place, ordered=False)
-        before, after = shared.before[found.codes[0]], shared.after[found.codes[1]]
-        there = np.asarray(columns[flag].labels)[found.codes[2]] == 1
-        return JointCounts.from_pairs(shared, ranks, before, after, there, found.counts)
+        counted = counter.combinations(place, ordered=False)
+        before, after = shared.before[counted.codes[0]], shared.after[counted.codes[1]]
+        there = np.asarray(columns[flag].labels)[counted.codes[2]] == 1
+        return JointCounts.from_pairs(shared, ranks, before, after, there, counted.counts)
 
     return find
 

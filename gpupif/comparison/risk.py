@@ -97,7 +97,7 @@ def _class_figures(
     if not request.known:
         return {}
     models = [*ATTRIBUTE_MODELS, "k"] if request.sensitive else None
-    found = risk(
+    risks = risk(
         table,
         list(request.known),
         list(request.sensitive) or None,
@@ -107,15 +107,15 @@ def _class_figures(
         missing=missing,
     )
     figures: dict[str, float] = {
-        "k": found.classes.k,
-        "uniques": found.classes.uniques,
-        "unique_share": found.classes.unique_share,
+        "k": risks.classes.k,
+        "uniques": risks.classes.uniques,
+        "unique_share": risks.classes.unique_share,
     }
     for name in ATTRIBUTE_MODELS if request.sensitive else ():
-        figures[name] = found.worst[name]
-    if "homogeneous_classes" in found.attributes:
-        figures["homogeneous_classes"] = int(found.attributes["homogeneous_classes"].sum())
-        figures["homogeneous_rows"] = int(found.attributes["homogeneous_rows"].sum())
+        figures[name] = risks.worst[name]
+    if "homogeneous_classes" in risks.attributes:
+        figures["homogeneous_classes"] = int(risks.attributes["homogeneous_classes"].sum())
+        figures["homogeneous_rows"] = int(risks.attributes["homogeneous_rows"].sum())
     return figures
 
 

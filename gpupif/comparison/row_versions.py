@@ -257,28 +257,28 @@ def make_sums(missing: Sequence[int], versions: Sequence[int], columns: Sequence
 
     def find(set_: Sequence[int], counter: Counter, place: int) -> Any:
         if version not in set_:
-            found = counter.combinations(place)
-            return dict(zip(numbers[set_[0]][found.codes[0]].tolist(), found.counts.tolist(), strict=True))
+            counted = counter.combinations(place)
+            return dict(zip(numbers[set_[0]][counted.codes[0]].tolist(), counted.counts.tolist(), strict=True))
         if set_[0] != version:
-            found = counter.combinations(place)
-            *codes, version_codes = found.codes
+            counted = counter.combinations(place)
+            *codes, version_codes = counted.codes
             there = np.ones(len(version_codes), bool)
             for column, each in zip(set_[:-1], codes, strict=True):
                 there &= each != (code_of(column, missing[column] + 1) if column < version else code_of(column, 0))
-            which, counts = numbers[version][version_codes][there], found.counts[there]
+            which, counts = numbers[version][version_codes][there], counted.counts[there]
             if set_[1] > version:
                 return [VersionSums.from_counts(counts[which == versions[own]]) for own in (KEPT_BEFORE, KEPT_AFTER)]
             return _sums([each[there] for each in codes], which, counts, versions)
-        found = counter.combinations(place, ordered=False)
-        of_version = [found.codes[0] == code for code in (code_of(version, one) for one in range(3))]
+        counted = counter.combinations(place, ordered=False)
+        of_version = [counted.codes[0] == code for code in (code_of(version, one) for one in range(3))]
         hidden = np.flatnonzero(of_version[AFTER])
-        for column, each in zip(set_[1:], found.codes[1:], strict=True):
+        for column, each in zip(set_[1:], counted.codes[1:], strict=True):
             hidden = hidden[each[hidden] == code_of(column, missing[column])]
-        shown = [found.counts[of_version[one]] for one in versions[:KEPT_BEFORE]]
+        shown = [counted.counts[of_version[one]] for one in versions[:KEPT_BEFORE]]
         if len(hidden):
             of_version[AFTER][hidden] = False
-            shown[AFTER] = found.counts[of_version[AFTER]]
-        return ClassSums([VersionSums.from_counts(counts) for counts in shown], int(found.counts[hidden].sum()))
+            shown[AFTER] = counted.counts[of_version[AFTER]]
+        return ClassSums([VersionSums.from_counts(counts) for counts in shown], int(counted.counts[hidden].sum()))
 
     return find
 
@@ -311,8 +311,8 @@ def _renumbered(codes: npt.NDArray[Any], numbers: npt.NDArray[np.int64], column:
     kind = code_type(column.size)
     if len(numbers) == column.size and (numbers == np.arange(len(numbers))).all():
         return codes.astype(kind, copy=False)
-    found: npt.NDArray[Any] = numbers.astype(kind)[codes]
-    return found
+    renumbered: npt.NDArray[Any] = numbers.astype(kind)[codes]
+    return renumbered
 
 
 def _masked(codes: npt.NDArray[Any], lacks: npt.NDArray[np.bool_], code: int) -> npt.NDArray[Any]:

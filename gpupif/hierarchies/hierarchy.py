@@ -66,10 +66,10 @@ class Hierarchy(ABC):
         values: distinct, none missing. mend: more advice on a value without a place, for the error.
         Raises InputError for a value that has no place in the hierarchy.
         """
-        found = self.groups_or_null(values, level)
-        if found.null_count:
-            self._refuse(values.filter(pc.is_null(found)), mend)
-        return found
+        names = self.groups_or_null(values, level)
+        if names.null_count:
+            self._refuse(values.filter(pc.is_null(names)), mend)
+        return names
 
     def _refuse(self, values: pa.Array, mend: str) -> None:
         more = f" and {len(values) - 1:,} more" if len(values) > 1 else ""

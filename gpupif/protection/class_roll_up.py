@@ -174,8 +174,8 @@ class ClassRollUp:
         keys = np.empty_like(rows.keys)
         self._workers.run(lambda a, b: coarsen(rows.keys[a:b], digits, tables, keys[a:b]), self._workers.ranges(size))
         counts = rows.counts.astype(index_type(self._table.rows + 1))
-        found = distinct_rows(Rows(keys, counts), self._table.rows, self._workers).rows
-        classes = ClassRows(np.array(found.keys), found.counts.astype(np.int64))
+        merged = distinct_rows(Rows(keys, counts), self._table.rows, self._workers).rows
+        classes = ClassRows(np.array(merged.keys), merged.counts.astype(np.int64))
         return classes if len(classes.counts) <= most else None
 
     def _count_few(self, rows: ClassRows, finer: Levels, own: Levels, most: int) -> ClassRows | None:
@@ -248,9 +248,9 @@ def _roll_up(
     keys = np.empty((size + 1, rows.keys.shape[1]), np.uint64)
     counts = np.empty(size + 1, np.int64)
     slots = np.zeros(1 << max(4, (2 * size).bit_length()), np.uint32)
-    found = roll_up(rows.keys, rows.counts, digits, tables, slots, size, keys, counts)
+    number = roll_up(rows.keys, rows.counts, digits, tables, slots, size, keys, counts)
     # Copies take no more memory than the classes need: they may be kept.
-    return None if found < 0 else ClassRows(keys[:found].copy(), counts[:found].copy())
+    return None if number < 0 else ClassRows(keys[:number].copy(), counts[:number].copy())
 
 
 def _digits_of(layout: KeyLayout) -> list[_Digit]:

@@ -77,8 +77,8 @@ class Window:
         if any(level not in some for level, some in zip(node, self.chosen, strict=True)):
             return None
         places = [np.array(some.index(level)) for level, some in zip(node, self.chosen, strict=True)]
-        found = np.ravel_multi_index(places, self.shape.tolist())
-        return int(np.flatnonzero(self.place == found)[0])
+        own_place = np.ravel_multi_index(places, self.shape.tolist())
+        return int(np.flatnonzero(self.place == own_place)[0])
 
     def not_below(self, nodes: Nodes, node: int) -> Nodes:
         """Return the nodes that are higher than `node` on at least one axis."""

@@ -121,12 +121,12 @@ def find_in_dask(table: Any, request: SudaRequest, device: DeviceRequest) -> Das
     predictions.check_sets(len(names), request.max_size)
     # Uniques are combinations that one row has, whatever its weight: sampling weights are read as a plain column.
     counts = DaskCounts(table, replace(reads, columns=reads.read(names), weights=None), device)
-    found = search_pairs(counts, names, request) or count_sets(counts, names, request)
-    warn_of_unique(found.columns, found.starts[-1])
+    uniques = search_pairs(counts, names, request) or count_sets(counts, names, request)
+    warn_of_unique(uniques.columns, uniques.starts[-1])
     frame = FileFrame(pa.table({}))
-    frame.names, frame.rows = names, found.starts[-1]
+    frame.names, frame.rows = names, uniques.starts[-1]
     seconds = {"search": time.perf_counter() - started}
-    return DaskSpecialUniques(Coded(frame, found.columns), found.uniques, request, seconds, table, found.starts)
+    return DaskSpecialUniques(Coded(frame, uniques.columns), uniques.uniques, request, seconds, table, uniques.starts)
 
 
 class DaskUniques(NamedTuple):
@@ -155,9 +155,10 @@ def search_pairs(counts: DaskCounts, names: Sequence[Hashable], request: SudaReq
     gathered = graph.each("gather", gather_partition, whole, table, together, encoded)
     rows = graph.one("rows", merge_partitions, table, graph.all("gathered", gathered))
     shares = len(encoded)
-    found = graph.all("all", graph.each("search", search_share, request, table, rows, shares, range(shares)))
+    results = graph.all("all", graph.each("search", search_share, request, table, rows, shares, range(shares)))
     result: DaskUniques | None = compute(
-        graph.value(graph.one("found", join_shares, request, table, rows, found)), Reporter(visible=False)
+        graph.value(graph.one("join", join_shares, request, table, rows, results)),
+        Reporter(visible=False),
     )
     return result
 
@@ -182,8 +183,8 @@ def by_pairs(request: SudaRequest, table: KeyColumns, distinct: Sequence[int]) -
     fastest = next(iter(estimates[request.max_size]))
     merging = MERGING * rows * (8 * table.layout.words + 24)
     # The task that joins the shares holds each result twice.
-    found = 2 * bytes_needed(rows, table.cardinalities, request)["pairs"]
-    if fastest != "pairs" or max(merging, merging // MERGING + found) > memory:
+    results = 2 * bytes_needed(rows, table.cardinalities, request)["pairs"]
+    if fastest != "pairs" or max(merging, merging // MERGING + results) > memory:
         return False
     predictions.check_time(rows, columns, {largest: next(iter(ways.values())) for largest, ways in estimates.items()})
     return True
@@ -238,12 +239,12 @@ def search_share(
     rows, missing = gathered.rows, request.missing_values(table.columns)
     own = rows.single[share::shares]
     weights = request.set_weights(len(table.columns))
-    found = MsuCounts.nothing(len(weights), len(own), len(table.columns), request.contributions)
+    msus = MsuCounts.nothing(len(weights), len(own), len(table.columns), request.contributions)
     with task_workers() as workers:
         limit = task_memory()
         room = None if limit is None else max(0, limit - resident_bytes()) // task_slots()
-        SearchByPairs(rows, weights, room, missing).search(own, np.arange(len(own)), found, workers)
-    return found
+        SearchByPairs(rows, weights, room, missing).search(own, np.arange(len(own)), msus, workers)
+    return msus
 
 
 def join_shares(
@@ -254,13 +255,13 @@ def join_shares(
         return None
     rows, weights = gathered.rows, request.set_weights(len(table.columns))
     together = MsuCounts.nothing(len(weights), len(rows), len(table.columns), request.contributions)
-    for share, found in enumerate(shares):
-        if found is not None:
+    for share, msus in enumerate(shares):
+        if msus is not None:
             own = rows.single[share :: len(shares)]
-            together.counts[:, own] = found.counts
-            together.by_column[:] += found.by_column
+            together.counts[:, own] = msus.counts
+            together.by_column[:] += msus.by_column
             if request.contributions:
-                together.shares[own] = found.shares
+                together.shares[own] = msus.shares
     uniques = few_uniques(rows, gathered.merged, together, table.units)
     return DaskUniques(table.columns, gathered.starts, uniques)
 
@@ -268,12 +269,12 @@ def join_shares(
 def count_sets(counts: DaskCounts, names: Sequence[Hashable], request: SudaRequest) -> DaskUniques:
     """Count combinations of values in the partitions; only the minimal sample uniques come to the client."""
     predictions.check_counting(len(names), request.max_size)
-    found = find_minimal(counts, names, request)
+    minimal = find_minimal(counts, names, request)
     graph = Graph()
     encoded, whole = counts.add_plan(graph)
-    by_partition = graph.each("hits", find_rows, whole, graph.given("minimal", found.minimal), encoded)
+    by_partition = graph.each("hits", find_rows, whole, graph.given("minimal", minimal.minimal), encoded)
     hits = compute(graph.value(graph.all("all", by_partition)), Reporter(visible=False))
-    return DaskUniques(found.columns, [0, *accumulate(rows for rows, _ in hits)], assemble(found, hits, request))
+    return DaskUniques(minimal.columns, [0, *accumulate(rows for rows, _ in hits)], assemble(minimal, hits, request))
 
 
 def find_rows(whole: TablePlan, minimal: Minimal, encoded: tuple[EncodedChunk, ChunkIndex]) -> tuple[int, Hits]:

@@ -40,8 +40,10 @@ class DistinctRows:
         codes: by column, array (rows).
         """
         layout = KeyLayout.of(cardinalities)
-        found = distinct_rows(Rows(layout.pack(codes, workers)), len(codes[0]), workers)
-        return cls.from_keys(found.rows.keys, np.array(found.rows.counts), cardinalities, workers), found.number
+        distinct = distinct_rows(Rows(layout.pack(codes, workers)), len(codes[0]), workers)
+        return cls.from_keys(
+            distinct.rows.keys, np.array(distinct.rows.counts), cardinalities, workers
+        ), distinct.number
 
     @classmethod
     def from_keys(

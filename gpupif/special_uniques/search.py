@@ -59,11 +59,11 @@ def search_codes(
     units = None if coded.weights is None else sample_units(coded.weights)
     with Workers() as workers:
         rows, number = DistinctRows.from_codes(coded.codes, cardinalities, workers)
-    found = search_rows(rows, request, request.missing_values(coded.columns), report, memory_limit, temp, engine)
+    msus = search_rows(rows, request, request.missing_values(coded.columns), report, memory_limit, temp, engine)
     people = None
     if units is not None and coded.weights is not None:
         people = int(units.times(coded.weights.codes[rows.paired[number]]).sum()) * units.unit
-    return Uniques(number, len(rows.single), 2 * int(rows.paired.sum()), found, people)
+    return Uniques(number, len(rows.single), 2 * int(rows.paired.sum()), msus, people)
 
 
 def search_rows(
@@ -83,9 +83,9 @@ def search_rows(
         with Workers() as workers:
             search = SearchByPairs(rows, weights, plan.left, missing)
             report.stage("search", len(rows.single), "rows")
-            found = MsuCounts.nothing(len(weights), len(rows), len(rows.codes), request.contributions)
-            search.search(rows.single, rows.single, found, workers, report.advance, partial(tell, report))
-        return found
+            msus = MsuCounts.nothing(len(weights), len(rows), len(rows.codes), request.contributions)
+            search.search(rows.single, rows.single, msus, workers, report.advance, partial(tell, report))
+        return msus
     sets = predictions.count_sets(len(rows.codes), request.max_size)
     shares = share_by_sets(memory, len(rows), rows.cardinalities, request.max_size, request.contributions)
     with Workers(shares.threads) as workers, engine.counting(workers) as counting:
@@ -156,8 +156,8 @@ def search_stream(
     with Workers() as workers:
         rows = DistinctRows.from_keys(merged.keys, merged.times, table.cardinalities, workers)
     missing = request.missing_values(table.columns)
-    found = search_rows(rows, request, missing, report, limit, stream.folder, engine)
-    return table, few_uniques(rows, merged, found, keys.units)
+    msus = search_rows(rows, request, missing, report, limit, stream.folder, engine)
+    return table, few_uniques(rows, merged, msus, keys.units)
 
 
 def fits(rows: int, table: Coded, request: SudaRequest, limit: int) -> bool:
@@ -188,16 +188,16 @@ def gather_chunks(chunks: TableChunks, keys: KeyColumns, report: Reporter, room:
         return merge_rows(gathered, workers)
 
 
-def few_uniques(rows: DistinctRows, merged: PlacedRows, found: MsuCounts, units: Units | None) -> Uniques:
+def few_uniques(rows: DistinctRows, merged: PlacedRows, msus: MsuCounts, units: Units | None) -> Uniques:
     """Return the uniques of a table from its distinct rows: a record for each row with MSUs, see `FewRows`.
 
-    merged: the distinct rows, with places in the table. found: their MSUs. units: of the sampling weights.
+    merged: the distinct rows, with places in the table. msus: their MSUs. units: of the sampling weights.
     """
-    unique = rows.single[found.counts[:, rows.single].any(axis=0)]
+    unique = rows.single[msus.counts[:, rows.single].any(axis=0)]
     unique = unique[np.argsort(merged.places[unique])]
     people = None if units is None else int(merged.units[rows.paired].sum()) * units.unit
     pairs = 2 * int(rows.paired.sum())
-    return Uniques(FewRows(merged.places[unique]), len(rows.single), pairs, found.of_few(unique), people)
+    return Uniques(FewRows(merged.places[unique]), len(rows.single), pairs, msus.of_few(unique), people)
 
 
 def count_stream(
@@ -209,14 +209,14 @@ def count_stream(
     # Uniques are combinations that one row has, whatever its weight: sampling weights are read as a plain column.
     every = replace(request.reads, columns=stream.names, weights=None)
     counts = ChunkCounts(stream, every, report, engine)
-    found = find_minimal(counts, table.names, request, int(MINIMAL_SHARE * stream.budget.working))
+    minimal = find_minimal(counts, table.names, request, int(MINIMAL_SHARE * stream.budget.working))
     report.stage("rows", chunks.rows, "rows")
     hits = []
     with Workers() as workers:
         for number, rows in enumerate(chunks.sizes):
-            hits.append((rows, find_hits(found.minimal, chunks.codes(number), workers)))
+            hits.append((rows, find_hits(minimal.minimal, chunks.codes(number), workers)))
             report.advance(rows)
-    return assemble(found, hits, request)
+    return assemble(minimal, hits, request)
 
 
 def check_counting(rows: int, columns: int, size: int) -> float:

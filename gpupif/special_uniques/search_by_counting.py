@@ -137,9 +137,9 @@ def find_minimal(
         sets = list(combinations(everything, size))
         lacking = _lacking(counts, sets, columns, missing)
         make = partial(make_minimal, dict(minimal), missing, lacking)
-        found = counts.count([SetRequest(set_) for set_ in sets], make).found
-        for set_, parts in zip(sets, found, strict=True):
-            codes = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+        by_set = counts.count([SetRequest(set_) for set_ in sets], make).found
+        for set_, partitions in zip(sets, by_set, strict=True):
+            codes = [np.concatenate(arrays) for arrays in zip(*partitions, strict=True)]
             if len(codes[0]):
                 minimal[set_] = KeySet(codes, [columns[column].cardinality for column in set_])
         taken = sum(each.nbytes for each in minimal.values()) + sum(each.nbytes for each in lacking.values())
@@ -160,14 +160,14 @@ def _lacking(
     if missing is None or not missing.match:
         return {}
     some = [set_ for set_ in sets if missing.of_columns(set_).some]
-    found = counts.count([SetRequest(set_) for set_ in some], partial(make_incomplete, missing)).found if some else []
+    by_set = counts.count([SetRequest(set_) for set_ in some], partial(make_incomplete, missing)).found if some else []
     return {
         set_: IncompleteRows(
-            [np.concatenate(arrays) for arrays in zip(*parts, strict=True)],
+            [np.concatenate(arrays) for arrays in zip(*partitions, strict=True)],
             [columns[column].cardinality for column in set_],
             missing.of_columns(set_),
         )
-        for set_, parts in zip(some, found, strict=True)
+        for set_, partitions in zip(some, by_set, strict=True)
     }
 
 
@@ -185,26 +185,26 @@ def find_hits(minimal: Minimal, codes: Sequence[npt.NDArray[Any]], workers: Work
     return {set_: own for set_, own in rows if len(own)}
 
 
-def assemble(found: MinimalUniques, chunks: Sequence[tuple[int, Hits]], request: SudaRequest) -> Uniques:
+def assemble(uniques: MinimalUniques, chunks: Sequence[tuple[int, Hits]], request: SudaRequest) -> Uniques:
     """Return the minimal sample uniques of the rows of a table. chunks: the rows of each chunk, and its hits."""
-    columns, weights = len(found.columns), request.set_weights(len(found.columns))
+    columns, weights = len(uniques.columns), request.set_weights(len(uniques.columns))
     starts = accumulate((rows for rows, _ in chunks), initial=0)
     hits = [
         {set_: own + start for set_, own in by_set.items()} for start, (_, by_set) in zip(starts, chunks, strict=False)
     ]
     nothing = np.empty(0, np.int64)
-    rows = np.unique(np.concatenate([nothing, *(found for part in hits for found in part.values())]))
+    rows = np.unique(np.concatenate([nothing, *(own for chunk in hits for own in chunk.values())]))
     of_rows = MsuCounts.nothing(len(weights), len(rows) + 1, columns, request.contributions)
     for size, weight in enumerate(weights, 1):
         level = np.zeros(of_rows.shares.shape, np.uint32)
-        for part in hits:
-            for set_ in (one for one in part if len(one) == size):
+        for chunk in hits:
+            for set_ in (set_ for set_ in chunk if len(set_) == size):
                 # A row has one combination of a set: no place occurs twice, so += counts each row.
-                at = np.searchsorted(rows, part[set_]) + 1
+                at = np.searchsorted(rows, chunk[set_]) + 1
                 of_rows.counts[size - 1, at] += 1
                 for column in set_ if request.contributions else ():
                     level[at, column] += 1
         of_rows.shares[:] += weight * level
-    for set_, minimal in found.minimal.items():
+    for set_, minimal in uniques.minimal.items():
         of_rows.by_column[len(set_) - 1, list(set_)] += len(minimal)
-    return Uniques(FewRows(rows), found.unique, found.pairs, of_rows, found.pair_people)
+    return Uniques(FewRows(rows), uniques.unique, uniques.pairs, of_rows, uniques.pair_people)

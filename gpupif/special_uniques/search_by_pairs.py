@@ -62,19 +62,19 @@ class SearchByPairs:
         self,
         rows: npt.NDArray[np.intp],
         places: npt.NDArray[np.intp],
-        found: MsuCounts,
+        msus: MsuCounts,
         workers: Workers,
         done: Callable[[int], None] = _ignore,
         announce: Callable[[float], None] = _ignore,
     ) -> None:
-        """Find the MSUs of single rows, and write them into `found`. Raises InputError for too little memory.
+        """Find the MSUs of single rows, and write them into `msus`. Raises InputError for too little memory.
 
-        rows: places of single rows among the distinct rows. places: their records in `found`. done: called with the
+        rows: places of single rows among the distinct rows. places: their records in `msus`. done: called with the
         number of rows that were searched. announce: called once, with the estimated seconds of the whole search.
         """
 
         def search(which: npt.NDArray[np.intp]) -> None:
-            self._search(rows[which], places[which], found, workers.threads)
+            self._search(rows[which], places[which], msus, workers.threads)
             done(len(which))
 
         # The first call compiles: it is not timed.
@@ -90,17 +90,17 @@ class SearchByPairs:
         edges = [*range(0, len(others), at_once), len(others)]
         workers.run(search, [(others[start:stop],) for start, stop in pairwise(edges)])
 
-    def _search(self, rows: npt.NDArray[np.intp], places: npt.NDArray[np.intp], found: MsuCounts, threads: int) -> None:
+    def _search(self, rows: npt.NDArray[np.intp], places: npt.NDArray[np.intp], msus: MsuCounts, threads: int) -> None:
         room = self._room.take()
         # Rows have records of their own, but `by_column` is shared: each thread counts into its own array.
-        own = kernels.Found(found.counts, found.shares, np.zeros_like(found.by_column))
+        own = kernels.Found(msus.counts, msus.shares, np.zeros_like(msus.by_column))
         start = kernels.search_rows(self._table, rows, places, self._weights, room, own)
         while start < len(rows):
             room = self._more(room, threads)
             start += kernels.search_rows(self._table, rows[start:], places[start:], self._weights, room, own)
         self._room.give_back(room)
         with self._lock:
-            found.by_column[:] += own.by_column
+            msus.by_column[:] += own.by_column
 
     def _upper(self) -> int:
         upper: int = max(0, len(self._table.first) - kernels.LOW)

@@ -194,8 +194,8 @@ class SearchBySets:
             keys = layout.pack([self._codes[column][rows] for column in columns], alone)
             often = NO_ROWS if (self._often == 1).all() else self._often[rows].astype(index_type(2 * len(rows) + 1))
             total = len(rows) if often is NO_ROWS else int(often.sum())
-            found = distinct_rows(Rows(keys, often), total, alone)
-        alone_there: npt.NDArray[np.uint32] = rows[found.rows.counts[found.number] == 1]
+            distinct = distinct_rows(Rows(keys, often), total, alone)
+        alone_there: npt.NDArray[np.uint32] = rows[distinct.rows.counts[distinct.number] == 1]
         return alone_there
 
 

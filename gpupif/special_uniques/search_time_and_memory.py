@@ -181,16 +181,16 @@ def thread_bytes(rows: int, cardinalities: Sequence[int], size: int) -> int:
 def bytes_by_sets(rows: int, cardinalities: Sequence[int], size: int, contributions: bool) -> int:
     """Return the least bytes of a search set by set, without the bytes of the rows."""
     sets = count_sets(len(cardinalities), size)
-    found = found_bytes(rows, len(cardinalities), size, contributions) + SET_BYTES * sets
-    return found + thread_bytes(rows, cardinalities, size) + LEAST_DENSE
+    kept = found_bytes(rows, len(cardinalities), size, contributions) + SET_BYTES * sets
+    return kept + thread_bytes(rows, cardinalities, size) + LEAST_DENSE
 
 
 def bytes_by_pairs(rows: int, cardinalities: Sequence[int], size: int, contributions: bool) -> int:
     """Return the least bytes of a search by pairs of rows, without the bytes of the rows."""
     blocks: int = 1 << max(0, len(cardinalities) - agreements.LOW)
-    found = found_bytes(rows, len(cardinalities), size, contributions)
+    kept = found_bytes(rows, len(cardinalities), size, contributions)
     first: int = min(blocks, FIRST_BLOCKS) * (BLOCK_BYTES + 4)
-    return found + 12 * sum(cardinalities) + default_threads() * (4 * blocks + first + LEAST_DENSE)
+    return kept + 12 * sum(cardinalities) + default_threads() * (4 * blocks + first + LEAST_DENSE)
 
 
 def share_by_sets(
