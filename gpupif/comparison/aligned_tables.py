@@ -1,4 +1,4 @@
-"""Two tables whose rows belong together: the interface of all ways to hold them, and the columns that are compared."""
+"""Two tables with aligned rows: the interface for all kinds of tables, and the columns that are compared."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .row_versions import VersionLayout
 class CompareRequest(NamedTuple):
     """The columns that are compared.
 
-    columns: of the table before. dropped: columns among them that the table after lacks. row_id: the column that says
-    which rows belong together, None if their order does.
+    columns: names, of the table before. dropped: columns among them that the table after lacks. row_id: the column that
+    names rows; None if rows are aligned by their order.
     """
 
     columns: Sequence[Hashable]
@@ -29,7 +29,7 @@ class CompareRequest(NamedTuple):
     row_id: Hashable
 
     def read(self, side: int) -> list[Hashable]:
-        """Return the columns that are read of the table before (side 0) or after (1), `row_id` last."""
+        """Return the columns to read of the table before (side 0) or after (side 1), `row_id` last."""
         own = [name for name in self.columns if not side or name not in self.dropped]
         return [*own, *([] if self.row_id is None else [self.row_id])]
 
@@ -37,7 +37,8 @@ class CompareRequest(NamedTuple):
 class AlignedTables(ABC):
     """Two tables with aligned rows; a context manager.
 
-    rows: of the table before. lacking: how many of them the table after lacks; their values are missing there.
+    rows: how many rows the table before has. lacking: how many of them the table after lacks; the values of these rows
+    are missing after.
     """
 
     rows: int
@@ -51,50 +52,53 @@ class AlignedTables(ABC):
 
     @abstractmethod
     def joined(self) -> AbstractContextManager[SetCounts]:
-        """Open the table of the columns before, behind them those after, and whether the row is there after (1, 0)."""
+        """Open the joined table: columns before, columns after, and whether the table after has the row (1, 0)."""
 
     @abstractmethod
     def versions(self, layout: VersionLayout) -> AbstractContextManager[SetCounts]:
-        """Open the table of versions, see `versions`."""
+        """Open the table of versions, see `row_versions`."""
 
 
-# Returns which rows of the table before the plan leaves, as a mask.
+# A function that returns the mask of the rows of the table before that the plan keeps.
 FindKept = Callable[[], npt.NDArray[np.bool_]]
 
 
 def kept_rows(rows: int, others: int, find_kept: FindKept | None) -> npt.NDArray[np.bool_] | None:
-    """Return which rows of the table before the table after has, None for all. Rows are in the same order.
+    """Return the mask of the rows of the table before that the table after has; None for all rows.
 
-    rows, others: how many rows the tables have. Raises InputError if these numbers do not fit.
+    Rows are in the same order in both tables. rows, others: how many rows the tables before and after have. find_kept:
+    None without a plan that removes rows. Raises InputError if the numbers of rows do not fit.
     """
     if rows == others:
         return None
     if find_kept is None:
         raise InputError(
-            f"after: expected the {rows:,} rows of the table before, got {others:,}. Where a plan took rows away, give "
-            "that plan, or the record of the treatment: it tells which rows these are. Else name a column of both "
-            "tables that tells which row is which: row_id=."
+            f"after: expected the {rows:,} rows of the table before, got {others:,}. If a plan removed rows, give "
+            "that plan, or the record of the treatment: it says which rows. Else name a column of both tables that "
+            "identifies rows: row_id=."
         )
     kept = find_kept()
     left = int(kept.sum())
     if left != others:
         raise InputError(
-            f"after: expected {left:,} rows, which is what the plan leaves of the {rows:,} of the table before; got "
-            f"{others:,}. Give the plan by which it was treated, or name a column that tells which row is which: "
-            "row_id=."
+            f"after: expected {left:,} rows, which the plan keeps of the {rows:,} rows of the table before; got "
+            f"{others:,}. Give the plan by which it was treated, or name a column that identifies rows: row_id=."
         )
     return kept
 
 
 def hold(table: Any, argument: str) -> Any:
-    """Return a table that can be read more than once: a stream of Arrow data becomes a table. Raises InputError."""
+    """Return a table that can be read more than once: a stream of Arrow data becomes a table. Raises InputError.
+
+    argument: the name of the argument, for errors.
+    """
     try:
         return held_table(table)
     except InputError as error:
         raise error.about(argument) from None
 
 
-def request_of(before: Any, after: Any, columns: Any, row_id: Hashable) -> CompareRequest:
+def choose_columns(before: Any, after: Any, columns: Any, row_id: Hashable) -> CompareRequest:
     """Return the columns that are compared. Raises InputError, ColumnNotFoundError.
 
     columns: the argument of `gpupif.compare`; None for all columns of the table before.
@@ -105,11 +109,11 @@ def request_of(before: Any, after: Any, columns: Any, row_id: Hashable) -> Compa
         check_exist("row_id", [row_id], second, "the table after")
     if columns is None:
         wanted = [name for name in first if row_id is None or name != row_id]
-        strange = [name for name in second if name not in first]
-        if strange:
+        unknown = [name for name in second if name not in first]
+        if unknown:
             raise InputError(
-                f"after: column {brief(strange[0])}{_more(strange)} is not among those before. Rename it as it was, or "
-                "name the columns to be compared: columns=."
+                f"after: column {brief(unknown[0])}{_more(unknown)} is not in the table before. Give it its old name, "
+                "or name the columns to be compared: columns=."
             )
     else:
         wanted = [name for name in as_list("columns", columns) if row_id is None or name != row_id]

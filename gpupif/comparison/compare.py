@@ -1,4 +1,4 @@
-"""The public `compare`: what a treatment of a table bought in risk, and what it cost in utility."""
+"""The public function `compare`: by how much a treatment of a table lowered its risk, and its utility."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..treatment.plan import Plan
 from ..treatment.record import plan_of
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, as_columns, as_mapping, check_exist, check_word, whole_number
-from .aligned_tables import AlignedTables, CompareRequest, FindKept, hold, request_of
+from .aligned_tables import AlignedTables, CompareRequest, FindKept, choose_columns, hold
 from .precision import Levels
 from .record_linkage import check_linkage, link_rows
 from .released_values import ReleasedColumn, joint_requests, make_joint, released_columns
@@ -46,59 +46,63 @@ def compare(
     seed: int = 0,
     roles: Any = None,
 ) -> Comparison:
-    """Compare a table with what a treatment made of it: risk side by side, and every figure of what was lost.
+    """Compare a table with its treated version: the risk of both side by side, and how much utility was lost.
 
-    All is computed from counts of values and their combinations, in whole numbers, so that it is the same to the last
-    bit wherever the tables lie. Values before are brought to the *released detail*, so that distributions are held
-    against each other as finely as the treated table has them, and coarser values alone are no variation: where what
-    was released is a function of the value (age 34, always "30-39"), that is its detail. Where it is none, or the plan
-    says that values are drawn anew, a value stands as it is, or, where it was never released, for the value that was
-    most often released for it. A function is not believed of a column in which most rows have values of their own
-    unless it leaves at most half as many.
+    All figures are computed from counts of values and their combinations, in whole numbers. So they are the same to the
+    last bit for tables of any kind.
+
+    The *released detail* of a value is how finely the treated table shows it. Values before are brought to it, so that
+    coarser values alone are no variation. If the released value is a function of the value (34 is always released as
+    "30-39"), it is the released detail. If it is not, or the plan draws values anew, a number is its own detail, and
+    so is any value that was released; for a value that was never released it is the value most often released for it.
+    If most rows of a column have values of their own, any change looks like a function: it counts as one only if at
+    most half as many values are left.
 
     Parameters
     ----------
     before, after:
-        The table and the treated one, each of any kind that `gpupif.score` takes, not necessarily the same. The one
-        after may lack columns, which are then lost whole, and with `row_id` rows. A missing value after where there was
-        one before is a suppressed cell. Where values of a column have no type in common they are known by their texts.
+        The table and the treated table, each of any kind that `gpupif.score` takes; the kinds may differ. The table
+        after may lack columns, which are then lost whole, and with `plan` or `row_id` rows. A value that is missing
+        after, and was not before, is a suppressed cell. If the values of a column have no common type, their texts are
+        compared.
     plan:
-        The `gpupif.Plan` by which it was treated, or what `gpupif.treat` takes as one, or the record of the treatment
-        (`Treated.record`, or its file): says to what levels of their hierarchies values were brought, which columns are
-        drawn anew, and which rows were taken away.
+        The `gpupif.Plan` of the treatment, or anything that `gpupif.treat` takes as a plan, or the record of the
+        treatment (`Treated.record`, or its file). It names the levels of hierarchies, the columns that are drawn anew,
+        and the rows that were removed.
     columns:
-        Columns to be compared; default the quasi-identifiers and sensitive columns of `roles`, or without roles all
-        columns of the table before, which then have to include all columns of the table after.
+        The columns to be compared. Default: the quasi-identifiers and sensitive columns of `roles`; without roles all
+        columns of the table before, which must then include all columns of the table after.
     quasi_identifiers:
-        What the attacker knows, a column or a list of several: of these are equivalence classes, and the known columns
-        of cell scores. Default: all that are compared, but for sensitive ones.
+        The columns that the attacker knows, a name or a list: equivalence classes are formed by them, and they are the
+        known columns of cell scores. Default: all compared columns that are not sensitive.
     sensitive:
-        Sensitive attributes, a column or a list: for l, t and homogeneous classes. They are scored, but not known.
+        Sensitive attributes, a name or a list, for l, t and homogeneous classes. They are scored, but not known.
     row_id:
-        A column with another value in each row, which says which rows belong together; held in memory, and not
-        compared. Default: rows belong together by their order, and the table after has all rows, or those that the plan
-        leaves. Rows that it lacks count as suppressed: all their values are missing.
+        A column with a different value in each row, by which rows are aligned. It is held in memory, and not compared.
+        Default: rows are aligned by their order, and the table after has all rows, or the rows that the plan keeps.
+        Rows that the table after lacks count as suppressed: all their values are missing.
     hierarchies:
-        Of columns, as of `gpupif.Plan`, where the plan has none: for precision. Without a level in the plan a column is
-        at the level at which its hierarchy gives what was released; at no single one, it has no precision.
+        Hierarchies of columns for which the plan has none, as in `gpupif.Plan`, for precision. If the plan names no
+        level for a column, its level is the lowest one that gives the released values; if there is none, the column has
+        no precision.
     distances:
-        How far values are apart, for the earth mover's distance and t: by column, as of `gpupif.score`.
+        How far values are apart, by column, as in `gpupif.score`: for the earth mover's distance and t.
     k:
-        What n / classes is divided by, for the normalised class size; default: the rows of the smallest class after,
-        but for suppressed ones.
+        The divisor of n / classes, for the normalised class size. Default: the number of rows of the smallest class
+        after, without suppressed rows.
     suppressed:
-        How risk reads suppressed cells: "category" (missing is a value of its own), "wildcard" (they may be anything;
-        not for more different rows than fit into memory), or "both", and the worse is reported.
+        How risk reads suppressed cells: "category" (missing is a value of its own), "wildcard" (a missing value matches
+        every value; distinct rows must fit into memory), or "both": the worse of the two is reported.
     linkage:
-        Record linkage by distance, see `gpupif.results.Linkage`: "auto" (where values were perturbed; exact up to ten
-        thousand million pairs of different rows, else of a sample of 1,000), "exact", the number of rows to draw, or
-        None.
+        Record linkage by distance, see `gpupif.results.Linkage`: "auto" (if values were perturbed; exact up to
+        10,000,000,000 pairs of distinct rows, else with a sample of 1,000 rows), "exact", the number of rows to draw,
+        or None.
     seed:
-        Of that sample; the same rows wherever the tables lie.
+        The seed of the sample. It draws the same rows for tables of any kind.
     roles:
-        Roles of the columns, as of `gpupif.read_roles`, or the path of a file of them, for what no other argument says:
-        which are quasi-identifiers and which are sensitive. Every column of the table before needs a role. Identifiers
-        and columns that are left out are not read.
+        Roles of the columns, as from `gpupif.read_roles`, or the path of a file of roles. They say which columns are
+        quasi-identifiers and which are sensitive, if no other argument does. Every column of the table before needs a
+        role. Identifiers and columns that are left out are not read.
 
     Returns
     -------
@@ -109,18 +113,18 @@ def compare(
     Raises
     ------
     InputError
-        No rows, numbers of rows that do not fit, where neither a plan nor row_id says which rows were taken away, rows
-        or columns that only the table after has, names of rows that are missing or repeat, unknown columns
-        (ColumnNotFoundError), lists or structs (ColumnTypeError), an argument out of range, too many pairs for exact
-        linkage, too little memory.
+        If a table has no rows, the numbers of rows differ and neither a plan nor row_id says which rows were removed,
+        only the table after has a row or a column, a name of a row is missing or repeats, a column is unknown
+        (ColumnNotFoundError) or has lists or structs (ColumnTypeError), an argument is out of range, exact linkage has
+        too many pairs, or there is too little memory.
     TableReadError
-        A file that cannot be read, or changes meanwhile.
+        If a file cannot be read, or changes while it is read.
     DeviceError
-        A GPU that was asked for (`gpupif.config`) and cannot be used, or that fails.
+        If a requested GPU (`gpupif.config`) cannot be used, or fails.
 
     References
     ----------
-    Of each figure: `gpupif.results.Utility`, and the page on comparing.
+    See `gpupif.results.Utility` and the page on comparing for the source of each figure.
 
     Examples
     --------
@@ -151,7 +155,7 @@ def compare(
                 *as_columns("quasi_identifiers", quasi_identifiers, before),
                 *as_columns("sensitive", () if sensitive is None else sensitive, before, empty=True),
             ]
-    request = request_of(before, after, columns, row_id)
+    request = choose_columns(before, after, columns, row_id)
     attributes = [] if sensitive is None else as_columns("sensitive", sensitive, before)
     check_exist("sensitive", attributes, request.columns, "the columns that are compared")
     known = _known(quasi_identifiers, attributes, request, before)
@@ -174,7 +178,7 @@ def compare(
         with tables.joined() as counts:
             counted = counts.count(joint_requests(len(names)), make_joint)
             released = released_columns(names, counted, request.dropped, levels.perturbed)
-            levels = levels.with_found(released, nested)
+            levels = levels.with_released(released, nested)
             released = [levels.at_groups(column, nested) for column in released]
             linked = link_rows(counts, released, places, linkage, int(seed))
         layout = VersionLayout.from_columns(released)
@@ -208,7 +212,7 @@ def compare(
 def _open_aligned(
     before: Any, after: Any, request: CompareRequest, report: Reporter, find_kept: FindKept | None
 ) -> AlignedTables:
-    """Open two tables of any kinds, on Dask if either is a Dask frame. Raises the errors of `gpupif.compare`."""
+    """Open two tables of any kind, on Dask if either is a Dask frame. Raises the errors of `gpupif.compare`."""
     if is_dask(before) or is_dask(after):
         from .dask_tables import DaskTables
 

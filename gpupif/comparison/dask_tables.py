@@ -1,4 +1,4 @@
-"""Two tables with aligned rows of which at least one is a Dask frame. Each count computes both anew."""
+"""Two tables with aligned rows, of which at least one is a Dask frame. Each count computes both tables anew."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ from .aligned_tables import AlignedTables, CompareRequest, FindKept, kept_rows
 from .released_values import ReleasedColumn
 from .row_versions import VersionLayout
 
-# By kind of a NumPy type, the type that keeps its values beside missing ones.
+# The pandas type that holds the values of a NumPy type and missing values, by the kind of the NumPy type.
 NULLABLE = {"i": "Int64", "u": "UInt64", "b": "boolean"}
 
 
 class DaskTables(AlignedTables):
-    """Two tables of which at least one is a Dask frame. The other gets its partitions, or Dask joins them."""
+    """Two tables, of which at least one is a Dask frame.
+
+    By order, rows are aligned in the partitions of the first Dask frame. By `row_id`, Dask merges both tables.
+    """
 
     def __init__(self, before: Any, after: Any, request: CompareRequest, find_kept: FindKept | None) -> None:
         import dask
@@ -45,7 +48,7 @@ class DaskTables(AlignedTables):
         self._columns = len(request.columns)
 
     def __exit__(self, *error: object) -> None:
-        """Nothing is kept."""
+        """Close nothing: Dask holds the data."""
 
     def joined(self) -> SetCounts:
         return DaskCounts(self._frame, CountRequest(), requested_device())
@@ -61,7 +64,7 @@ class DaskTables(AlignedTables):
 
 
 def _for_workers(column: ReleasedColumn) -> ReleasedColumn:
-    """Return a column with only the fields that a worker needs to number the values of rows."""
+    """Return the column with only the fields that a worker needs to number the values of rows, to send less."""
     nothing = np.empty(0, np.int64)
     shared = column.shared._replace(before=nothing, after=nothing)
     joint = column.joint._replace(values=nothing, released=nothing, away=nothing, hidden=nothing)
@@ -70,19 +73,13 @@ def _for_workers(column: ReleasedColumn) -> ReleasedColumn:
 
 def number_versions(frame: pd.DataFrame, layout: VersionLayout) -> pd.DataFrame:
     """Return the table of versions of some rows of the joined frame."""
-    half = len(layout.columns)
-
-    def numbers(place: int, column: ReleasedColumn) -> npt.NDArray[np.int64]:
-        encoded = encode_column(column.name, frame.iloc[:, place]).on_host()
-        own: npt.NDArray[np.int64] = column.shared.numbers(encoded)[encoded.codes]
-        return own
-
     if not len(frame):
         return pd.DataFrame({place: np.empty(0, np.int64) for place in range(layout.width)})
-    before, after = (
-        [numbers(start + place, column) for place, column in enumerate(layout.columns)] for start in (0, half)
-    )
-    there = frame.iloc[:, 2 * half].to_numpy() == 1
+    released = [*layout.columns, *layout.columns]
+    encoded = [encode_column(own.name, frame.iloc[:, place]).on_host() for place, own in enumerate(released)]
+    numbers = [own.shared.numbers(column) for own, column in zip(released, encoded, strict=True)]
+    before, after = layout.numbers([column.codes for column in encoded], numbers)
+    there = frame.iloc[:, len(released)].to_numpy() == 1
     each = [layout.rows(before, after, there, version) for version in layout.versions]
     return pd.DataFrame(
         {place: np.concatenate(own).astype(np.int64) for place, own in enumerate(zip(*each, strict=True))}
@@ -102,21 +99,24 @@ def _open(table: Any, side: int, names: Sequence[Hashable]) -> Any:
 
 
 def _by_place(before: Any, after: Any, request: CompareRequest, find_kept: FindKept | None) -> tuple[Any, int, int]:
-    """Join the frames by the order of rows, with the partitions of that which is a Dask frame, of both the first's."""
+    """Join the frames by the order of rows, in the partitions of the first Dask frame.
+
+    Returns the joined frame, its number of rows, and how many rows the frame after lacks.
+    """
     sizes = [_sizes(frame) for frame in (before, after)]
     rows, others = (sum(own) for own in sizes)
     kept = kept_rows(rows, others, find_kept)
     mask = np.ones(rows, bool) if kept is None else kept
-    # By row before, how many rows of the table after lie ahead of it.
+    # For each row before, the number of rows of the table after that belong to earlier rows.
     ahead = np.cumsum([0, *mask])
     edges = np.cumsum([0, *(sizes[0] if is_dask(before) else sizes[1])])
     first = edges if is_dask(before) else np.searchsorted(ahead, edges)
     first[-1] = rows
     starts = first.tolist(), ahead[first].tolist()
-    parts = [_cut(frame, own, each) for frame, own, each in zip((before, after), sizes, starts, strict=True)]
+    chunks = [_cut(frame, own, each) for frame, own, each in zip((before, after), sizes, starts, strict=True)]
     masks = [mask[start:stop] for start, stop in pairwise(starts[0])]
     meta = join_rows(_meta(before), _meta(after), request, np.ones(0, bool))
-    return _frame([*parts, masks], request, meta), rows, rows - others
+    return _frame([*chunks, masks], request, meta), rows, rows - others
 
 
 def _meta(frame: Any) -> pd.DataFrame:
@@ -124,15 +124,15 @@ def _meta(frame: Any) -> pd.DataFrame:
 
 
 def _sizes(frame: Any) -> list[int]:
-    """Return how many rows each partition has."""
+    """Return how many rows each partition has; a frame in memory is one partition."""
     if not is_dask(frame):
         return [len(frame)]
-    found: list[int] = frame.map_partitions(len).compute().tolist()
-    return found
+    sizes: list[int] = frame.map_partitions(len).compute().tolist()
+    return sizes
 
 
 def _cut(frame: Any, sizes: Sequence[int], edges: Sequence[int]) -> list[Any]:
-    """Return frames of the rows between edges, lazy if the frame is lazy. sizes: rows of its partitions."""
+    """Return frames of the rows between edges, lazy if the frame is lazy. sizes: the rows of each partition."""
     import dask
 
     if not is_dask(frame):
@@ -140,44 +140,45 @@ def _cut(frame: Any, sizes: Sequence[int], edges: Sequence[int]) -> list[Any]:
     partitions = frame.to_delayed()
     starts = np.cumsum([0, *sizes]).tolist()
     take = dask.delayed(take_rows, pure=False)
-    found = []
+    taken = []
     for start, stop in pairwise(edges):
-        chunks = [
-            (part, max(start, first) - first, min(stop, last) - first)
-            for part, (first, last) in zip(partitions, pairwise(starts), strict=True)
+        overlaps = [
+            (partition, max(start, first) - first, min(stop, last) - first)
+            for partition, (first, last) in zip(partitions, pairwise(starts), strict=True)
             if max(start, first) < min(stop, last)
         ] or [(partitions[0], 0, 0)]
-        found.append(take([part for part, _, _ in chunks], [where for _, *where in chunks]))
-    return found
+        taken.append(take([partition for partition, _, _ in overlaps], [span for _, *span in overlaps]))
+    return taken
 
 
-def take_rows(parts: Sequence[pd.DataFrame], where: Sequence[tuple[int, int]]) -> pd.DataFrame:
-    """Return some rows of each of some partitions. where: by partition the first row, and the row after the last."""
-    chunks = [part.iloc[start:stop] for part, (start, stop) in zip(parts, where, strict=True)]
+def take_rows(partitions: Sequence[pd.DataFrame], spans: Sequence[tuple[int, int]]) -> pd.DataFrame:
+    """Return rows of some partitions as one frame. spans: by partition its first row, and the row after its last."""
+    chunks = [partition.iloc[start:stop] for partition, (start, stop) in zip(partitions, spans, strict=True)]
     return chunks[0] if len(chunks) == 1 else pd.concat(chunks, ignore_index=True)
 
 
-def _frame(parts: Sequence[Sequence[Any]], request: CompareRequest, meta: pd.DataFrame) -> Any:
+def _frame(chunks: Sequence[Sequence[Any]], request: CompareRequest, meta: pd.DataFrame) -> Any:
+    """Return the joined frame. chunks: three lists, the rows before, the rows after, and the masks of `join_rows`."""
     import dask
     import dask.dataframe as dd
 
     join = dask.delayed(join_rows, pure=False)
-    joined = [join(before, after, request, mask) for before, after, mask in zip(*parts, strict=True)]
+    joined = [join(before, after, request, mask) for before, after, mask in zip(*chunks, strict=True)]
     return dd.from_delayed(joined, meta=meta, verify_meta=False)
 
 
 def join_rows(
     before: pd.DataFrame, after: pd.DataFrame, request: CompareRequest, kept: npt.NDArray[np.bool_]
 ) -> pd.DataFrame:
-    """Return the columns before and after of the same rows, and whether each is there after, named by their places.
+    """Return the columns before, the columns after, and whether the table after has the row, named by their places.
 
-    kept: which rows before the table after has, in order.
+    kept: the mask of the rows before that the table after has; the frame `after` has only these rows, in order.
     """
     nothing = np.full(len(before), None, object)
     places = np.flatnonzero(kept)
     after = after.set_axis(places, axis=0)
     if len(places) < len(kept):
-        # Whole numbers stay such where rows are missing.
+        # Nullable types keep whole numbers whole beside missing values; floats would round large ones.
         plain = {name: kind for name, kind in after.dtypes.items() if isinstance(kind, np.dtype)}
         kinds = {name: NULLABLE[kind.kind] for name, kind in plain.items() if kind.kind in NULLABLE}
         after = after.astype(kinds).reindex(np.arange(len(kept)))
@@ -190,7 +191,11 @@ def join_rows(
 
 
 def _by_id(before: Any, after: Any, request: CompareRequest) -> tuple[Any, int, int]:
-    """Join the frames by the names of rows. Return the joined frame, its rows, and how many the frame after lacks."""
+    """Join the frames by the names of rows.
+
+    Returns the joined frame, its number of rows, and how many rows the frame after lacks. Raises InputError for names
+    that are missing, repeat, or are only in the frame after.
+    """
     import dask
     import dask.dataframe as dd
 
@@ -206,8 +211,10 @@ def _by_id(before: Any, after: Any, request: CompareRequest) -> tuple[Any, int, 
         ("after", no_others, different_others, others),
     ):
         if missing or known < own:
-            what = f"{missing:,} rows without a value" if missing else f"{known:,} different values in {own:,} rows"
-            raise InputError(f"row_id: column {request.row_id!r}: {argument} has {what}. Expected another in each row.")
+            fault = f"{missing:,} rows without a value" if missing else f"{known:,} different values in {own:,} rows"
+            raise InputError(
+                f"row_id: column {request.row_id!r}: {argument} has {fault}. Expected a different value in each row."
+            )
     if both < others:
         raise InputError(
             f"row_id: column {request.row_id!r}: after has {others - both:,} values that before lacks. Expected rows "
@@ -224,8 +231,11 @@ def _by_id(before: Any, after: Any, request: CompareRequest) -> tuple[Any, int, 
 
 
 def join_merged(frame: pd.DataFrame, columns: int) -> pd.DataFrame:
-    """Return the columns by their places, and whether the row is there after; columns that lack there are missing."""
+    """Return the columns of a merged frame in the order of `join_rows`. Dropped columns have only missing values.
+
+    columns: the number of columns before and after together.
+    """
     nothing = pd.Series(np.full(len(frame), None, object), index=frame.index)
-    found = {place: frame.get(f"{place}", nothing) for place in range(columns)}
-    found[columns] = frame[f"{columns}"].notna().astype("int64")
-    return pd.DataFrame(found).reset_index(drop=True)
+    joined = {place: frame.get(f"{place}", nothing) for place in range(columns)}
+    joined[columns] = frame[f"{columns}"].notna().astype("int64")
+    return pd.DataFrame(joined).reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""Two tables with aligned rows on this machine, in memory or on disk, in chunks."""
+"""Two tables with aligned rows on this machine: chunks in memory or on disk."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from .aligned_tables import AlignedTables, CompareRequest, FindKept, kept_rows
 from .released_values import ReleasedColumn, SharedValues
 from .row_versions import KEPT_AFTER, VersionLayout
 
-# Rows that are counted at once.
+# The rows of a chunk of a table in memory.
 CHUNK_ROWS = 1 << 20
 
 
 class LocalTables(AlignedTables):
-    """Two tables with aligned rows, as frames, or as paths that are read in streams if they are too large."""
+    """Two tables with aligned rows: frames, or paths of files, which are read in streams if they are too large."""
 
     def __init__(
         self, before: Any, after: Any, request: CompareRequest, report: Reporter, find_kept: FindKept | None
@@ -63,7 +63,7 @@ class LocalTables(AlignedTables):
         return self._count(VersionChunks(self._joined, layout))
 
     def _count(self, chunks: TableChunks) -> SetCounts:
-        """Return the counts of chunks, which this object closes."""
+        """Return an object that counts sets of columns of the chunks. The chunks are closed with this object."""
         budget = plan_reading(resources().memory, len(chunks.columns))
         names = list(range(len(chunks.columns)))
         stream = TemporaryTable(names, chunks, self._folder, budget, contextlib.ExitStack())
@@ -79,9 +79,10 @@ def _open(table: Any, names: Sequence[Hashable], report: Reporter, opened: conte
 
 
 class RowPlaces:
-    """The places of the rows of the table before in the table after. lacking: how many rows the table after lacks.
+    """The places of the rows of the table before in the table after.
 
-    places: by row its place after, -1 if it is not there; None if all rows have the same place.
+    chunks: of the table after. places: for each row before its place after, -1 if the table after lacks the row; None
+    if all rows have the same place in both tables. lacking: how many rows the table after lacks.
     """
 
     def __init__(self, chunks: TableChunks, places: npt.NDArray[np.int64] | None) -> None:
@@ -94,10 +95,9 @@ class RowPlaces:
     def from_tables(
         cls, before: TableChunks, after: TableChunks, row_id: Hashable, find_kept: FindKept | None
     ) -> RowPlaces:
-        """Find the places by order or, with `row_id`, by the names of rows, the last column of each table.
+        """Find the places by order or, with `row_id`, by the names of rows, which are the last column of each table.
 
-        find_kept: returns which rows the table after has, if rows are in order. Raises InputError for rows that do not
-        belong together.
+        find_kept: see `kept_rows`. Raises InputError if rows cannot be aligned.
         """
         if row_id is None:
             kept = kept_rows(before.rows, after.rows, find_kept)
@@ -109,41 +109,45 @@ class RowPlaces:
         place = np.full(len(shared.labels) + 1, -1, np.int64)
         place[shared.after[_last_codes(after)]] = np.arange(after.rows)
         numbers = shared.before[_last_codes(before)]
-        found = place[numbers]
+        places = place[numbers]
+        # Only names that the table before lacks keep a place now.
         place[numbers] = -1
-        strange = place.max(initial=-1)
-        if strange >= 0:
+        unknown = place.max(initial=-1)
+        if unknown >= 0:
             number = int(np.argmax(place))
             raise InputError(
                 f"row_id: column {row_id!r}: after has {brief(shared.labels[number].as_py())}, which before lacks, in "
-                f"row {strange} (from 0). Expected rows of the table before only."
+                f"row {unknown} (from 0). Expected rows of the table before only."
             )
-        return cls(after, found)
+        return cls(after, places)
 
     def there(self, start: int, stop: int) -> npt.NDArray[np.uint8]:
-        """Return for some rows of the one table 1 where the other has them, else 0."""
+        """Return for the rows before from `start` to `stop`: 1 if the table after has the row, else 0."""
         if self._places is None:
             return np.ones(stop - start, np.uint8)
         return (self._places[start:stop] >= 0).astype(np.uint8)
 
     def codes(self, start: int, stop: int, columns: Sequence[int], missing: Sequence[int]) -> list[npt.NDArray[Any]]:
-        """Return codes of columns after, of rows before. missing: by column the code of rows that are not there."""
+        """Return the codes after of the rows before from `start` to `stop`.
+
+        columns: places of columns of the table after. missing: by column the code for rows that the table after lacks.
+        """
         if self._places is None:
             return self._following(start, stop, columns)
         places = self._places[start:stop]
-        found = [np.full(stop - start, code, code_type(code + 1)) for code in missing]
+        codes_after = [np.full(stop - start, code, code_type(code + 1)) for code in missing]
         there = places >= 0
         chunk = np.searchsorted(self._edges, places, "right") - 1
         for number in np.unique(chunk[there]).tolist():
             rows = np.flatnonzero(there & (chunk == number))
             at = places[rows] - self._edges[number]
-            for own, codes in zip(found, self._chunks.some_codes(number, columns), strict=True):
+            for own, codes in zip(codes_after, self._chunks.some_codes(number, columns), strict=True):
                 own[rows] = codes[at]
-        return found
+        return codes_after
 
     def _following(self, start: int, stop: int, columns: Sequence[int]) -> list[npt.NDArray[Any]]:
-        """Return codes of columns after, of the rows after from `start` to `stop`."""
-        # No rows are taken from the first chunk too.
+        """Return the codes of columns of the rows after from `start` to `stop`."""
+        # An empty range is taken from the first chunk, which gives arrays of the right types.
         first, last = (0, 0) if start == stop else np.searchsorted(self._edges, [start, stop - 1], "right") - 1
         chunks = [
             [codes[max(0, start - edge) : max(0, stop - edge)] for codes in self._chunks.some_codes(number, columns)]
@@ -153,17 +157,17 @@ class RowPlaces:
 
 
 def _check_ids(column: Column, argument: str) -> None:
-    """Raise InputError for names of rows that are missing, or that several rows have."""
+    """Raise InputError if a name of a row is missing or repeats."""
     if column.missing:
         raise InputError(
-            f"row_id: column {column.name!r}: {argument} has {column.missing_rows:,} rows without a value. Expected "
-            "one in each row."
+            f"row_id: column {column.name!r}: {argument} has {column.missing_rows:,} rows without a value. Expected a "
+            "different value in each row."
         )
     most = int(np.argmax(column.counts))
     if column.counts[most] > 1:
         raise InputError(
             f"row_id: column {column.name!r}: {argument} has {brief(column.values([most])[0])} in "
-            f"{column.counts[most]:,} rows. Expected another value in each row."
+            f"{column.counts[most]:,} rows. Expected a different value in each row."
         )
 
 
@@ -174,7 +178,10 @@ def _last_codes(chunks: TableChunks) -> npt.NDArray[Any]:
 
 
 class JoinedChunks(TableChunks):
-    """The columns before, behind them those after, and whether the row is there after, row by row before."""
+    """The joined table: the columns before, the columns after, and whether the table after has the row.
+
+    Its rows and chunks are the rows and chunks of the table before.
+    """
 
     def __init__(self, request: CompareRequest, before: TableChunks, after: TableChunks, places: RowPlaces) -> None:
         names = list(request.columns)
@@ -182,7 +189,7 @@ class JoinedChunks(TableChunks):
         self._edges = np.cumsum([0, *before.sizes]).tolist()
         self._before, self._places = before, places
         own = {column.name: place for place, column in enumerate(after.columns)}
-        # By column its place in the other table, None where it was dropped.
+        # For each column its place in the table after, None if it was dropped.
         self._others = [None if name in request.dropped else own[name] for name in names]
         others = [
             _nothing(name, before.rows) if place is None else _with_missing(after.columns[place], places.lacking)
@@ -208,11 +215,11 @@ class JoinedChunks(TableChunks):
         return [found.get(place, nothing) for place in places]
 
     def close(self) -> None:
-        """See `Chunks`: the tables are closed by themselves."""
+        """Close nothing: `LocalTables` closes both tables."""
 
 
 def _nothing(name: Hashable, rows: int) -> Column:
-    """Return a column of missing values."""
+    """Return a column of missing values, without codes of rows."""
     import pyarrow as pa
 
     return Column(name, np.empty(0, np.uint8), np.array([rows]), pa.nulls(0), missing=True)
@@ -227,14 +234,15 @@ def _with_missing(column: Column, more: int) -> Column:
 
 
 class VersionChunks(TableChunks):
-    """The table of versions: for each chunk of the joined tables one chunk for each version."""
+    """The table of versions, see `row_versions`: for each chunk of the joined table one chunk for each version."""
 
     def __init__(self, joined: JoinedChunks, layout: VersionLayout) -> None:
         self._versions = layout.versions
         self.sizes = np.repeat(joined.sizes, len(self._versions)).tolist()
         self._joined = joined
         self._layout = layout
-        self._released = layout.columns
+        shared = [column.shared for column in layout.columns]
+        self._numbers = [*(values.before for values in shared), *(values.after for values in shared)]
         rows = joined.rows
         own = [_numbered(column) for column in layout.columns]
         version, fate = _plain(len(own), np.full(KEPT_AFTER + 1, rows)), _plain(len(own) + 1, np.array([rows, 0, 0]))
@@ -244,48 +252,28 @@ class VersionChunks(TableChunks):
 
     def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
         chunk, version = divmod(number, len(self._versions))
-        found = self._layout.rows(*self._numbers(chunk), self._versions[version])
-        return [found[place] for place in places]
-
-    def _numbers(self, chunk: int) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]], npt.NDArray[np.bool_]]:
-        """Return the numbers of the values before and after of a chunk, and which of its rows are there after."""
         last = self._last
         if last is None or last[0] != chunk:
-            codes = self._joined.codes(chunk)
-            half = len(self._released)
-            numbers = [
-                [
-                    _renumbered(own, column.shared.before, column)
-                    for own, column in zip(codes, self._released, strict=False)
-                ],
-                [
-                    _renumbered(own, column.shared.after, column)
-                    for own, column in zip(codes[half : 2 * half], self._released, strict=True)
-                ],
-            ]
-            last = self._last = chunk, numbers[0], numbers[1], codes[-1] == 1
-        return last[1:]
+            # All versions of a chunk are read one after the other: its numbers are kept until the next chunk.
+            *codes, there = self._joined.codes(chunk)
+            last = self._last = chunk, *self._layout.numbers(codes, self._numbers), there == 1
+        found = self._layout.rows(*last[1:], self._versions[version])
+        return [found[place] for place in places]
 
     def close(self) -> None:
-        """See `Chunks`: the tables are closed by themselves."""
-
-
-def _renumbered(codes: npt.NDArray[Any], numbers: npt.NDArray[np.int64], column: ReleasedColumn) -> npt.NDArray[Any]:
-    """Return the number of the value of each row. numbers: by code."""
-    kind = code_type(column.size)
-    if len(numbers) == column.size and (numbers == np.arange(len(numbers))).all():
-        return codes.astype(kind, copy=False)
-    found: npt.NDArray[Any] = numbers.astype(kind)[codes]
-    return found
+        """Close nothing: `LocalTables` closes both tables."""
 
 
 def _numbered(column: ReleasedColumn) -> Column:
-    """Return the numbers of a column's values in all versions as a column; the last is of cells that are not there."""
+    """Return a column of the numbers of a column's values in all versions, without codes of rows.
+
+    The last number is for cells that are not in both tables.
+    """
     detail = np.zeros(column.size, np.int64)
     np.add.at(detail, column.detail, column.before)
     return _plain(column.name, np.append(column.before + detail + column.after, 0))
 
 
 def _plain(name: Hashable, counts: npt.NDArray[np.int64]) -> Column:
-    """Return a column of the whole numbers from 0, without codes of rows. counts: the rows of each number."""
+    """Return a column of the whole numbers from 0, without codes of rows. counts: how many rows have each number."""
     return Column(name, np.empty(0, np.uint8), counts, np.arange(len(counts)), missing=False)

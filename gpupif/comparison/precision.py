@@ -1,4 +1,4 @@
-"""Sweeney's precision: how far up their hierarchies a plan brings the values of columns."""
+"""Sweeney's precision: how far up their hierarchies a plan moves the values of columns."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from .released_values import ReleasedColumn, with_groups
 
 @dataclass(frozen=True)
 class Levels:
-    """The level of the values of each column with a hierarchy, and the height of the hierarchy.
+    """The level of the values of each column with a hierarchy.
 
-    perturbed: columns whose values are drawn anew, so that the released value is no function of the value before.
+    levels: by column the level, and the height of the hierarchy. perturbed: columns whose values are drawn anew: the
+    released value is no function of the value before.
     """
 
     levels: Mapping[Hashable, tuple[int, int]]
@@ -26,7 +27,7 @@ class Levels:
 
     @classmethod
     def from_plan(cls, plan: Plan, hierarchies: Mapping[Hashable, Hierarchy]) -> Levels:
-        """Return the levels that a plan names. hierarchies: by column, those of the plan among them."""
+        """Return the levels that a plan names. hierarchies: by column, including the hierarchies of the plan."""
         levels = {name: (0, hierarchy.height) for name, hierarchy in hierarchies.items()}
         perturbed: set[Hashable] = set()
         for treatment in plan.treatments:
@@ -40,10 +41,10 @@ class Levels:
                 perturbed |= set(columns)
         return cls(levels, frozenset(perturbed))
 
-    def with_found(self, columns: Sequence[ReleasedColumn], hierarchies: Mapping[Hashable, Hierarchy]) -> Levels:
-        """Return the same, with levels also of columns for which the plan names none, found from their values.
+    def with_released(self, columns: Sequence[ReleasedColumn], hierarchies: Mapping[Hashable, Hierarchy]) -> Levels:
+        """Return these levels, and the levels of columns for which the plan names none, from their released values.
 
-        Raises InputError for a value that has no place in its hierarchy.
+        Raises InputError for a value that is not in its hierarchy.
         """
         levels = dict(self.levels)
         for column in columns:
@@ -56,26 +57,29 @@ class Levels:
         return Levels(levels, self.perturbed)
 
     def at_groups(self, column: ReleasedColumn, hierarchies: Mapping[Hashable, Hierarchy]) -> ReleasedColumn:
-        """Return a column with values that were released nowhere brought to the level at which the others are."""
+        """Return a column whose values that were never released are at the level of its other values."""
         level = self.levels.get(column.name, (0, 0))[0]
         return with_groups(column, hierarchies[column.name], level) if level else column
 
     def _lost(self, column: ReleasedColumn, rows: int) -> int:
-        """Return the sum of the levels of all cells of a column. Suppressed and dropped cells are at the top."""
+        """Return the sum of the levels of all cells of a column. Suppressed and dropped cells count as the top."""
         level, height = self.levels[column.name]
         if column.kind == "dropped":
             return rows * height
         return level * (rows - column.joint.suppressed) + height * column.joint.suppressed
 
     def precision(self, column: ReleasedColumn, rows: int) -> float | None:
-        """Return the precision of a column: 1 if values are as they were, 0 at the top; None without a hierarchy."""
+        """Return the precision of a column: 1 for unchanged values, 0 for the top; None without a hierarchy.
+
+        rows: the rows of the table before.
+        """
         if not self.levels.get(column.name, (0, 0))[1]:
             return None
         return 1 - self._lost(column, rows) / (rows * self.levels[column.name][1])
 
     def mean_precision(self, columns: Sequence[ReleasedColumn], rows: int) -> float | None:
         """Return the mean precision of the columns that have a hierarchy, None if none has."""
-        own = [found for column in columns if (found := self.precision(column, rows)) is not None]
+        own = [precision for column in columns if (precision := self.precision(column, rows)) is not None]
         return sum(own) / len(own) if own else None
 
 
@@ -87,10 +91,10 @@ def treatment_columns(treatment: Treatment) -> Sequence[Hashable]:
 
 
 def _level(column: ReleasedColumn, hierarchy: Hierarchy) -> int | None:
-    """Return the lowest level of a hierarchy at which the values of a column were released, None if there is none."""
+    """Return the lowest level of a hierarchy that gives the released values of a column; None if no level does."""
     labels, missing = column.shared.labels, column.shared.missing
     there = np.flatnonzero(column.before[:missing] > 0)
-    # Values that were suppressed in all rows say nothing of the level.
+    # Values that were suppressed in all rows do not show the level.
     there = there[column.after[column.detail[there]] > 0]
     if (column.detail[there] == there).all():
         return 0

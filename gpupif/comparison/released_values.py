@@ -18,16 +18,17 @@ from ..marginals.count_statistics import CountSums
 from ..marginals.set_counts import CountResult, Find, SetRequest, Total
 from ..utils.information import LogSum
 
-# A function of values is believed if at least this share of the rows has a value that other rows have too, or if it
-# leaves at most this share of the values.
+# A function from values to released values is believed if at least this share of the rows has a value that other rows
+# have too, or if the number of released values is at most this share of the number of values.
 BELIEVED = 0.5
 
 
 class SharedValues(NamedTuple):
-    """The values that a column has before and after, numbered together; missing ones have the last number, `missing`.
+    """The values of a column before and after, numbered together. Missing values have the last number, `missing`.
 
-    labels: values, all different. before, after: by code of either column that number. as_text: whether the types have
-    no values in common, so that values are known by their texts.
+    labels: the distinct values, in the order of their numbers. before, after: int64 arrays, the number of the value of
+    each code of the column before, and after. as_text: whether the texts of values are compared, since the types before
+    and after have no common type.
     """
 
     labels: pa.Array
@@ -37,12 +38,12 @@ class SharedValues(NamedTuple):
 
     @property
     def missing(self) -> int:
-        """Return the number that missing values have."""
+        """The number of missing values."""
         return len(self.labels)
 
     @classmethod
     def from_columns(cls, before: Column, after: Column) -> SharedValues:
-        """Number the values of a column before and after together. Codes of rows are not needed."""
+        """Return the values of a column before and after, numbered together. The columns may lack codes of rows."""
         try:
             return cls._merged([label_array(one) for one in (before, after)])
         except ColumnTypeError:
@@ -60,14 +61,14 @@ class SharedValues(NamedTuple):
         return cls(merged, before, after, as_text)
 
     def numbers(self, column: Column) -> npt.NDArray[np.int64]:
-        """Return the numbers of the values of a column, by code. Codes may differ when a table is read anew."""
+        """Return the number of the value of each code of a column, whose codes need not be those of `from_columns`."""
         labels = text_labels(column) if self.as_text else label_array(column)
         known = len(labels) and not pa.types.is_null(labels.type)
-        found = number_in(column.name, labels, self.labels) if known else np.empty(0, np.int64)
-        return np.append(found, self.missing).astype(np.int64)
+        numbers = number_in(column.name, labels, self.labels) if known else np.empty(0, np.int64)
+        return np.append(numbers, self.missing).astype(np.int64)
 
     def column(self, name: Hashable) -> Column:
-        """Return the values as a column without rows, whose codes are their numbers."""
+        """Return the values as a column without rows; the code of a value is its number."""
         counts = np.zeros(len(self.labels) + 1, np.int64)
         return Column(name, np.empty(0, np.uint8), counts, self.labels, missing=True)
 
@@ -78,14 +79,18 @@ def text_labels(column: Column) -> pa.Array:
 
 
 class JointCounts(NamedTuple):
-    """Counts of the values of a column before and after together, for some of its values before.
+    """Joint counts of the values of a column before and after, for some of its values before.
 
-    values: numbers of the values before.
-    released: by value, the value that most of its rows have after (of equally many the lowest), -1 if none has a value.
-    several: how many values have more than one value after. stays: whether any missing value stays missing.
-    away: by value, rows that the table after lacks. hidden: by value, other rows whose value is suppressed.
+    values: int64 array. The numbers of the values before.
+    released: int64 array. For each value the number of the value that most of its rows have after (the first in order
+        of equally frequent ones); -1 if no row has a value after.
+    several: int. The number of values with more than one value after.
+    stays: bool. Whether any missing value stays missing.
+    away: int64 array. For each value the rows that the table after lacks.
+    hidden: int64 array. For each value the rows that the table after has, but whose value is suppressed.
     logs: the sum of c log2 c over the joint counts c of all other rows.
-    changed: rows whose value is another. suppressed: rows whose value became missing.
+    changed: int. Rows whose value changed or became missing.
+    suppressed: int. Rows whose value became missing, and rows with a value that the table after lacks.
     """
 
     values: npt.NDArray[np.int64]
@@ -108,9 +113,10 @@ class JointCounts(NamedTuple):
         there: npt.NDArray[np.bool_],
         counts: npt.NDArray[np.int64],
     ) -> JointCounts:
-        """Count pairs of values, and whether the table after has their rows, all different, by how many rows have them.
+        """Return the joint counts of distinct pairs of values.
 
-        ranks: by number of a value, in order.
+        ranks: the rank of each number of a value, in the order of the values. before, after: numbers of values, array
+        (pairs). there: array (pairs), whether the table after has the rows of the pair. counts: rows of each pair.
         """
         missing = shared.missing
         values, place = np.unique(before, return_inverse=True)
@@ -156,11 +162,15 @@ class JointCounts(NamedTuple):
 class ReleasedColumn(NamedTuple):
     """A column before and after.
 
-    shared: its values. before, after: int64 arrays, rows by number of a value.
-    detail: by number of a value before, the number of the value at the detail of the released table.
-    kind: how the detail was found: "same" (values are as they were), "mapped" (a function of them was released),
-        "perturbed" (neither), "dropped" (nothing was released).
-    is_lost: whether there were values before, but none is left.
+    name: the name of the column.
+    shared: the values before and after, numbered together.
+    before: int64 array (numbers). Rows before with each value.
+    after: int64 array (numbers). Rows after with each value.
+    detail: int64 array (numbers). For each value before the number of the value at the released detail.
+    kind: how the detail was found: "same" (values did not change), "mapped" (a function of the value was released),
+        "perturbed" (no function), "dropped" (the table after lacks the column).
+    joint: the joint counts of values before and after.
+    is_lost: whether the column had values before, and has none after.
     """
 
     name: Hashable
@@ -174,37 +184,37 @@ class ReleasedColumn(NamedTuple):
 
     @property
     def is_function(self) -> bool:
-        """Return whether the released value follows from the value, in all rows in which the cell is there after."""
+        """True if the released value is a function of the value, over all rows whose cell is not suppressed."""
         joint = self.joint
         mixed = joint.stays and bool((joint.released[joint.values == self.shared.missing] >= 0).any())
         return not joint.several and not mixed
 
     @property
     def gone(self) -> npt.NDArray[np.int64]:
-        """Return, by number of a value before, the rows whose cell is not there after: suppressed, or taken away.
+        """The rows whose cell is suppressed or that the table after lacks, by number of the value before.
 
-        Of a column that is lost, which is empty in all rows, only the rows that were taken away count.
+        If the column is lost, only rows that the table after lacks count.
         """
-        found = np.zeros(self.size, np.int64)
-        found[self.joint.values] = self.joint.away + (0 if self.is_lost else self.joint.hidden)
-        return found
+        rows = np.zeros(self.size, np.int64)
+        rows[self.joint.values] = self.joint.away + (0 if self.is_lost else self.joint.hidden)
+        return rows
 
     @property
     def kept(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return rows by number of a value, before and after, counting only cells that are there in both tables."""
+        """The rows with each value, before and after, of the cells that are in both tables."""
         gone, after = self.gone, self.after.copy()
         after[self.shared.missing] -= gone.sum()
         return self.before - gone, after
 
     @property
     def detail_is_before(self) -> bool:
-        """Return whether values before are at the released detail already."""
+        """True if values before are at the released detail already."""
         own = np.arange(self.size)
         return bool((self.detail[self.before > 0] == own[self.before > 0]).all())
 
     @property
     def detail_is_after(self) -> bool:
-        """Return whether the value at the released detail is the released value in every row."""
+        """True if the value at the released detail is the released value in every row."""
         joint, missing = self.joint, self.shared.missing
         if not self.after[:missing].any():
             return bool((self.detail[self.before > 0] == missing).all())
@@ -215,12 +225,12 @@ class ReleasedColumn(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return how many numbers of values there are, including the number of missing values."""
+        """The number of distinct values, including missing."""
         return len(self.shared.labels) + 1
 
 
 def joint_requests(columns: int) -> list[SetRequest]:
-    """Return the sets to count of joined tables: each column before and after, and whether the row is there after."""
+    """Return the sets to count in a joined table: each column before and after, and whether the row is there after."""
     return [SetRequest([place, columns + place, 2 * columns], [place]) for place in range(columns)]
 
 
@@ -234,10 +244,10 @@ def make_joint(columns: Sequence[Column], total: Total) -> Find:
             shared = SharedValues.from_columns(columns[own], columns[other])
             known[own] = shared, value_order(shared.column(own))
         shared, ranks = known[own]
-        found = counter.combinations(place, ordered=False)
-        before, after = shared.before[found.codes[0]], shared.after[found.codes[1]]
-        there = np.asarray(columns[flag].labels)[found.codes[2]] == 1
-        return JointCounts.from_pairs(shared, ranks, before, after, there, found.counts)
+        counted = counter.combinations(place, ordered=False)
+        before, after = shared.before[counted.codes[0]], shared.after[counted.codes[1]]
+        there = np.asarray(columns[flag].labels)[counted.codes[2]] == 1
+        return JointCounts.from_pairs(shared, ranks, before, after, there, counted.counts)
 
     return find
 
@@ -245,11 +255,12 @@ def make_joint(columns: Sequence[Column], total: Total) -> Find:
 def released_columns(
     names: Sequence[Hashable], counted: CountResult, dropped: Collection[Hashable], perturbed: Collection[Hashable]
 ) -> list[ReleasedColumn]:
-    """Return the columns before and after. counted: the `JointCounts` of each, by partition.
+    """Return the columns before and after.
 
-    perturbed: columns that are known not to be a function of what they were.
+    counted: for each column its `JointCounts`, by partition. dropped: columns that the table after lacks. perturbed:
+    columns whose values the plan draws anew, so that no function of the values was released.
     """
-    found = []
+    released = []
     for place, (name, parts) in enumerate(zip(names, counted.found, strict=True)):
         columns = counted.columns[place], counted.columns[len(names) + place]
         shared = SharedValues.from_columns(*columns)
@@ -261,14 +272,14 @@ def released_columns(
         detail, kind = _detail(shared, before, after, joint, name in perturbed)
         kind = "dropped" if name in dropped else kind
         is_lost = bool(before[:-1].any()) and not after[:-1].any()
-        found.append(ReleasedColumn(name, shared, before, after, detail, kind, joint, is_lost))
-    return found
+        released.append(ReleasedColumn(name, shared, before, after, detail, kind, joint, is_lost))
+    return released
 
 
 def with_groups(column: ReleasedColumn, hierarchy: Hierarchy, level: int) -> ReleasedColumn:
-    """Return the column with values that were released nowhere brought to the detail of their groups at a level.
+    """Return the column with the released detail also of values that were never released: from their groups at a level.
 
-    Nothing changes where what was released does not follow from the groups.
+    The column is returned unchanged if the released value does not follow from the group.
     """
     there = np.flatnonzero(column.before[: column.shared.missing] > 0)
     released = np.full(column.size, -1, np.int64)
@@ -277,20 +288,20 @@ def with_groups(column: ReleasedColumn, hierarchy: Hierarchy, level: int) -> Rel
     if column.kind != "mapped" or column.is_lost or not len(left):
         return column
     groups = hierarchy.groups_or_null(column.shared.labels.take(pa.array(there)), level).to_pylist()
-    found: dict[str, int] = {}
+    value_of_group: dict[str, int] = {}
     for number, group in zip(there.tolist(), groups, strict=True):
-        if released[number] >= 0 and found.setdefault(group, int(released[number])) != released[number]:
+        if released[number] >= 0 and value_of_group.setdefault(group, int(released[number])) != released[number]:
             return column
     detail = column.detail.copy()
     for number, group in zip(there.tolist(), groups, strict=True):
         if released[number] < 0 and group is not None:
-            # Where none of its values was released, the first of them stands for a group.
-            detail[number] = found.setdefault(group, number)
+            # If no value of a group was released, its first value represents the group.
+            detail[number] = value_of_group.setdefault(group, number)
     return column._replace(detail=detail)
 
 
 def _counts(column: Column, number: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
-    """Return how many rows of a column have each value. number: by code of the column, the number of the value."""
+    """Return how many rows of a column have each value. number: the number of the value of each code."""
     counts = np.zeros(size, np.int64)
     np.add.at(counts, number[: column.cardinality], column.counts)
     return counts
@@ -303,7 +314,7 @@ def _detail(
     joint: JointCounts,
     perturbed: bool,
 ) -> tuple[npt.NDArray[np.int64], str]:
-    """Return by value before the value at the released detail, and the kind (see `ReleasedColumn`)."""
+    """Return `detail` and `kind` of a `ReleasedColumn`. perturbed: whether the plan draws the values anew."""
     missing = shared.missing
     own = np.arange(missing + 1)
     if not after[:missing].any():
@@ -323,12 +334,15 @@ def _detail(
     same = bool((detail[before > 0] == own[before > 0]).all())
     if function:
         return detail, "same" if same else "mapped"
-    # What was changed in so many rows, but for suppressed ones, is no function.
+    # Without a believed function the column can be "same" too: if nothing changed except suppressed values.
     return detail, "same" if same and joint.changed == joint.suppressed else "perturbed"
 
 
 def _believed(before: npt.NDArray[np.int64], after: npt.NDArray[np.int64]) -> bool:
-    """Return whether a function of values says more than that most values are unique. before, after: rows by value."""
+    """Return whether a function from values to released values is believed, see BELIEVED.
+
+    If most values are unique, any change of values looks like a function. before, after: rows with each value.
+    """
     repeated = before[before > 1].sum()
     fewer = np.count_nonzero(after) <= BELIEVED * np.count_nonzero(before)
     return bool(fewer or repeated >= BELIEVED * before.sum())

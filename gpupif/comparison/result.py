@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# Pairs of columns that are shown: those that lost most.
+# At most this number of pairs of columns are shown, the pairs that lost most.
 SHOWN_PAIRS = 10
 
 FIGURES = {
@@ -54,10 +54,10 @@ READINGS = {
     "worse_reading": "by which",
 }
 SHORT_READINGS = {"category": "a value", "wildcard": "matches all", "both": "both"}
-# What is said below the table of risk where cells were suppressed.
+# The note below the table of risk if cells were suppressed.
 BOTH_READINGS = (
     'Suppressed cells are read in two ways. "missing is a value": a missing value is a value of its own, the same in '
-    'all rows that lack one. "missing matches all": it matches every value. Neither is always the safer one.'
+    'all rows with one. "missing matches all": it matches every value. Neither is always the safer one.'
 )
 COLUMNS = {
     "entropy_before": "entropy, bits",
@@ -75,31 +75,38 @@ KEPT = "information_kept"
 
 @dataclass(frozen=True)
 class Comparison(Displayable):
-    """A table before and after it was treated; made by `gpupif.compare`. Prints as tables.
+    """A table before and after its treatment; made by `gpupif.compare`. Prints as tables.
 
-    rows: of the table before; rows_taken_away: of these, that the one after lacks. quasi_identifiers, sensitive:
-    columns; dropped: those that the table after has not.
-
-    risk: one row a figure: ``pif50``, ``pif95``, ``pif99`` (bits), ``p50_cig`` to ``max_cig`` and ``p50_csf`` to
-    ``max_csf`` (percentiles of the cells of the column where they are highest), ``k``, ``uniques``, ``unique_share``,
-    and of sensitive attributes ``distinct_l``, ``t`` (the worst), ``homogeneous_classes`` and ``homogeneous_rows``;
-    columns ``before``, ``after_category`` and, where cells were suppressed, ``after_wildcard`` (a missing value is a
-    value of its own; it matches every value), ``after``, the worse of the two, and ``worse_reading``, which that is:
-    "category", "wildcard" or, where they are equal, "both". cells: the same of each column and percentile of CIG and
-    CSF. Figures that a table has not are None.
-
-    utility: of the whole table, see `Utility`. columns: one row a column: values_before, values_after (different ones,
-    but missing); entropy_before, entropy_after, entropy_lost (bits a row) and information_kept (I(X; X') / H(X), 0 to
-    1, NaN where H(X) is 0), of the cells that are there in both tables; nonuniform_entropy_loss (bits, see `Utility`);
-    total_variation and emd, of the distribution at the released detail (0 to 1; emd: of the longest distance);
-    precision (1: as it was, 0: the top of its hierarchy; NaN without one); cells_changed, cells_suppressed; detail, how
-    values before were brought to the detail of those after: "same", "mapped" (a function of them was released),
-    "perturbed" (none was: they stand as they are), "dropped". pairs: one row a pair of columns:
-    mutual_information_before, mutual_information_after (bits, in the rows in which both tables have both cells),
-    mutual_information_kept (the one over the other, 0 to 1; NaN where nothing was there, and where a column is no
-    function of what it was: what is drawn at random may agree by chance), total_variation at the released detail.
-
-    linkage: see `Linkage`; None where it was not looked for. seconds: wall time by stage.
+    rows: int. Rows of the table before.
+    rows_taken_away: int. Rows of the table before that the table after lacks.
+    quasi_identifiers: list of names.
+    sensitive: list of names.
+    dropped: list of names. The columns that the table after lacks.
+    risk: frame, one row for each figure. Figures that a table does not have are None.
+        Rows: ``pif50``, ``pif95``, ``pif99`` (bits); ``p50_cig`` to ``max_cig`` (bits) and ``p50_csf`` to ``max_csf``:
+        the percentiles of the cells of a column, the highest of all columns; ``k``, ``uniques``, ``unique_share``;
+        with sensitive attributes ``distinct_l``, ``t`` (the worst), ``homogeneous_classes``, ``homogeneous_rows``.
+        Columns: ``before``; ``after_category`` (a missing value is a value of its own) and ``after_wildcard`` (a
+        missing value matches every value), each if it was asked for, without suppressed cells only the first;
+        ``after``, the worse of the two; with both, ``worse_reading``: "category", "wildcard", or "both" if they are
+        equal.
+    cells: frame, one row for each column, measure (``cig``, ``csf``) and percentile; columns as of `risk`.
+    utility: the utility of the whole table, see `Utility`.
+    columns: frame, one row for each column.
+        values_before, values_after: distinct values, without missing. entropy_before, entropy_after, entropy_lost: bits
+        for each row, and information_kept: I(X; X') / H(X), 0 to 1, NaN if H(X) is 0; all four over the cells that are
+        in both tables. nonuniform_entropy_loss: bits, see `Utility`. total_variation, emd: 0 to 1, between the
+        distributions at the released detail (emd: a share of the longest distance). precision: 1 for unchanged values,
+        0 for the top of the hierarchy, NaN without a hierarchy. cells_changed, cells_suppressed: numbers of cells.
+        detail: "same" (values did not change), "mapped" (a function of the value was released), "perturbed" (no
+        function was), "dropped".
+    pairs: frame, one row for each pair of columns.
+        mutual_information_before, mutual_information_after: bits, over the rows in which both tables have both cells.
+        mutual_information_kept: after over before, 0 to 1; NaN if there was none before, or if a column is no function
+        of its values before, since values that are drawn at random may agree by chance. total_variation: at the
+        released detail.
+    linkage: see `Linkage`; None if rows were not linked.
+    seconds: dict. Wall time by stage.
     """
 
     rows: int
@@ -116,10 +123,10 @@ class Comparison(Displayable):
     seconds: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields, ready for JSON; risk by figure."""
-        found = super().to_dict()
-        found["risk"] = {figure: as_json(_plain(row)) for figure, row in self.risk.to_dict("index").items()}
-        return found
+        """Return all fields, ready for JSON; `risk` is a dict by figure."""
+        fields = super().to_dict()
+        fields["risk"] = {figure: as_json(_plain(row)) for figure, row in self.risk.to_dict("index").items()}
+        return fields
 
     @property
     def _scored(self) -> list[Hashable]:
@@ -144,13 +151,13 @@ class Comparison(Displayable):
 
 
 def _plain(row: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
-    """Whole numbers as such, which stand beside others in a column of floats."""
+    """Return the row with whole floats as int: the frame holds counts and other figures in the same float column."""
     whole = {name: int(value) for name, value in row.items() if isinstance(value, float) and value.is_integer()}
     return {**row, **whole}
 
 
 def heading(rows: int, taken_away: int, columns: int, seconds: Mapping[str, float]) -> str:
-    """Return a line that says how many rows and columns were compared, in what time."""
+    """Return a line with the numbers of rows and columns that were compared, and the time of each stage."""
     spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in seconds.items())
     lacking = f" ([bold]{taken_away:,}[/] taken away)" if taken_away else ""
     return f"[bold]{rows:,}[/] {plural(rows, 'row')}{lacking} x [bold]{columns}[/] {plural(columns, 'column')}: {spent}"
@@ -165,10 +172,10 @@ def _value(value: Any) -> str:
 
 
 def risk_table(risk: pd.DataFrame) -> Table:
-    """Draw risk side by side; both readings of suppressed cells, and which is worse, where there are such."""
+    """Draw risk side by side; if cells were suppressed, with both readings and which is worse."""
     shown = ["before", "after"] if "after_wildcard" not in risk else list(READINGS)
-    said = READINGS if "after_wildcard" in risk else {name: name for name in shown}
-    headings = [Heading("", text=True), *(Heading(said[name], folds=True, show=_value) for name in shown)]
+    titles = READINGS if "after_wildcard" in risk else {name: name for name in shown}
+    headings = [Heading("", text=True), *(Heading(titles[name], folds=True, show=_value) for name in shown)]
     rows = [
         [FIGURES.get(str(name), str(name)), *(row[key] for key in shown)] for name, row in risk.to_dict("index").items()
     ]
@@ -176,7 +183,7 @@ def risk_table(risk: pd.DataFrame) -> Table:
 
 
 def utility_table(utility: Utility, linkage: Linkage | None) -> Table:
-    """Draw what the table lost over all columns, and the share of rows that is found again."""
+    """Draw the utility that the table lost, and the share of rows that are linked."""
     facts = [
         ("entropy lost, bits a row", as_cell(utility.entropy_lost)),
         ("information kept", _percent(utility.information_kept)),
@@ -197,10 +204,10 @@ def utility_table(utility: Utility, linkage: Linkage | None) -> Table:
         ("rows suppressed", f"{utility.rows_suppressed:,}"),
     ]
     if linkage is not None:
-        of = f"{linkage.rows:,} {plural(linkage.rows, 'row')}"
-        of += "" if linkage.seed is None else f" drawn with seed {linkage.seed}"
+        looked_for = f"{linkage.rows:,} {plural(linkage.rows, 'row')}"
+        looked_for += "" if linkage.seed is None else f" drawn with seed {linkage.seed}"
         error = "" if linkage.standard_error is None else f" +- {100 * linkage.standard_error:.2g}"
-        facts.append(("linked to their nearest row", f"{100 * linkage.share:.4g}{error} % of {of}"))
+        facts.append(("linked to their nearest row", f"{100 * linkage.share:.4g}{error} % of {looked_for}"))
     headings = [Heading("", text=True), Heading("", show=str)]
     return draw_table("Utility", headings, [fact for fact in facts if fact[1]], show_headings=False)
 
@@ -210,7 +217,7 @@ def _percent(share: float | None) -> str:
 
 
 def columns_table(columns: pd.DataFrame) -> Table:
-    """Draw what each column lost."""
+    """Draw the utility that each column lost."""
     shown = [name for name in COLUMNS if columns[name].notna().any()]
     headings = [
         Heading("column", text=True, show=as_text),

@@ -1,4 +1,4 @@
-"""The risk of a table before and after it was treated, side by side, by what `gpupif.score` and `gpupif.risk` say."""
+"""The risk of a table before and after its treatment, side by side, from `gpupif.score` and `gpupif.risk`."""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ if TYPE_CHECKING:
 
     from ..results.scores import Scores
 
-# Of row information gains, and of the scores of cells.
+# The percentiles of row information gains, and of the scores of cells.
 GAIN_PERCENTS = (50.0, 95.0, 99.0)
 CELL_PERCENTS = (50.0, 95.0, 99.0, 100.0)
 CELL_MEASURES = ("cig", "csf")
-# Disclosure measures of sensitive attributes.
+# The disclosure measures of sensitive attributes.
 ATTRIBUTE_MODELS = ("distinct_l", "t")
-# Figures of which a low one is risky.
+# The figures for which a low value is risky; for all others a high value is.
 LOW_IS_RISKY = ("k", "distinct_l")
 
 
 @dataclass(frozen=True)
 class RiskRequest:
-    """The columns of either table. known: the quasi-identifiers. sensitive: attributes. Cells of both are scored."""
+    """The columns of a table whose risk is measured. Cells of both kinds of columns are scored.
+
+    known: the quasi-identifiers. sensitive: sensitive attributes. distances: of their values, by column.
+    """
 
     known: Sequence[Hashable]
     sensitive: Sequence[Hashable]
@@ -47,20 +50,23 @@ class RiskRequest:
 
 @dataclass(frozen=True)
 class RiskFigures:
-    """The risk of one table. table: figures by name; cells: percentiles of cells by measure, column and percent."""
+    """The risk of a table.
+
+    table: figures of the table, by name. cells: percentiles of the scores of cells, by measure, column and percent.
+    """
 
     table: Mapping[str, float]
     cells: Mapping[tuple[str, Hashable, float], float]
 
 
 def measure_risk(table: Any, request: RiskRequest, missing: str) -> RiskFigures:
-    """Measure the risk of a table of any kind. missing: as in `gpupif.score`."""
+    """Measure the risk of a table of any kind. missing: as in `gpupif.score`. No columns give no figures."""
     scored = [*request.known, *request.sensitive]
     if not scored:
         return RiskFigures({}, {})
     own = {name: what for name, what in request.distances.items() if name in request.sensitive}
     with warnings.catch_warnings():
-        # Of a single quasi-identifier nothing is known when it is scored itself, and nobody named it as known.
+        # If there is a single quasi-identifier, nothing else is known when it is scored: the caller cannot change this.
         warnings.simplefilter("ignore", NothingKnownWarning)
         scores = _score(table, Arguments.of(CELL_MEASURES, scored, known=list(request.known), missing=missing))
     figures: dict[str, float] = dict(zip(map(_pif_name, GAIN_PERCENTS), scores.pif(GAIN_PERCENTS), strict=True))
@@ -76,7 +82,7 @@ def measure_risk(table: Any, request: RiskRequest, missing: str) -> RiskFigures:
 
 
 def _score(table: Any, arguments: Arguments) -> Scores:
-    """Score a table. A path is scored in memory if it fits, else in partitions."""
+    """Score a table. The files of a path are scored in memory if they fit, else in partitions."""
     if not isinstance(table, str | os.PathLike):
         return score_table(table, arguments)
     asked = ScoreQuestions({measure: ColumnQuery(CELL_PERCENTS) for measure in CELL_MEASURES}, GAIN_PERCENTS)
@@ -87,11 +93,11 @@ def _score(table: Any, arguments: Arguments) -> Scores:
 def _class_figures(
     table: Any, request: RiskRequest, distances: Mapping[Hashable, Any], missing: str
 ) -> dict[str, float]:
-    """Return the figures of equivalence classes; none without quasi-identifiers."""
+    """Return the figures of equivalence classes by name; none without quasi-identifiers."""
     if not request.known:
         return {}
     models = [*ATTRIBUTE_MODELS, "k"] if request.sensitive else None
-    found = risk(
+    risks = risk(
         table,
         list(request.known),
         list(request.sensitive) or None,
@@ -101,15 +107,15 @@ def _class_figures(
         missing=missing,
     )
     figures: dict[str, float] = {
-        "k": found.classes.k,
-        "uniques": found.classes.uniques,
-        "unique_share": found.classes.unique_share,
+        "k": risks.classes.k,
+        "uniques": risks.classes.uniques,
+        "unique_share": risks.classes.unique_share,
     }
     for name in ATTRIBUTE_MODELS if request.sensitive else ():
-        figures[name] = found.worst[name]
-    if "homogeneous_classes" in found.attributes:
-        figures["homogeneous_classes"] = int(found.attributes["homogeneous_classes"].sum())
-        figures["homogeneous_rows"] = int(found.attributes["homogeneous_rows"].sum())
+        figures[name] = risks.worst[name]
+    if "homogeneous_classes" in risks.attributes:
+        figures["homogeneous_classes"] = int(risks.attributes["homogeneous_classes"].sum())
+        figures["homogeneous_rows"] = int(risks.attributes["homogeneous_rows"].sum())
     return figures
 
 
@@ -122,7 +128,7 @@ def _cell_name(measure: str, percent: float) -> str:
 
 
 def side_by_side(before: RiskFigures, readings: Mapping[str, RiskFigures]) -> pd.DataFrame:
-    """Return a frame with one row a figure: before, after by reading of suppressed cells, and the worst after."""
+    """Return a frame with one row for each figure: before, after by reading of suppressed cells, and the worse."""
     import pandas as pd
 
     names = list(dict.fromkeys([*before.table, *(name for own in readings.values() for name in own.table)]))
@@ -134,14 +140,14 @@ def side_by_side(before: RiskFigures, readings: Mapping[str, RiskFigures]) -> pd
 
 
 def cells_side_by_side(before: RiskFigures, readings: Mapping[str, RiskFigures]) -> pd.DataFrame:
-    """Return a frame with one row a percentile of the scores of a column, and the columns of `side_by_side`."""
+    """Return a frame with one row for each percentile of a column's scores, and the columns of `side_by_side`."""
     import pandas as pd
 
     records = []
     for (measure, column, percent), value in before.cells.items():
         own = {reading: figures.cells.get((measure, column, percent)) for reading, figures in readings.items()}
-        where = {"column": column, "measure": measure, "percentile": percent}
-        records.append({**where, "before": value, **_with_worst(own, False)})
+        identity = {"column": column, "measure": measure, "percentile": percent}
+        records.append({**identity, "before": value, **_with_worst(own, False)})
     return pd.DataFrame(records, columns=["column", "measure", "percentile", "before", *_columns(readings)])
 
 
@@ -152,9 +158,9 @@ def _columns(readings: Mapping[str, RiskFigures]) -> list[str]:
 def _with_worst(own: Mapping[str, float | None], low_is_risky: bool) -> dict[str, float | str | None]:
     known = [value for value in own.values() if value is not None and value == value]
     worst = (min if low_is_risky else max)(known) if known else None
-    found: dict[str, float | str | None] = {f"after_{reading}": value for reading, value in own.items()}
-    found["after"] = worst
+    record: dict[str, float | str | None] = {f"after_{reading}": value for reading, value in own.items()}
+    record["after"] = worst
     if len(own) > 1:
         reading = [name for name, value in own.items() if value == worst]
-        found["worse_reading"] = "both" if len(reading) > 1 else reading[0] if reading else None
-    return found
+        record["worse_reading"] = "both" if len(reading) > 1 else reading[0] if reading else None
+    return record

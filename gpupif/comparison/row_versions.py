@@ -1,9 +1,9 @@
-"""The versions of each row that are counted side by side: as it was, at the released detail, as it is released.
+"""The versions of each row that are counted side by side: before, at the released detail, and after.
 
-Two more have only the cells that are there in both tables, as they were and as they are released: what information is
-kept is measured on these. The table of versions has a row for each version of each row, the values of both tables
-numbered together. Behind its columns it has which version a row is, what became of it, and, for each column with
-suppressed cells, whether its cell is there. Versions that are the same are there once.
+Two more versions, KEPT_BEFORE and KEPT_AFTER, have only the cells that are in both tables: information that is kept is
+measured on them. The table of versions has a row for each version of each row. Its columns are the compared columns,
+with the values of both tables numbered together, the version, the fate of the row, and for each column with suppressed
+cells whether the cell is in both tables. A version that equals another version in every row is left out.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from ..rows.keys import code_type
 from ..utils.information import LogSum
 from .released_values import ReleasedColumn
 
-# Versions of a row; of the last two only cells that are there in both tables.
+# Versions of a row; the last two have only the cells that are in both tables.
 BEFORE, DETAIL, AFTER, KEPT_BEFORE, KEPT_AFTER = range(5)
-# What became of a row, of the version AFTER: nothing, a cell is another, all cells are missing that were not.
+# The fate of a row, in the version AFTER: no cell changed, a cell changed, all values became missing.
 KEPT, CHANGED, SUPPRESSED = range(3)
 
 
 class VersionSums(NamedTuple):
     """Sums over the combinations of some columns in one version.
 
-    logs: the sum of c log2 c over the counts c of combinations. classes: how many combinations there are. together:
+    c is the number of rows of a combination. logs: the sum of c log2 c. classes: the number of combinations. together:
     the sum of c (c - 1). rows: the sum of c. smallest: the least c, None without combinations.
     """
 
@@ -53,20 +53,20 @@ class VersionSums(NamedTuple):
     def total(cls, parts: Sequence[VersionSums]) -> VersionSums:
         """Return the sums over all partitions of a table."""
         logs, classes, together, rows, smallest = zip(cls(), *parts, strict=True)
-        least = min((one for one in smallest if one is not None), default=None)
+        least = min((count for count in smallest if count is not None), default=None)
         return cls(LogSum.total(logs), sum(classes), sum(together), sum(rows), least)
 
     @property
     def squares(self) -> int:
-        """Return the sum of c^2."""
+        """The sum of c^2."""
         return self.together + self.rows
 
 
 class SetSums(NamedTuple):
     """Sums over the combinations of some columns.
 
-    versions: `VersionSums` by version, of KEPT_BEFORE and KEPT_AFTER those of rows whose cells are all there. moved:
-    the sum of |c - c'|, c in the version DETAIL and c' in AFTER.
+    versions: `VersionSums` by version; for KEPT_BEFORE and KEPT_AFTER over the rows whose cells are in both tables.
+    moved: the sum of |c - c'|, where c rows have a combination in the version DETAIL, and c' rows in AFTER.
     """
 
     versions: Sequence[VersionSums]
@@ -80,9 +80,10 @@ class SetSums(NamedTuple):
 
 
 class ClassSums(NamedTuple):
-    """Sums over classes: `VersionSums` of BEFORE, DETAIL and AFTER, of AFTER without hidden rows.
+    """Sums over equivalence classes.
 
-    hidden: rows of AFTER in which all quasi-identifiers are missing, which are one class.
+    versions: `VersionSums` of BEFORE, DETAIL and AFTER; AFTER without hidden rows. hidden: the rows of AFTER in which
+    all quasi-identifiers are missing; they are one class.
     """
 
     versions: Sequence[VersionSums]
@@ -99,10 +100,12 @@ class Versions(NamedTuple):
     """Sums over the versions of a table.
 
     rows: the rows of the table before.
-    columns: by column. pairs: by pair of columns, in the order of `pairs_of`. classes: of the quasi-identifiers.
-    shared: by place of a column and place of another column, sums of the first in KEPT_BEFORE and KEPT_AFTER, over rows
-        in which the cells of both are there.
-    rows_changed: rows in which a cell is another, or that the table after lacks. rows_suppressed: rows without a value.
+    columns: sums by column. pairs: sums by pair of columns, in the order of `pairs_of`.
+    shared: for the places of a column and of another column, the sums of the first in KEPT_BEFORE and KEPT_AFTER, over
+        the rows in which the cells of both columns are in both tables.
+    classes: sums over the equivalence classes.
+    rows_changed: rows with a changed or suppressed cell. If the table after lacks a row, its cells are suppressed.
+    rows_suppressed: rows whose values all became missing.
     """
 
     rows: int
@@ -114,16 +117,19 @@ class Versions(NamedTuple):
     rows_suppressed: int
 
     def kept(self, column: int, other: int, version: int) -> VersionSums:
-        """Return the sums of a column in KEPT_BEFORE or KEPT_AFTER, in rows in which the other's cell is there too."""
-        found = self.shared.get((column, other))
-        return self.columns[column].versions[version] if found is None else found[version - KEPT_BEFORE]
+        """Return the sums of a column in KEPT_BEFORE or KEPT_AFTER, over rows in which both cells are in both tables.
+
+        column, other: places of the two columns.
+        """
+        shared = self.shared.get((column, other))
+        return self.columns[column].versions[version] if shared is None else shared[version - KEPT_BEFORE]
 
 
 class VersionLayout(NamedTuple):
     """The columns of the table of versions.
 
-    columns: the columns that are compared. holes: places of the columns with suppressed cells in rows that are there
-    after. counted: by version the version that is counted for it: another one if both are the same in every row.
+    columns: the compared columns. holes: places of the columns with suppressed cells, in rows that the table after has.
+    counted: for each version the version that is counted in its place; another version if both are equal in every row.
     """
 
     columns: Sequence[ReleasedColumn]
@@ -132,7 +138,7 @@ class VersionLayout(NamedTuple):
 
     @classmethod
     def from_columns(cls, columns: Sequence[ReleasedColumn]) -> VersionLayout:
-        """Return the layout for columns."""
+        """Return the layout for the compared columns."""
         holes = [place for place, column in enumerate(columns) if not column.is_lost and column.joint.hidden.any()]
         if all(column.detail_is_before for column in columns):
             counted = [BEFORE, BEFORE, AFTER]
@@ -144,13 +150,25 @@ class VersionLayout(NamedTuple):
 
     @property
     def versions(self) -> list[int]:
-        """Return the versions that the table has."""
+        """The versions that the table has."""
         return sorted(set(self.counted))
 
     @property
     def width(self) -> int:
-        """Return how many columns the table of versions has."""
+        """The number of columns of the table of versions."""
         return len(self.columns) + 2 + len(self.holes)
+
+    def numbers(
+        self, codes: Sequence[npt.NDArray[Any]], numbers: Sequence[npt.NDArray[np.int64]]
+    ) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]]]:
+        """Return the numbers of the values before and after of some rows, each by column.
+
+        codes: by column before and then by column after, array (rows). numbers: by the same columns the number of the
+        value of each code.
+        """
+        columns = [*self.columns, *self.columns]
+        own = [_renumbered(*each) for each in zip(codes, numbers, columns, strict=True)]
+        return own[: len(self.columns)], own[len(self.columns) :]
 
     def rows(
         self,
@@ -159,9 +177,9 @@ class VersionLayout(NamedTuple):
         there: npt.NDArray[np.bool_],
         version: int,
     ) -> list[npt.NDArray[Any]]:
-        """Return the columns of the table of versions of some rows, in one version.
+        """Return the columns of the table of versions for some rows, in one version.
 
-        before, after: numbers of values by column. there: whether the table after has the row.
+        before, after: numbers of values, by column. there: the mask of the rows that the table after has.
         """
         rows = len(there)
         fate = fates(before, after, self.columns) if version == AFTER else np.full(rows, KEPT, np.uint8)
@@ -189,13 +207,16 @@ def pairs_of(columns: int) -> list[tuple[int, int]]:
 
 
 def count_versions(counts: SetCounts, rows: int, layout: VersionLayout, quasi_identifiers: Sequence[int]) -> Versions:
-    """Count a table of versions. rows: of the table. quasi_identifiers: places of columns."""
+    """Count a table of versions.
+
+    rows: the rows of the table before. quasi_identifiers: their places among the columns.
+    """
     columns, holes = layout.columns, layout.holes
     version, fate = len(columns), len(columns) + 1
     sets: list[Sequence[int]] = [[place] for place in range(len(columns))]
     sets += pairs_of(len(columns))
     requests = [SetRequest([*set_, version], list(set_)) for set_ in sets]
-    # The version first tells classes from other sets.
+    # `make_sums` recognises the set of the classes by its first column, the version.
     requests.append(SetRequest([version, *quasi_identifiers], list(quasi_identifiers)))
     requests.append(SetRequest([fate]))
     crossed = [(place, hole) for hole in holes for place in range(len(columns)) if place != hole]
@@ -216,42 +237,48 @@ def count_versions(counts: SetCounts, rows: int, layout: VersionLayout, quasi_id
 def make_sums(missing: Sequence[int], versions: Sequence[int], columns: Sequence[Column], total: Total) -> Find:
     """Return the function that finds the sums of a set of columns in a partition.
 
-    It finds `ClassSums` if the set begins with the version, rows by fate if it has no version, and `SetSums` otherwise.
-    For a column and whether another one's cell is there, it finds `VersionSums` of KEPT_BEFORE and KEPT_AFTER. missing:
-    by column the number of missing values. versions: see `VersionLayout.counted`.
+    The result depends on the set:
+
+    * the version first, then the quasi-identifiers: `ClassSums`
+    * the fate alone: a dict of rows by fate
+    * a column, whether the cell of another column is in both tables, and the version: a list of the `VersionSums` of
+      KEPT_BEFORE and KEPT_AFTER
+    * one or two columns, and the version: `SetSums`
+
+    missing: by column the number of missing values. versions: see `VersionLayout.counted`.
     """
     numbers = [np.asarray(column.labels) for column in columns]
     version = len(missing)
 
     def code_of(column: int, number: int) -> int:
         """Return the code of a number of a value, -1 if it does not occur."""
-        found = np.flatnonzero(numbers[column] == number)
-        return int(found[0]) if len(found) else -1
+        codes = np.flatnonzero(numbers[column] == number)
+        return int(codes[0]) if len(codes) else -1
 
     def find(set_: Sequence[int], counter: Counter, place: int) -> Any:
         if version not in set_:
-            found = counter.combinations(place)
-            return dict(zip(numbers[set_[0]][found.codes[0]].tolist(), found.counts.tolist(), strict=True))
+            counted = counter.combinations(place)
+            return dict(zip(numbers[set_[0]][counted.codes[0]].tolist(), counted.counts.tolist(), strict=True))
         if set_[0] != version:
-            found = counter.combinations(place)
-            *codes, of = found.codes
-            there = np.ones(len(of), bool)
+            counted = counter.combinations(place)
+            *codes, version_codes = counted.codes
+            there = np.ones(len(version_codes), bool)
             for column, each in zip(set_[:-1], codes, strict=True):
                 there &= each != (code_of(column, missing[column] + 1) if column < version else code_of(column, 0))
-            of, counts, codes = numbers[version][of][there], found.counts[there], [each[there] for each in codes]
+            which, counts = numbers[version][version_codes][there], counted.counts[there]
             if set_[1] > version:
-                return [VersionSums.from_counts(counts[of == versions[one]]) for one in (KEPT_BEFORE, KEPT_AFTER)]
-            return _sums(codes, of, counts, versions)
-        found = counter.combinations(place, ordered=False)
-        of_version = [found.codes[0] == code for code in (code_of(version, one) for one in range(3))]
+                return [VersionSums.from_counts(counts[which == versions[own]]) for own in (KEPT_BEFORE, KEPT_AFTER)]
+            return _sums([each[there] for each in codes], which, counts, versions)
+        counted = counter.combinations(place, ordered=False)
+        of_version = [counted.codes[0] == code for code in (code_of(version, one) for one in range(3))]
         hidden = np.flatnonzero(of_version[AFTER])
-        for column, each in zip(set_[1:], found.codes[1:], strict=True):
+        for column, each in zip(set_[1:], counted.codes[1:], strict=True):
             hidden = hidden[each[hidden] == code_of(column, missing[column])]
-        shown = [found.counts[of_version[one]] for one in versions[:KEPT_BEFORE]]
+        shown = [counted.counts[of_version[one]] for one in versions[:KEPT_BEFORE]]
         if len(hidden):
             of_version[AFTER][hidden] = False
-            shown[AFTER] = found.counts[of_version[AFTER]]
-        return ClassSums([VersionSums.from_counts(counts) for counts in shown], int(found.counts[hidden].sum()))
+            shown[AFTER] = counted.counts[of_version[AFTER]]
+        return ClassSums([VersionSums.from_counts(counts) for counts in shown], int(counted.counts[hidden].sum()))
 
     return find
 
@@ -262,40 +289,53 @@ def _sums(
     counts: npt.NDArray[np.int64],
     versions: Sequence[int],
 ) -> SetSums:
-    """Return the sums over combinations in order, the version last, so that those of one lie together."""
+    """Return the sums over combinations.
+
+    codes: by column, array (combinations). The combinations are in order, the version last, so that the versions of a
+    combination follow each other. which: the version of each. counts: its rows. versions: as of `make_sums`.
+    """
     begins = np.ones(len(which), bool)
     begins[1:] = codes[0][1:] != codes[0][:-1]
     for own in codes[1:]:
         begins[1:] |= own[1:] != own[:-1]
-    group = np.cumsum(begins) - 1
+    combination = np.cumsum(begins) - 1
     difference = np.zeros(int(begins.sum()), np.int64)
-    by_version = [which == one for one in versions]
-    difference[group[by_version[DETAIL]]] = counts[by_version[DETAIL]]
-    difference[group[by_version[AFTER]]] -= counts[by_version[AFTER]]
+    by_version = [which == version for version in versions]
+    difference[combination[by_version[DETAIL]]] = counts[by_version[DETAIL]]
+    difference[combination[by_version[AFTER]]] -= counts[by_version[AFTER]]
     return SetSums([VersionSums.from_counts(counts[own]) for own in by_version], int(np.abs(difference).sum()))
 
 
+def _renumbered(codes: npt.NDArray[Any], numbers: npt.NDArray[np.int64], column: ReleasedColumn) -> npt.NDArray[Any]:
+    """Return the number of the value of each row. numbers: by code, the number of the value."""
+    kind = code_type(column.size)
+    if len(numbers) == column.size and (numbers == np.arange(len(numbers))).all():
+        return codes.astype(kind, copy=False)
+    renumbered: npt.NDArray[Any] = numbers.astype(kind)[codes]
+    return renumbered
+
+
 def _masked(codes: npt.NDArray[Any], lacks: npt.NDArray[np.bool_], code: int) -> npt.NDArray[Any]:
-    """Return codes with that of cells that are not there in their place; codes: a copy, which is changed."""
+    """Set the code of the cells that are not in both tables, in the array `codes` itself; return it."""
     codes[lacks] = code
     return codes
 
 
-def fate_counts(parts: Sequence[dict[int, int]]) -> dict[int, int]:
-    """Return how many rows have each fate. parts: by partition, rows by fate."""
-    found: dict[int, int] = {}
-    for part in parts:
-        for fate, rows in part.items():
-            found[fate] = found.get(fate, 0) + rows
-    return found
+def fate_counts(partitions: Sequence[dict[int, int]]) -> dict[int, int]:
+    """Return how many rows have each fate. partitions: rows by fate, in each partition."""
+    counts: dict[int, int] = {}
+    for partition in partitions:
+        for fate, rows in partition.items():
+            counts[fate] = counts.get(fate, 0) + rows
+    return counts
 
 
 def fates(
     before: Sequence[npt.NDArray[Any]], after: Sequence[npt.NDArray[Any]], columns: Sequence[ReleasedColumn]
 ) -> npt.NDArray[np.uint8]:
-    """Return what became of each row: KEPT, CHANGED or SUPPRESSED. Dropped columns do not count.
+    """Return the fate of each row: KEPT, CHANGED or SUPPRESSED. Dropped columns do not count.
 
-    before, after: by column the numbers of the values of the rows.
+    before, after: numbers of values, by column.
     """
     changed = np.zeros(len(before[0]), bool)
     hidden, shown = np.ones(len(before[0]), bool), np.zeros(len(before[0]), bool)
@@ -305,6 +345,6 @@ def fates(
         changed |= old != new
         hidden &= new == column.shared.missing
         shown |= old != column.shared.missing
-    found = np.where(changed, CHANGED, KEPT)
-    found[hidden & shown] = SUPPRESSED
-    return found.astype(np.uint8)
+    fate = np.where(changed, CHANGED, KEPT)
+    fate[hidden & shown] = SUPPRESSED
+    return fate.astype(np.uint8)

@@ -1,4 +1,4 @@
-"""The utility that a table lost by its treatment, from counts of its versions. Sums are of whole numbers."""
+"""The utility that a table lost by its treatment, from counts of its versions. Sums are whole numbers, so exact."""
 
 from __future__ import annotations
 
@@ -30,31 +30,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Utility(Record):
-    """The utility that a table lost, over all columns. n rows: rows that were taken away have all values missing.
+    """The utility that a table of n rows lost, over all columns. Rows that were taken away have all values missing.
 
-    entropy_lost: the sum over the columns X of H(X) - H(X'), bits a row (negative where noise was added).
-    information_kept: the sum over the columns of I(X; X'), divided by that of H(X), 0 to 1; None where that is 0. Both
-    are of the cells that are there in both tables.
+    X is a column before, X' the column after, H entropy and I mutual information.
 
-    nonuniform_entropy_loss: bits, the sum over the columns of n H(X | G) + s H(G in S), where G is the value at the
-    released detail and S are the s cells that were suppressed or taken away: non-uniform entropy as ARX has it
-    (Gionis & Tassa 2009; Prasser et al. 2014). Of a column whose values were drawn anew: of the cells that are left
-    H(X | X'), of the others H(X in S), each times how many these are.
-
-    classes: equivalence classes, suppressed rows being one; average_class_size: n / classes (ARX's AECS);
-    normalized_class_size: that over k (C_avg, LeFevre, DeWitt & Ramakrishnan 2006). discernibility: the sum of the
-    squares of the sizes of classes, but n for each suppressed row (DM, Bayardo & Agrawal 2005);
-    discernibility_unsuppressed: that sum over the classes of all rows at the released detail, as if none was suppressed
-    (DM*, ARX's monotonic variant).
-
-    precision: 1 - the mean over cells of level / height of their hierarchies, suppressed ones at the top (Sweeney
-    2002); None without a plan that has hierarchies. mutual_information_kept: the sum of I(X'; Y') over the pairs of
-    columns that are functions of what they were, divided by that of I(X; Y), 0 to 1; each in the rows in which both
-    tables have the cells of both columns. None where that is 0, or no pair is such. total_variation,
-    pair_total_variation: the largest of a column, and of a pair. emd: the largest of a column.
-
-    cells, cells_changed, cells_suppressed: of all columns, those dropped too; rows_changed: in which a cell of the
-    columns that are left is another; rows_suppressed: without any value left in these, or taken away.
+    entropy_lost: float, bits for each row. The sum of H(X) - H(X') over the columns; negative if noise was added. Over
+        the cells that are in both tables.
+    information_kept: float, 0 to 1. The sum of I(X; X') over the columns, divided by the sum of H(X); None if that is
+        0. Over the cells that are in both tables.
+    nonuniform_entropy_loss: float, bits. The sum over the columns of n H(X | G) + s H(G in S): G is the value at the
+        released detail, S the s cells that were suppressed or taken away. Non-uniform entropy as in ARX (Gionis & Tassa
+        2009; Prasser et al. 2014). For a column whose values were drawn anew: (n - s) H(X | X') over the cells that are
+        left, plus s H(X in S).
+    classes: int. Equivalence classes; all suppressed rows are one class.
+    average_class_size: float. n / classes (ARX's AECS).
+    normalized_class_size: float. n / classes / k (C_avg, LeFevre, DeWitt & Ramakrishnan 2006); None without k.
+    k: int. The divisor of the normalised class size; None if all rows are suppressed and the caller gave none.
+    discernibility: int. The sum of the squares of the sizes of classes, and n for each suppressed row (DM, Bayardo &
+        Agrawal 2005).
+    discernibility_unsuppressed: int. The sum of the squares of the sizes of the classes of all rows at the released
+        detail, as if no row was suppressed (DM*, ARX's monotonic variant).
+    precision: float, 0 to 1. 1 - the mean of level / height of the hierarchies over the cells; suppressed cells count
+        as the top (Sweeney 2002). None without hierarchies.
+    mutual_information_kept: float, 0 to 1. The sum of I(X'; Y') over the pairs of columns that are functions of their
+        values before, divided by the sum of I(X; Y); each over the rows in which both tables have both cells. None if
+        there is no such pair with I(X; Y) above 0.
+    total_variation: float, 0 to 1. The largest of a column.
+    pair_total_variation: float, 0 to 1. The largest of a pair of columns; None without pairs.
+    emd: float, 0 to 1. The largest earth mover's distance of a column, as a share of the longest distance.
+    cells: int. Cells of all columns, including dropped columns.
+    cells_changed: int. Cells whose value changed or became missing, including dropped columns.
+    cells_suppressed: int. Cells whose value became missing, including dropped columns.
+    rows_changed: int. Rows with a cell in the columns that are left whose value changed or became missing.
+    rows_suppressed: int. Rows whose values in the columns that are left all became missing, or that were taken away.
     """
 
     entropy_lost: float
@@ -79,9 +87,9 @@ class Utility(Record):
 
 
 class ColumnInformation(NamedTuple):
-    """Information of a column in the cells that are there in both tables, all in units of rows times bits.
+    """The information of a column in the cells that are in both tables, in units of bits (see `LOG_BITS`).
 
-    before, after: n H(X) and n H(X'). mutual: n I(X; X').
+    before: n H(X). after: n H(X'). mutual: n I(X; X'). rows: n, the number of these cells.
     """
 
     before: int
@@ -91,37 +99,37 @@ class ColumnInformation(NamedTuple):
 
     @classmethod
     def from_column(cls, column: ReleasedColumn) -> ColumnInformation:
-        """Measure a column."""
+        """Return the information of a column."""
         before, after = column.kept
         rows = int(before.sum())
         whole, first, second = (CountSums.from_counts(own).logs.units for own in (np.array([rows]), before, after))
-        # Where all values became missing, they say nothing of what they were.
+        # If all values became missing, they carry no information on the values before.
         joint = first if column.is_lost else column.joint.logs.units
         return cls(whole - first, whole - second, whole + joint - first - second, rows)
 
     @property
     def kept(self) -> float:
-        """I(X; X') / H(X); NaN where that is 0."""
+        """The ratio I(X; X') / H(X); NaN if H(X) is 0."""
         return _share(self.mutual / self.unit, self.before / self.unit)
 
     @property
     def bits(self) -> tuple[float, float, float]:
-        """H(X), H(X') and H(X) - H(X'), each rounded once."""
+        """The entropies H(X) and H(X'), and H(X) - H(X'), in bits; each is rounded once."""
         return self.before / self.unit, self.after / self.unit, (self.before - self.after) / self.unit
 
     @property
     def unit(self) -> int:
-        """Return the number by which units are divided to be bits per row."""
+        """The divisor that turns units into bits for each row."""
         return int(max(1, self.rows) << LOG_BITS)
 
 
 def _share(part: float, whole: float) -> float:
-    """Return part / whole, NaN where that is 0; a part that is no more than rounding may make is 0."""
+    """Return part / whole; NaN if the whole is 0, and 0 if the part is no larger than a rounding error."""
     return math.nan if whole <= 0 else part / whole if part >= NEARLY_NONE else 0.0
 
 
 def nonuniform_entropy_loss(column: ReleasedColumn) -> float:
-    """Return the non-uniform entropy loss of a column, in bits, see `Utility`."""
+    """Return the non-uniform entropy loss of a column in bits, see `Utility`."""
     gone = column.gone
     suppressed = int(gone.sum())
     if column.kind == "perturbed":
@@ -135,16 +143,16 @@ def nonuniform_entropy_loss(column: ReleasedColumn) -> float:
 
 
 def _at_detail(column: ReleasedColumn, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the rows of values before by number of the value at the released detail."""
-    found = np.zeros(column.size, np.int64)
-    np.add.at(found, column.detail, rows)
-    return found
+    """Return the rows with each value at the released detail. rows: the rows with each value before."""
+    at_detail = np.zeros(column.size, np.int64)
+    np.add.at(at_detail, column.detail, rows)
+    return at_detail
 
 
 def measure_columns(
     versions: Versions, columns: Sequence[ReleasedColumn], levels: Levels, distances: Mapping[Hashable, Any]
 ) -> pd.DataFrame:
-    """Return the figures of columns, one row each, see `Comparison`."""
+    """Return the figures of columns: one row for each column, see `Comparison`."""
     import pandas as pd
 
     rows = versions.rows
@@ -174,7 +182,7 @@ def measure_columns(
 
 
 def measure_pairs(versions: Versions, columns: Sequence[ReleasedColumn]) -> pd.DataFrame:
-    """Return the figures of pairs of columns, one row each, see `Comparison`."""
+    """Return the figures of pairs of columns: one row for each pair, see `Comparison`."""
     import pandas as pd
 
     records = []
@@ -190,7 +198,7 @@ def measure_pairs(versions: Versions, columns: Sequence[ReleasedColumn]) -> pd.D
                 "column_2": columns[other].name,
                 "mutual_information_before": before,
                 "mutual_information_after": after,
-                # What was processed tells no more, but for rounding.
+                # Functions of X and Y have no more mutual information than X and Y: more is a rounding error.
                 "mutual_information_kept": min(1.0, _share(after, before)) if functions and before else math.nan,
                 "total_variation": sums.moved / (2 * versions.rows),
             }
@@ -200,7 +208,10 @@ def measure_pairs(versions: Versions, columns: Sequence[ReleasedColumn]) -> pd.D
 
 
 def _mutual(pair: VersionSums, one: VersionSums, other: VersionSums) -> float:
-    """Return I(X; Y) in bits, of rows that all three are of; 0 where it is no more than rounding may make."""
+    """Return I(X; Y) in bits; 0 if it is no larger than a rounding error.
+
+    pair, one, other: the sums of the pair and of each of its columns, over the same rows.
+    """
     whole = CountSums.from_counts(np.array([pair.rows])).logs.units
     units = whole + pair.logs.units - one.logs.units - other.logs.units
     bits = float(units / (max(1, pair.rows) << LOG_BITS))
@@ -215,23 +226,26 @@ def measure_all(
     levels: Levels,
     k: int | None,
 ) -> Utility:
-    """Return what the table lost over all columns. k: divides the class size; None for the k of unsuppressed rows."""
+    """Return the utility that the table lost over all columns.
+
+    k: the divisor of the class size; None for the smallest class of unsuppressed rows.
+    """
     rows = versions.rows
     information = [ColumnInformation.from_column(column) for column in columns]
-    known = math.fsum(one.bits[0] for one in information)
-    mutual = math.fsum(one.mutual / one.unit for one in information)
+    known = math.fsum(column.bits[0] for column in information)
+    mutual = math.fsum(column.mutual / column.unit for column in information)
     functions = pairs[pairs["mutual_information_kept"].notna()]
     classes, hidden = versions.classes.versions[AFTER], versions.classes.hidden
-    several = classes.classes + (hidden > 0)
+    class_count = classes.classes + (hidden > 0)
     own = k if k is not None else classes.smallest
-    size = rows / several
-    # Rows that had no values before are a class like others.
+    size = rows / class_count
+    # If no row was suppressed, hidden rows had no values before either: they are a class like any other.
     suppressed = hidden * (rows if versions.rows_suppressed else hidden)
     return Utility(
         entropy_lost=math.fsum(by_column["entropy_lost"]),
         information_kept=_share(mutual, known) if known else None,
         nonuniform_entropy_loss=math.fsum(by_column["nonuniform_entropy_loss"]),
-        classes=several,
+        classes=class_count,
         average_class_size=size,
         normalized_class_size=None if own is None else size / own,
         k=own,
@@ -251,19 +265,19 @@ def measure_all(
 
 
 def _ratio(pairs: pd.DataFrame) -> float | None:
-    """Return the mutual information of pairs after over that before; None without any."""
+    """Return the sum of the mutual information of pairs after over the sum before; None without pairs."""
     if not len(pairs):
         return None
     before, after = (math.fsum(pairs[f"mutual_information_{when}"]) for when in ("before", "after"))
-    # As of each pair.
+    # Likewise for each pair: see `measure_pairs`.
     return float(min(1.0, after / before))
 
 
 def earth_movers_distance(column: ReleasedColumn, rows: int, distance: Any) -> float:
-    """Return how far values of a column were moved beyond the released detail, as a share of the longest distance.
+    """Return the earth mover's distance of a column, as a share of the longest distance, 0 to 1.
 
-    The earth mover's distance of the distributions at the released detail, before and after; distance: as of
-    `gpupif.score`.
+    The distance is between the distributions before, at the released detail, and after. distance: the distance of
+    values, as in `gpupif.score`.
     """
     detail = np.zeros(column.size, np.int64)
     np.add.at(detail, column.detail, column.before)
@@ -278,13 +292,13 @@ def earth_movers_distance(column: ReleasedColumn, rows: int, distance: Any) -> f
 
 
 def _transport(axis: Axis, moved: npt.NDArray[np.int64]) -> float:
-    """Return the total distance over which rows are moved. moved: by value, the rows that leave it."""
+    """Return the sum of the distances over which rows are moved. moved: by value the rows that leave the value."""
     if axis.kind == walks.NOMINAL:
         return int(np.abs(moved).sum()) / 2
     in_order = moved[axis.order]
     if axis.kind == walks.ORDERED:
         return float(int(np.abs(np.cumsum(in_order)).sum()))
-    # Each node gives or takes what it has too much or too little of, half a level up.
+    # The surplus or deficit of each node crosses the edge to its parent, which is half a level long.
     nodes = np.zeros(len(axis.masses), np.int64)
     for level in axis.nodes:
         np.add.at(nodes, level, in_order)

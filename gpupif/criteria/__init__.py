@@ -1,1 +1,1 @@
-"""Criteria: limits on the risk of a table, as text, and what a table has of what they limit."""
+"""Criteria: limits on the risk of a table, read from text, and the values of the limited figures in a table."""

@@ -48,9 +48,10 @@ def known_columns(known: Sequence[Hashable] | AnyKnown) -> list[Hashable]:
 def class_sizes(
     table: CountedTable, known: Sequence[Hashable] | AnyKnown, engine: Engine, missing: str = "category"
 ) -> ClassSizes:
-    """Return how many rows agree with each row on what an attacker knows.
+    """Return how many rows of the table agree with each row on the columns that an attacker knows.
 
-    If the attacker knows any few columns, the fewest such rows count. missing: see `CriterionSet`.
+    If the attacker knows any few columns, the set of columns with the fewest such rows counts. missing: see
+    `CriterionSet`.
     """
     some_match = missing == "wildcard" and any(
         column.missing for column in table.columns if column.name in known_columns(known)
@@ -83,9 +84,9 @@ def score_counted(
 ) -> tuple[Job, dict[str, list[CellScores]]]:
     """Score the cells of a counted table. Return the job, and by measure the scores of each scored column.
 
-    If the attacker knows any few columns, the scores are the worst of each cell. scored: columns, or `NO_ATTRIBUTE` for
-    one whose values are all the same. only_extremes: whether the lowest and the highest score are enough. missing: see
-    `CriterionSet`.
+    If the attacker knows any few columns, the score of a cell is the worst over attackers. scored: columns, or
+    `NO_ATTRIBUTE` for a column with one value. only_extremes: whether the lowest and the highest score are enough.
+    missing: see `CriterionSet`.
     """
     pool = known_columns(known)
     every: list[Column] = [

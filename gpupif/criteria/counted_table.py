@@ -33,12 +33,12 @@ MEMORY_SHARE = 0.5
 class CountedTable:
     """The distinct rows of a table, and how often each occurs.
 
-    columns: their `codes` are of the distinct rows, their `counts` of all rows. Labels ascend: they are the same for
-        every kind of table.
+    columns: their `codes` are arrays (distinct rows), their `counts` are over all rows. Labels ascend: they are equal
+        for every kind of table.
     times: int64 array (distinct rows). The multiplicity of each row.
-    rows: how many rows the table has.
-    orders: by column of ordered categories all values in their order.
-    is_distinct: False if some of the rows may be equal, because values or columns were taken away.
+    rows: int. The number of rows of the table.
+    orders: for each column of ordered categories, all values in their order.
+    is_distinct: bool. False if some of the rows may be equal, because values or columns were removed.
     """
 
     columns: Sequence[Column]
@@ -75,11 +75,11 @@ class CountedTable:
 
     @property
     def names(self) -> list[Hashable]:
-        """Return the names of the columns."""
+        """The names of the columns."""
         return [column.name for column in self.columns]
 
     def cells(self) -> int:
-        """Return how many cells the different rows have."""
+        """Return how many cells the distinct rows have."""
         return len(self.times) * len(self.columns)
 
     def place(self, name: Hashable) -> int:
@@ -89,17 +89,19 @@ class CountedTable:
     def classes(self, known: Sequence[Hashable], workers: Workers) -> Distinct:
         """Return the equivalence classes over some columns, and the number of the class of each distinct row."""
         columns = [self.columns[self.place(name)] for name in known]
-        keys = KeyLayout.of([column.cardinality for column in columns]).pack([one.codes for one in columns], workers)
+        keys = KeyLayout.of([column.cardinality for column in columns]).pack(
+            [column.codes for column in columns], workers
+        )
         return distinct_rows(Rows(keys, self.times), self.rows, workers)
 
     def class_sizes(self, known: Sequence[Hashable], workers: Workers) -> npt.NDArray[Any]:
-        """Return by distinct row how many rows of the table agree with it on some columns."""
+        """Return for each distinct row how many rows of the table agree with it on some columns."""
         classes = self.classes(known, workers)
         sizes: npt.NDArray[Any] = classes.rows.counts[classes.number]
         return sizes
 
     def kept(self, rows: npt.NDArray[np.bool_]) -> CountedTable:
-        """Return the table with some of its distinct rows only, at least one. rows: mask of the rows that are kept."""
+        """Return the table with some of its distinct rows, at least one. rows: the mask of the rows that are kept."""
         times = self.times[rows]
         columns = [_used(column, column.codes[rows], times) for column in self.columns]
         return replace(self, columns=columns, times=times, rows=int(times.sum()))
@@ -118,15 +120,15 @@ class _FindRows:
     def __call__(
         self, columns: Sequence[int], counter: Counter, place: int
     ) -> tuple[list[npt.NDArray[Any]], npt.NDArray[Any]]:
-        found = counter.combinations(place, ordered=False)
-        codes = [own.astype(kind, copy=False) for own, kind in zip(found.codes, self._kinds, strict=True)]
-        self._left -= found.counts.nbytes + sum(own.nbytes for own in codes)
+        rows = counter.combinations(place, ordered=False)
+        codes = [own.astype(kind, copy=False) for own, kind in zip(rows.codes, self._kinds, strict=True)]
+        self._left -= rows.counts.nbytes + sum(own.nbytes for own in codes)
         if self._left < 0:
             raise InputError(
                 f"memory_limit: the distinct rows of the table over these {len(columns)} columns take more than "
                 f"{shown(self._room)}, half of the memory that there is. Raise it, or name fewer columns."
             )
-        return codes, found.counts
+        return codes, rows.counts
 
 
 def _ascending(column: Column, codes: npt.NDArray[Any]) -> Column:
@@ -140,7 +142,7 @@ def _ascending(column: Column, codes: npt.NDArray[Any]) -> Column:
 
 
 def _used(column: Column, codes: npt.NDArray[Any], times: npt.NDArray[np.int64]) -> Column:
-    """Return a column of some of the counted rows, without the values that none of these rows has."""
+    """Return a column of some of the counted rows, without unused values. codes, times: of these rows."""
     counts = np.bincount(codes, times, column.cardinality).astype(np.int64)
     if counts.all():
         return replace(column, codes=codes, counts=counts)

@@ -26,7 +26,7 @@ class Criterion:
 
     quantity: the figure that is limited.
     limit: the last value that is safe.
-    known: the columns that the attacker knows, or a number if the attacker knows any so many of them.
+    known: the columns that the attacker knows; a number n if the attacker knows any n of the quasi-identifiers.
     attacker: the name of an attacker that another argument describes. Without `known` and `attacker`, the attacker
         knows the quasi-identifiers without the scored column.
     written: the text that the criterion was read from; messages repeat it.
@@ -48,9 +48,7 @@ class Criterion:
         attacker_text, figure_text = _split_attacker(text.strip())
         match = _FORM.fullmatch(figure_text.strip())
         if match is None:
-            raise InputError(
-                f"criterion {text!r}: expected what is limited, >= or <=, and a number, such as {EXAMPLES}."
-            )
+            raise InputError(f"criterion {text!r}: expected a figure, >= or <=, and a number, such as {EXAMPLES}.")
         quantity = _quantity(text, match)
         limit = _limit(text, match["number"])
         _check_operator(text, quantity, _OPERATORS.get(match["operator"], match["operator"]), limit)
@@ -73,7 +71,7 @@ class Criterion:
 
     @property
     def at_most(self) -> bool:
-        """Return whether the criterion is an upper limit."""
+        """True if the criterion is an upper limit."""
         return self.quantity.high_is_bad
 
     def is_met(self, value: float | None) -> bool:
@@ -84,12 +82,12 @@ class Criterion:
 
     @property
     def of_classes(self) -> bool:
-        """Return whether it is of equivalence classes or sensitive attributes, not of the cells of all columns."""
+        """True if the criterion is on equivalence classes or sensitive attributes, not on the cells of all columns."""
         return isinstance(self.quantity, ClassQuantity | ModelQuantity)
 
     @property
     def is_of_sizes(self) -> bool:
-        """Return whether it follows from the sizes of equivalence classes alone."""
+        """True if the criterion depends on the sizes of equivalence classes alone."""
         return isinstance(self.quantity, ClassQuantity) or (
             isinstance(self.quantity, ModelQuantity) and not self.quantity.sensitive
         )
@@ -126,7 +124,7 @@ class Criterion:
 
     @property
     def figure(self) -> str:
-        """Return the figure that is limited, as text, with what the attacker knows."""
+        """The text of the figure that is limited, after the attacker, if the criterion names one."""
         said = self.attacker or ""
         if self.known is not None:
             said = f"known={self.known if isinstance(self.known, int) else ','.join(self.known)}"
@@ -134,7 +132,7 @@ class Criterion:
 
 
 def read_criteria(given: Any) -> list[Criterion]:
-    """Read one criterion, or several, from text; of equal ones the first is kept. Raises InputError."""
+    """Read a criterion, or a list of criteria, from text. Of equal criteria the first is kept. Raises InputError."""
     texts = [given] if isinstance(given, str | Criterion) else given
     if not isinstance(texts, Iterable):
         raise InputError(f"require: expected limits as text, such as {EXAMPLES}; got {brief(given)}.")
@@ -158,7 +156,7 @@ def _split_attacker(text: str) -> tuple[str | None, str]:
 
 
 def _read_attacker(text: str, said: str | None) -> tuple[tuple[str, ...] | int | None, str | None]:
-    """Return what the attacker knows, and the name of the attacker. said: the text before the colon."""
+    """Return `known` and `attacker` of a `Criterion`. said: the text before the colon."""
     if said is None:
         return None, None
     word, equals, listed = said.partition("=")
@@ -194,5 +192,5 @@ def _check_operator(text: str, quantity: Quantity, operator: str, limit: float) 
     if operator != right:
         lower = "low" if quantity.high_is_bad else "high"
         raise InputError(
-            f"criterion {text!r}: {quantity.text} is safe where it is {lower}: write {quantity.text}{right}{limit:g}."
+            f"criterion {text!r}: {quantity.text} is safe if it is {lower}: write {quantity.text}{right}{limit:g}."
         )

@@ -27,15 +27,15 @@ from .counted_table import CountedTable
 from .criterion import Criterion, read_criteria
 from .quantities import ClassQuantity, ModelQuantity, ScoreQuantity
 
-# Classes that overlap: figures that need their number are not defined.
+# Overlapping classes: figures that need the number of classes are not defined.
 _OVERLAPPING = ClassSizes({1: 1}, overlapping=True)
 
 
 class CriterionValue(NamedTuple):
     """The value of a criterion in a table.
 
-    value: of the figure that the criterion limits, None if it is not defined. is_met: whether the value is safe.
-    column: the worst column, if the criterion is of several.
+    value: the value of the limited figure, None if it is not defined. is_met: whether the value is safe. column: the
+    worst column, if the criterion is on more than one column.
     """
 
     criterion: Criterion
@@ -49,10 +49,11 @@ class CriterionSet:
     """Criteria of a table; the arguments are as in `gpupif.protect`.
 
     quasi_identifiers: the columns that an attacker knows unless the criterion says otherwise. An attacker who knows any
-        few columns knows any few of these.
-    sensitive: the columns that disclosure measures are of. The cells of both are scored.
-    attackers: by name what each attacker knows.
-    distances: by column how far values are apart, for ``t`` and ``emd``.
+        few columns knows any few of the quasi-identifiers.
+    sensitive: the sensitive attributes, to which disclosure measures apply. Their cells are scored, as the cells of the
+        quasi-identifiers are.
+    attackers: the columns that each attacker knows, by name.
+    distances: how far values are apart, by column, for ``t`` and ``emd``.
     missing: "category" or "wildcard", as in `gpupif.score`.
     """
 
@@ -76,8 +77,8 @@ class CriterionSet:
     ) -> CriterionSet:
         """Check criteria against the columns of a table.
 
-        names: all columns of the table, of which an attacker may know any; default: those that are scored. Raises
-        InputError for a criterion that cannot be read, and for an attacker or a column that is not there.
+        names: all columns of the table, any of which an attacker may know; default: the scored columns. Raises
+        InputError if a criterion cannot be read, or an attacker or a column does not exist.
         """
         made = cls(
             read_criteria(criteria),
@@ -93,17 +94,17 @@ class CriterionSet:
 
     @property
     def scored(self) -> list[Hashable]:
-        """Return the columns whose cells are scored."""
+        """The columns whose cells are scored."""
         return [*self.quasi_identifiers, *self.sensitive]
 
     @property
     def columns(self) -> list[Hashable]:
-        """Return all columns that the criteria need."""
+        """The columns that the criteria need: scored columns and further columns that attackers know."""
         names = [name for known in self._known_by_criterion.values() for name in known_columns(known)]
         return list(dict.fromkeys([*self.scored, *names]))
 
     def with_criteria(self, criteria: Sequence[Criterion]) -> CriterionSet:
-        """Return the same set with other criteria, or some of them."""
+        """Return this set with other criteria."""
         return replace(self, criteria=criteria)
 
     def only_improves(self, criterion: Criterion) -> bool:
@@ -111,7 +112,7 @@ class CriterionSet:
         return criterion.quantity.only_improves(isinstance(self._known_by_criterion[criterion], AnyKnown))
 
     def known(self, criterion: Criterion) -> Sequence[Hashable] | AnyKnown:
-        """Return what the attacker of a criterion knows: columns, or any few of some columns."""
+        """Return the columns that the attacker of a criterion knows, or any few of some columns."""
         return self._known_by_criterion[criterion]
 
     def measure(self, table: CountedTable, engine: Engine) -> list[CriterionValue]:
@@ -138,7 +139,7 @@ class CriterionSet:
                 )
             known = self.attackers[criterion.attacker]
             if known is None and not criterion.of_classes:
-                # As of `gpupif.score`: all columns that are scored.
+                # As in `gpupif.score`, an attacker without a list knows all scored columns.
                 known = self.scored
         elif isinstance(criterion.known, int):
             known = AnyKnown(criterion.known)
@@ -175,7 +176,7 @@ class CriterionSet:
             and quantity.figure.find(risks_of(_OVERLAPPING)) is None
         ):
             raise InputError(
-                f"{about}: {quantity.figure.name} is not defined where an attacker knows any few columns, for then "
+                f"{about}: {quantity.figure.name} is not defined if an attacker knows any few columns, since "
                 "classes overlap. Limit another figure, such as k."
             )
         if isinstance(known, AnyKnown):
@@ -271,7 +272,7 @@ class CriterionSet:
 
 
 def named_by_attackers(attackers: Mapping[str, Known], others: Sequence[Hashable] = ()) -> dict[Hashable, str]:
-    """Return the columns that attackers know, each with the argument that names it first, as errors say it.
+    """Return the columns that attackers know, each with the argument that names it first, for errors.
 
     others: columns that are left out.
     """
@@ -297,7 +298,7 @@ def _kind(criterion: Criterion) -> str:
 
 
 def _measure_of(quantity: Any, matching: bool) -> Measure:
-    """Return the measure of cells that a quantity is a figure of.
+    """Return the measure of the cells from which a quantity is computed.
 
     matching: whether missing values match every value.
     """
@@ -335,7 +336,7 @@ def value_of_classes(criterion: Criterion, sizes: ClassSizes) -> CriterionValue:
 
 
 def worst_of(criterion: Criterion, by_column: Mapping[Hashable, float]) -> CriterionValue:
-    """Return the worst of the values of several columns, of equal ones that of the first column."""
+    """Return the worst value over columns. If values are equal, the first column is named."""
     known = {name: value for name, value in by_column.items() if not math.isnan(value)}
     if not known:
         return CriterionValue(criterion, None, False)

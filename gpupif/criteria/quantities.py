@@ -1,9 +1,9 @@
 """The quantities that a criterion may limit: figures of classes, disclosure measures, and figures of scores.
 
 Each quantity says whether coarser values of any column only ever make it safer: a search may prune by such quantities.
-They are the divergences of a cohort's distribution from the table's (data processing inequality): the highest of them,
-and for convex ones the mean (piflib manual, sections 1.4 and 1.7). Percentiles are not among them: PIF_95 of a random
-table rose by 0.22 bits. CSF and mean Rényi divergences are not either.
+Among figures of scores they are the highest divergence of a cohort's distribution from the table's (data processing
+inequality), and the mean of a convex divergence (piflib manual, sections 1.4 and 1.7). No
+search may prune by percentiles (PIF_95 of a random table rose by 0.22 bits), CSF or mean Rényi divergences.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..utils.validation import whole_number
 MAXIMUM_FALLS = ("cig", "total_variation", "hellinger", "jensen_shannon")
 # Measures whose mean score never rises either: they are convex in the two distributions together (f-divergences).
 MEAN_FALLS = ("cig", "total_variation", "jensen_shannon")
-# Measures that only ever get safer in each row, so that every figure of their scores does.
+# Measures whose score of every row gets safer, and so every figure of their scores.
 EACH_IMPROVES = ("cohort_size", "class_size", "reidentification_risk", "individual_risk", "unique")
 ALIASES = {"uniques": "unique_rows"}
 STATISTICS = ("mean", "max", "min")
@@ -31,19 +31,19 @@ ROW_GAIN = "rig"
 
 
 class Quantity(ABC):
-    """A quantity that a criterion limits. column: the text of the name of the column that it is of, None for all."""
+    """A quantity that a criterion limits. column: the text of the name of its column, None for all columns."""
 
     column: str | None = None
 
     @property
     @abstractmethod
     def high_is_bad(self) -> bool:
-        """Return whether a criterion is an upper limit of the quantity."""
+        """True if a criterion is an upper limit of the quantity."""
 
     @property
     @abstractmethod
     def text(self) -> str:
-        """Return the quantity as a criterion has it."""
+        """The text of the quantity in a criterion."""
 
     @abstractmethod
     def only_improves(self, any_known: bool) -> bool:
@@ -70,12 +70,12 @@ class ClassQuantity(Quantity):
 
     @property
     def k(self) -> int:
-        """Return the k that the figure depends on; 5 if it depends on none."""
+        """The k that the figure depends on; 5 if it depends on none."""
         return int(self.parameter) if self.parameter is not None and self.figure.depends == ("k",) else 5
 
     @property
     def threshold(self) -> float | None:
-        """Return the threshold of risk that the figure depends on; None if it depends on none."""
+        """The threshold of risk that the figure depends on; None if it depends on none."""
         return None if self.figure.depends == ("k",) else self.parameter
 
     def only_improves(self, any_known: bool) -> bool:
@@ -106,12 +106,12 @@ class ModelQuantity(Quantity):
 
     @property
     def sensitive(self) -> bool:
-        """Return whether it is a measure of sensitive attributes."""
+        """True if the measure is of sensitive attributes."""
         return self.model.name != "k"
 
     def only_improves(self, any_known: bool) -> bool:
-        # Delta looks at values that a class has: a value that one of two classes lacks may be far from its share in
-        # both together.
+        # Delta only compares values that a class has. If one of two classes lacks a value, the share of the value in
+        # both classes together may be far from its share in the table.
         return self.model.name != "delta"
 
 
@@ -119,8 +119,8 @@ class ModelQuantity(Quantity):
 class ScoreQuantity(Quantity):
     """A figure of the scores of cells: of a column, or of the worst column (None).
 
-    measure: None for the row gains, which are sums of scores. percentile: 0 to 100, 0 and 100 being the lowest and the
-    highest score; None for the mean.
+    measure: the measure of the scores; None for row gains, the sums of the CIG of a row. percentile: 0 (the lowest
+    score) to 100 (the highest score); None for the mean.
     """
 
     measure: Measure | None
@@ -141,17 +141,17 @@ class ScoreQuantity(Quantity):
 
     @property
     def is_of_size(self) -> bool:
-        """Return whether it follows from the sizes of cohorts alone, whatever the values of the column are."""
+        """True if the figure depends on the sizes of cohorts alone, whatever the values of the column are."""
         return self.measure is not None and self.measure.is_size
 
     @property
     def is_extreme(self) -> bool:
-        """Return whether it is the lowest or the highest score."""
+        """True if the figure is the lowest or the highest score."""
         return self.percentile in (0, 100)
 
     def only_improves(self, any_known: bool) -> bool:
         if self.measure is None:
-            # Against several attackers, the worst one is not the same in all rows.
+            # The worst of several attackers differs from row to row: the mean of the rows need not fall.
             return self.percentile is None and not any_known
         name = self.measure.name
         if name in EACH_IMPROVES:
@@ -249,7 +249,7 @@ def _percentile_of(text: str, statistic: str | None, low_is_risky: bool) -> floa
 def _unknown(word: str, statistic: str | None) -> str:
     """Return why a word names no quantity, with the word that may have been meant."""
     if word == "pif":
-        return "expected a percentile behind pif, as in pif95."
+        return "expected a percentile after pif, as in pif95."
     words = [*MEASURES, ROW_GAIN, "fig"]
     if statistic is None:
         words += [*MODELS, *CLASS_FIGURES, *ALIASES, "pif95"]
@@ -257,6 +257,6 @@ def _unknown(word: str, statistic: str | None) -> str:
         return f"{word} is one number of a table, without {statistic}: expected {word} alone."
     hint = did_you_mean(word, words) or suggest_measure(word)
     return (
-        f"{word!r} is nothing that is measured.{hint} A criterion limits a figure of classes (k, uniques, ...), of "
+        f"{word!r} is no figure.{hint} A criterion limits a figure of classes (k, uniques, ...), of "
         "sensitive attributes (distinct_l, t, ...), pif95, or a measure of cells as in 'max csf' and 'mean cig(age)'."
     )

@@ -1,4 +1,4 @@
-"""Hierarchies of categories by how common they are: rare ones pooled, more of them at each level."""
+"""Hierarchies of categories by their frequency: rare values are pooled, more of them at each level."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from .hierarchy import Hierarchy, as_texts, everything, text_places
 
 @dataclass(frozen=True)
 class CommonValues(Hierarchy):
-    """The most common values stand as they are, fewer of them at each level; all others are one group.
+    """The most common values stay as they are, fewer of them at each level; all other values are one group.
 
-    No value is without a place: one that is not named is of the others.
+    Every value has a place: a value that is not listed is in the group of other values.
 
-    Raises InputError for values that repeat, and for numbers that do not descend or are more than the values.
+    common: list of values or their texts, the most common value first.
+    keep: int, or list of int by level. How many of the common values stay as they are; fewer at each level. Default:
+        all, at one level.
+    label: str. The name of the group of all other values.
 
-    common: values, or their texts, the most common one first. keep: how many of them stand as they are, by level.
-    label: the group of the others.
+    Raises InputError if common values repeat, or `keep` does not descend or is larger than the number of values.
     """
 
     common: Sequence[Any]
@@ -42,7 +44,7 @@ class CommonValues(Hierarchy):
         texts = tuple(as_texts(f"{self.said}: common", self.common))
         if len(set(texts)) < len(texts):
             twice = next(text for place, text in enumerate(texts) if text in texts[:place])
-            raise InputError(f"{self.said}: common: expected different values, {twice!r} stands there twice.")
+            raise InputError(f"{self.said}: common: expected different values, {twice!r} is there twice.")
         if self.keep is None:
             keep: Sequence[Any] = [len(texts)] if texts else []
         else:
@@ -54,13 +56,13 @@ class CommonValues(Hierarchy):
                 f"level, such as [20, 10, 5]; got {brief(self.keep)}."
             )
         if not isinstance(self.label, str) or not self.label:
-            raise InputError(f"{self.said}: label: expected the name of the group of others, got {brief(self.label)}.")
+            raise InputError(f"{self.said}: label: expected the name of a group, got {brief(self.label)}.")
         object.__setattr__(self, "common", texts)
         object.__setattr__(self, "keep", tuple(map(int, keep)))
 
     @property
     def kept(self) -> Sequence[int]:
-        """Return how many values are kept, by level."""
+        """The number of values that are kept, by level."""
         assert isinstance(self.keep, tuple)
         return self.keep
 

@@ -1,4 +1,4 @@
-"""Hierarchies of dates: months, quarters, years, ..., and the names that these have."""
+"""Hierarchies of dates: months, quarters, years, ..., and the names of these units."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..errors import InputError, did_you_mean
 from ..utils.validation import brief
 from .hierarchy import Hierarchy, everything
 
-# Each is made of whole ones of those before it; weeks only of hours and days, and nothing of weeks.
+# Each unit consists of whole earlier units, except that no larger unit consists of whole weeks.
 UNITS = ("hour", "day", "week", "month", "quarter", "year", "decade", "century")
 WEEK = "week"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
@@ -26,13 +26,13 @@ DATE = "a date or time (as text 2001-05-17, 2001-05-17T10:30)"
 
 @dataclass(frozen=True)
 class DateUnits(Hierarchy):
-    """Dates by the unit of time they are in, a larger one at each level: 2001-05, 2001-Q2, 2001, 2000-2009.
+    """Dates grouped by a unit of time, a larger unit at each level: 2001-05, 2001-Q2, 2001, 2000-2009.
 
-    Values are dates, times with a date (in their own time zone), or texts of such in ISO form.
+    Values are dates, times with a date (in their own time zone), or their texts in ISO form.
 
-    Raises InputError for what is no unit, and for units that do not nest.
+    dates: list of str, by level. "hour", "day", "week" (of ISO 8601), "month", "quarter", "year", "decade", "century".
 
-    dates: "hour", "day", "week" (of ISO 8601), "month", "quarter", "year", "decade", "century", by level.
+    Raises InputError for an unknown unit, and for units that do not nest.
     """
 
     dates: Sequence[str]
@@ -63,19 +63,19 @@ class DateUnits(Hierarchy):
         return len(self.dates) + 1
 
     def find(self, values: pa.Array, level: int) -> pa.Array:
-        found = moments(values)
+        times = moments(values)
         if level == self.height:
-            return everything(found.is_valid())
-        return unit_names(found, self.dates[level - 1])
+            return everything(times.is_valid())
+        return unit_names(times, self.dates[level - 1])
 
     def to_plan(self) -> Any:
         return {"dates": list(self.dates)}
 
 
 def moments(values: pa.Array) -> pa.Array:
-    """Values as dates, or as times by the clock of their time zone; null for those that are none.
+    """Return values as dates, or as times by the clock of their time zone; null for a value that is neither.
 
-    Texts are of the forms of ISO 8601: 2001-05-17, 20010517, 2001-05-17T10:30, 2001-05-17 10:30:00+02:00.
+    Texts have a form of ISO 8601: 2001-05-17, 20010517, 2001-05-17T10:30, 2001-05-17 10:30:00+02:00.
     """
     kind = values.type
     if pa.types.is_date32(kind):
@@ -100,24 +100,27 @@ def _moment(text: str | None) -> datetime.datetime | None:
         return None
 
 
-def unit_names(found: pa.Array, unit: str) -> pa.Array:
-    """The name of the unit of time, one of `UNITS`, that each of some `moments` is in; null for null."""
+def unit_names(times: pa.Array, unit: str) -> pa.Array:
+    """Return the name of the unit of time that each moment is in; null for null.
+
+    times: dates or times, as `moments` returns them. unit: one of `UNITS`.
+    """
     if unit == "day":
-        return found.cast(pa.date32(), safe=False).cast(pa.string())
+        return times.cast(pa.date32(), safe=False).cast(pa.string())
     if unit == "hour":
-        hours = pc.hour(found) if pa.types.is_timestamp(found.type) else pa.array([0] * len(found), pa.int64())
-        day = found.cast(pa.date32(), safe=False).cast(pa.string())
+        hours = pc.hour(times) if pa.types.is_timestamp(times.type) else pa.array([0] * len(times), pa.int64())
+        day = times.cast(pa.date32(), safe=False).cast(pa.string())
         return pc.binary_join_element_wise(day, _padded(hours, 2), "T")
     if unit == WEEK:
-        calendar = pc.iso_calendar(found)
+        calendar = pc.iso_calendar(times)
         year, week = calendar.field("iso_year"), calendar.field("iso_week")
         named = pc.binary_join_element_wise(_padded(year, 4), _padded(week, 2), "-W")
-        return pc.if_else(found.is_valid(), named, pa.scalar(None, pa.string()))
-    year = pc.year(found)
+        return pc.if_else(times.is_valid(), named, pa.scalar(None, pa.string()))
+    year = pc.year(times)
     if unit == "month":
-        return pc.binary_join_element_wise(_padded(year, 4), _padded(pc.month(found), 2), "-")
+        return pc.binary_join_element_wise(_padded(year, 4), _padded(pc.month(times), 2), "-")
     if unit == "quarter":
-        return pc.binary_join_element_wise(_padded(year, 4), _padded(pc.quarter(found), 1), "-Q")
+        return pc.binary_join_element_wise(_padded(year, 4), _padded(pc.quarter(times), 1), "-Q")
     if unit == "year":
         return _padded(year, 4)
     years = {"decade": 10, "century": 100}[unit]
@@ -126,5 +129,5 @@ def unit_names(found: pa.Array, unit: str) -> pa.Array:
 
 
 def _padded(numbers: pa.Array, digits: int) -> pa.Array:
-    """Numbers as texts of so many digits."""
+    """Return numbers as texts, with zeros in front up to a number of digits."""
     return pc.utf8_lpad(numbers.cast(pa.string()), digits, "0")

@@ -1,4 +1,4 @@
-"""The abstract class of hierarchies, and what all kinds of them use: texts of values, and the check of a level."""
+"""The abstract class of hierarchies, texts of values, and the check of a level."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Hierarchy(ABC):
     height: int. The highest level, at least 1.
     root: str. The name of the group at the top.
     column: The column that has the values; errors name it.
-    expected: str. What a value has to be, in words.
+    expected: str. The values that have a place, in words.
     """
 
     root: str = ANYTHING
@@ -52,7 +52,7 @@ class Hierarchy(ABC):
 
     @abstractmethod
     def to_plan(self) -> Any:
-        """Return the hierarchy as a plan has it: text, numbers, lists and dictionaries of these."""
+        """Return the hierarchy as it is written in a plan: text, numbers, lists and dictionaries."""
 
     def groups_or_null(self, values: pa.Array, level: int) -> pa.Array:
         """Return the group of each value as `groups` does, null for a value without a place in the hierarchy."""
@@ -63,13 +63,13 @@ class Hierarchy(ABC):
     def groups(self, values: pa.Array, level: int, mend: str = "") -> pa.Array:
         """Return the name (text) of the group of each value at a level from 1 to `height`.
 
-        values: all different, none missing. mend: what else the user can do about a value without a place, in words.
+        values: distinct, none missing. mend: more advice on a value without a place, for the error.
         Raises InputError for a value that has no place in the hierarchy.
         """
-        found = self.groups_or_null(values, level)
-        if found.null_count:
-            self._refuse(values.filter(pc.is_null(found)), mend)
-        return found
+        names = self.groups_or_null(values, level)
+        if names.null_count:
+            self._refuse(values.filter(pc.is_null(names)), mend)
+        return names
 
     def _refuse(self, values: pa.Array, mend: str) -> None:
         more = f" and {len(values) - 1:,} more" if len(values) > 1 else ""
@@ -80,7 +80,7 @@ class Hierarchy(ABC):
 
     @property
     def said(self) -> str:
-        """Return what errors call the hierarchy."""
+        """The name of the hierarchy in errors."""
         return "hierarchies" if self.column is None else f"hierarchies: column {self.column!r}"
 
     def for_column(self, column: Hashable) -> Self:
@@ -102,12 +102,12 @@ def plain_array(values: pa.Array) -> pa.Array:
 
 
 def everything(placed: pa.Array) -> pa.Array:
-    """Return the groups at the top: ``*`` for each value that has a place, null for others. placed: booleans."""
+    """Return the groups at the top: ``*`` for a value that has a place, else null. placed: whether it has, by value."""
     return pc.if_else(placed, pa.scalar(ANYTHING), pa.scalar(None, pa.string()))
 
 
 def as_texts(said: str, given: Iterable[Hashable]) -> list[str]:
-    """Return values, or names, as texts. said: what errors call them. Raises InputError for a value without a text."""
+    """Return values, or names, as texts. said: their name in errors. Raises InputError for a value without a text."""
     return [value if isinstance(value, str) else _as_text(said, value) for value in given]
 
 
@@ -122,17 +122,17 @@ def _as_text(said: str, value: Any) -> str:
 
 
 def text_places(values: pa.Array, keys: pa.Array) -> npt.NDArray[np.int64]:
-    """Return for each value the place of its text in `keys`, -1 if its text is not there. keys: texts, all different.
+    """Return for each value the place of its text in `keys`, -1 if its text is not there. keys: distinct texts.
 
-    A value may have several texts, as in the priors of `gpupif.score`: 39.0 is also known as "39".
+    A value may have more than one text, as in the priors of `gpupif.score`: 39.0 also has the text "39".
     """
     places: npt.NDArray[np.int64] = np.asarray(pc.index_in(texts(values), keys).fill_null(-1)).astype(np.int64)
     kind = values.type
-    strange = np.flatnonzero(places < 0)
-    if pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_date32(kind) or not len(strange):
+    unknown = np.flatnonzero(places < 0)
+    if pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_date32(kind) or not len(unknown):
         return places
     place_of = {text: place for place, text in enumerate(keys.to_pylist())}
-    for place, value in zip(strange, values.take(pa.array(strange)).to_pylist(), strict=True):
+    for place, value in zip(unknown, values.take(pa.array(unknown)).to_pylist(), strict=True):
         known = (place_of[text] for text in texts_of(plain_value(value)) if text in place_of)
         places[place] = next(known, -1)
     return places

@@ -1,4 +1,4 @@
-"""Hierarchies of numbers: intervals of one width, of a wider one at each level."""
+"""Hierarchies of numbers: intervals of equal width, wider at each level."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from ..errors import InputError
 from ..utils.validation import brief, is_number
 from .hierarchy import Hierarchy, everything
 
-# Whole numbers up to it are exact as float64.
+# Whole numbers up to EXACT are exact as float64; up to WHOLE they are added in int64 without overflow.
 EXACT = 2**53
 WHOLE = 2**62
 
 
 @dataclass(frozen=True)
 class Intervals(Hierarchy):
-    """Numbers in intervals ``[20, 25)``, from the lower edge to below the upper one, wider at each level.
+    """Numbers in intervals ``[20, 25)`` with their lower and without their upper edge, wider at each level.
 
-    Numbers and edges are compared as decimals, as they are written: 0.3 is in [0.3, 0.4). A text counts as the number
-    that it says. Infinities have no place.
+    Numbers and edges are compared as decimals, as they are written: 0.3 is in [0.3, 0.4). The text of a number counts
+    as the number. Infinities have no place.
 
-    Raises InputError for widths that are no positive numbers, ascending, of which each divides the next.
+    widths: list of numbers, by level. Each divides the next.
+    start: number. An edge of the intervals. Default 0.
 
-    widths: by level. start: an edge.
+    Raises InputError if widths are not positive, do not ascend, or do not divide each other.
     """
 
     widths: Sequence[float | Decimal]
@@ -69,7 +70,7 @@ class Intervals(Hierarchy):
 
     @cached_property
     def _scale(self) -> int:
-        """A power of ten by which widths and start become whole numbers."""
+        """The power of ten that makes widths and start whole numbers."""
         digits = [-int(Decimal(str(number)).as_tuple().exponent) for number in (*self.widths, self.start)]
         return int(10 ** max(0, *digits))
 
@@ -91,7 +92,10 @@ class Intervals(Hierarchy):
         return f"[{_written(low, self._scale)}, {_written(low + width, self._scale)})"
 
     def _places(self, values: pa.Array, first: int, width: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """The number of the interval of each value, 0 from `first`, both in units of 1 / scale; whether it has one."""
+        """Return the number of the interval of each value, and whether it has one.
+
+        first, width: the lower edge of interval 0, and the width, in units of 1 / scale.
+        """
         if pa.types.is_string(values.type) and pc.all(pc.match_substring_regex(values, r"^[+-]?[0-9]{1,18}$")).as_py():
             values = pc.replace_substring_regex(values, r"^\+", "").cast(pa.int64())
         if pa.types.is_integer(values.type):
@@ -112,10 +116,10 @@ class Intervals(Hierarchy):
             return self._exact_places(values, first, width, there)
 
         def edge(place: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-            # Both are whole and exact, so that the quotient is the float that the edge's decimal is read as.
+            # Both are whole and exact: their quotient is the float that the decimal of the edge is read as.
             return ((first + place * width) / self._scale).astype(known.dtype)
 
-        # Off by rounding, near an edge.
+        # Near an edge the quotient may be rounded into the next interval: compare with both edges.
         places = np.floor((known.astype(np.float64) * self._scale - first) / width).astype(np.int64)
         places -= known < edge(places)
         places += known >= edge(places + 1)
@@ -124,8 +128,8 @@ class Intervals(Hierarchy):
     def _exact_places(
         self, values: pa.Array, first: int, width: int, there: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """Return the same as `_places`, computed for one value at a time in Python's numbers."""
-        # As they print: of float32 its own digits.
+        """Return the result of `_places`, computed value by value with Python's exact numbers."""
+        # A float32 prints with its own digits as a NumPy number, and with the digits of its float64 from `to_pylist`.
         plain = values.to_numpy() if pa.types.is_float32(values.type) else values.to_pylist()
         scaled = (_exact(v) * self._scale - first if ok else 0 for v, ok in zip(plain, there, strict=True))
         return np.array([math.floor(number / width) for number in scaled], object), there
@@ -140,7 +144,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A number as Python's; whole ones, also 5.0, as int."""
+    """Return a number of Python; int if it is whole, also for 5.0."""
     exact = _exact(value)
     if exact.denominator == 1:
         return int(exact)
@@ -152,17 +156,17 @@ def _writable(value: Any) -> Any:
 
 
 def _exact(value: Any) -> Fraction:
-    """A number as it is written."""
+    """Return the exact value of a number as it is written."""
     return Fraction(str(value).strip().lstrip("+"))
 
 
 def _multiple(width: Any, near: Any) -> Decimal:
-    """A multiple of a width, at least twice it, that is near a number."""
+    """Return a multiple of a width near a number, at least twice the width."""
     return Decimal(str(width)) * max(2, round(_exact(near) / _exact(width)))
 
 
 def _written(number: int, scale: int) -> str:
-    """A number of parts of which `scale`, a power of ten, are one, as a decimal without needless zeros."""
+    """Return number / scale as a decimal without needless zeros. scale: a power of ten."""
     if scale == 1 or not number % scale:
         return str(number // scale)
     whole, rest = divmod(abs(number), scale)

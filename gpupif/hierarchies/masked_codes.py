@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..utils.validation import brief, is_whole
 from .hierarchy import ANYTHING, Hierarchy, everything
 
-# Of the characters of a text.
+# The end of a text, as a slice has it.
 _LAST = 2**31 - 1
 
 
@@ -23,12 +23,13 @@ _LAST = 2**31 - 1
 class MaskedCodes(Hierarchy):
     """Codes whose last characters are masked, more of them at each level: ``123**``.
 
-    Codes that are not longer than what is masked are one group. Whole numbers count as the text of their digits.
+    All codes that are masked whole are one group. A whole number counts as the text of its digits.
 
-    Raises InputError for what is no number of digits, or for such that do not ascend.
+    digits: int, or list of int by level. How many characters are masked. A number n means 1, 2, ..., n.
+    length: int. The length of codes of digits alone: shorter codes get zeros in front, which they lost if they were
+        read as numbers. Default: codes stay as they are.
 
-    digits: how many are masked, by level; a number is as 1, 2, 3 up to it. length: that codes of digits alone have;
-    shorter ones are filled up with zeros in front, as those that were read as numbers lost them.
+    Raises InputError if `digits` are no numbers from 1 that ascend, or `length` is no whole number from 1.
     """
 
     digits: int | Sequence[int]
@@ -56,7 +57,7 @@ class MaskedCodes(Hierarchy):
 
     @property
     def masked(self) -> Sequence[int]:
-        """Return how many characters are masked, by level."""
+        """The number of characters that are masked, by level."""
         assert isinstance(self.digits, tuple)
         return self.digits
 

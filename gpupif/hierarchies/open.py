@@ -1,4 +1,4 @@
-"""The choice of a hierarchy: from a file, a description as plans have it, a dictionary of values, or an object."""
+"""Hierarchies from the arguments of functions: from a file, a description, a dictionary of values, or an object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .intervals import Intervals
 from .masked_codes import MaskedCodes
 from .value_tree import ValueTree
 
-# By the key that tells it from the others.
+# The kinds of hierarchies, by the key that a description must have.
 KINDS: Mapping[str, type[Hierarchy]] = {
     "widths": Intervals,
     "digits": MaskedCodes,
@@ -36,8 +36,8 @@ FORMS = (
 def open_hierarchies(given: Any, folder: Path | None = None) -> dict[Hashable, Hierarchy]:
     """Return hierarchies by column. Raises InputError.
 
-    given: by column what `open_hierarchy` takes, or the path of a file of such (see `read_hierarchies`); None for none.
-    folder: relative paths begin at it.
+    given: for each column an argument of `open_hierarchy`; or the path of a file, see `read_hierarchies`; None for no
+    hierarchies. folder: the folder at which relative paths begin.
     """
     if given is None:
         return {}
@@ -47,7 +47,7 @@ def open_hierarchies(given: Any, folder: Path | None = None) -> dict[Hashable, H
         raise InputError(
             f"hierarchies: expected a dictionary by column, or the path of a .toml file, got {brief(given)}."
         )
-    return {column: open_hierarchy(column, one, folder) for column, one in given.items()}
+    return {column: open_hierarchy(column, own, folder) for column, own in given.items()}
 
 
 def read_hierarchies(path: str | os.PathLike[str]) -> dict[Hashable, Hierarchy]:
@@ -56,18 +56,19 @@ def read_hierarchies(path: str | os.PathLike[str]) -> dict[Hashable, Hierarchy]:
     Parameters
     ----------
     path:
-        A .toml, .json, .yaml or .yml file with a table ``[hierarchies]`` and nothing else, or a plan. By column it has
-        what `Plan` takes; relative paths in it begin at its folder.
+        A .toml, .json, .yaml or .yml file: a plan, or a file with a table ``[hierarchies]`` and nothing else. The table
+        has for each column a hierarchy as `Plan` takes it. Relative paths begin at the folder of the file.
 
     Returns
     -------
     dict[Hashable, Hierarchy]
-        By column, in the order of the file.
+        The hierarchies by column, in the order of the file.
 
     Raises
     ------
     InputError
-        No such file, none of its kind, no table, or a hierarchy that is none: the message names the column.
+        If there is no such file, it has another format or no table, or a hierarchy in it is wrong: the message names
+        the column.
 
     Examples
     --------
@@ -82,8 +83,8 @@ def read_hierarchies(path: str | os.PathLike[str]) -> dict[Hashable, Hierarchy]:
     """
     file = Path(path)
     document = read_document("hierarchies", file)
-    found = document.get("hierarchies")
-    if not isinstance(found, Mapping):
+    table = document.get("hierarchies")
+    if not isinstance(table, Mapping):
         raise InputError(
             f"hierarchies: {file}: expected a table [hierarchies], by column, got none. A line in it: age = "
             "{ widths = [5, 10, 20] }."
@@ -94,14 +95,15 @@ def read_hierarchies(path: str | os.PathLike[str]) -> dict[Hashable, Hierarchy]:
             f"hierarchies: {file}: expected nothing beside [hierarchies], got {others[0]!r}. Move it there, or remove "
             "it."
         )
-    return open_hierarchies(found, file.parent)
+    return open_hierarchies(table, file.parent)
 
 
 def open_hierarchy(column: Hashable, given: Any, folder: Path | None = None) -> Hierarchy:
     """Return the hierarchy of a column. Raises InputError.
 
-    given: the path of a file (.csv as ARX has it, .json), a description such as ``{"widths": [5, 10, 20]}``, a
-    dictionary of values and the names of what each is part of, or a `Hierarchy`. folder: relative paths begin at it.
+    given: the path of a file (a .csv file of ARX, or .json), a description such as ``{"widths": [5, 10, 20]}``, a
+    dictionary that gives for each value the names of its groups, or a `Hierarchy`. folder: the folder at which relative
+    paths begin.
     """
     said = f"hierarchies: column {column!r}"
     if isinstance(given, Hierarchy):
@@ -121,17 +123,17 @@ def open_hierarchy(column: Hashable, given: Any, folder: Path | None = None) -> 
 
 
 def _from_file(column: Hashable, said: str, path: Path) -> Hierarchy:
-    found = read_distance(said, path)
-    if not isinstance(found, TextTree):
+    tree = read_distance(said, path)
+    if not isinstance(tree, TextTree):
         raise InputError(
-            f"{said}: {path}: expected a hierarchy, each value with the names of what it is part of, got a list of "
-            "values in order."
+            f"{said}: {path}: expected a hierarchy, each value with the names of its groups, got a list of values in "
+            "order."
         )
-    return ValueTree(found, path, column)
+    return ValueTree(tree, path, column)
 
 
 def _described(column: Hashable, said: str, kind: type[Hierarchy], given: Mapping[Any, Any]) -> Hierarchy:
-    keys = [one.name for one in fields(kind) if one.name not in ("column", "file")]  # type: ignore[arg-type]
+    keys = [own.name for own in fields(kind) if own.name not in ("column", "file")]  # type: ignore[arg-type]
     for key in given:
         if key not in keys:
             listed = ", ".join(map(repr, keys))
@@ -144,9 +146,9 @@ def _described(column: Hashable, said: str, kind: type[Hierarchy], given: Mappin
 
 
 def _refuse_near_words(said: str, given: Mapping[Any, Any]) -> None:
-    """Raise InputError for what is no hierarchy of values, for it has one, but a word that is misspelt."""
+    """Raise InputError if a dictionary of values has one key only, which is like a word of `KINDS`: it is misspelt."""
     if len(given) == 1 and (hint := did_you_mean(str(next(iter(given))), KINDS)):
         raise InputError(
-            f"{said}: expected {FORMS}; got {brief(next(iter(given)))} alone.{hint} For a value that is called so "
+            f"{said}: expected {FORMS}; got {brief(next(iter(given)))} alone.{hint} For a value of that name "
             "write { values = { ... } }."
         )

@@ -1,4 +1,4 @@
-"""Hierarchies proposed for columns without one: by their values and how often each occurs, whatever table has them."""
+"""Hierarchies that are proposed for columns without one, from their values and the number of rows of each value."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .intervals import Intervals
 from .masked_codes import MaskedCodes
 
 MOST_LEVELS = 4
-# Intervals of the narrowest width, about, that the middle nine tenths of numbers are in.
+# The middle nine tenths of the rows are in about this number of intervals of the narrowest width.
 INTERVALS = 20
-# Sizes of what is kept of categories.
+# The numbers of common values that may be kept.
 KEPT = (100, 50, 20, 10, 5, 2)
-# Of texts that are taken for codes.
+# Texts are codes if there are at least LEAST_CODES distinct texts of at most LONGEST_CODE characters, and a form.
 LEAST_CODES = 10
 LONGEST_CODE = 12
 _CODE = r"^[0-9]{3,}$|^[A-Za-z0-9]{2,6}( ?[A-Za-z0-9]{3})?$"
@@ -33,23 +33,26 @@ _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 
 def propose_hierarchy(column: Column) -> Hierarchy:
-    """A hierarchy for a column, of the values that occur and how often; the same whatever kind of table has them.
+    """Return a hierarchy for a column, from its values and their numbers of rows. All kinds of tables give the same.
 
-    Dates are put into months, quarters, years and decades; numbers into intervals of round widths (1, 2 or 5 times a
-    power of ten), of which the narrowest cuts the middle nine tenths of rows into some twenty; codes, such as
-    postcodes, are masked from the right; of other values the most common ones are kept, and the rest pooled. Levels
-    that put nothing together, or everything, are left out. At least there is the top.
+    * Dates are grouped by days, months, quarters, years and decades.
+    * Codes, such as postcodes, are masked from the right.
+    * Numbers are grouped by intervals of round widths: 1, 2 or 5 times a power of ten. The middle nine tenths of the
+      rows are in about twenty intervals of the narrowest width.
+    * Of other values the most common ones are kept, and the rest pooled.
+
+    Levels that join no groups, or all groups, are left out. Without other levels there is the top alone.
     """
     values, counts = plain_array(label_array(column)), column.counts[: len(column.labels)]
     for propose in (_dates, _codes, _intervals):
-        found = propose(column.name, values, counts) if len(values) else None
-        if found is not None:
-            return found
+        hierarchy = propose(column.name, values, counts) if len(values) else None
+        if hierarchy is not None:
+            return hierarchy
     return _common(column.name, values, counts)
 
 
 def _with_useful_levels(make: Callable[[list[Any]], Hierarchy], steps: Sequence[Any], values: pa.Array) -> Hierarchy:
-    """The hierarchy of those steps, each a level, that put some groups together and not all."""
+    """Return the hierarchy of the useful steps: steps that join some groups, but not all. Each step is a level."""
     full, below, useful = make(list(steps)), len(values), []
     for level, step in enumerate(steps, 1):
         groups = pc.count_distinct(full.groups(values, level)).as_py()
@@ -86,7 +89,7 @@ def _codes(name: Hashable, values: pa.Array, counts: npt.NDArray[np.int64]) -> H
         return None
     numbers = (digits == lengths).all()
     if numbers and longest > lengths.min() and not _all_match(values, "^0"):
-        # Numbers as text: those of codes have zeros in front.
+        # Texts of digits of unequal lengths are numbers, unless all texts begin with 0.
         return None
     step = -(-(longest - 1) // MOST_LEVELS)
     steps = range(step, longest, step)
@@ -104,7 +107,7 @@ def _intervals(name: Hashable, values: pa.Array, counts: npt.NDArray[np.int64]) 
 
 
 def round_widths(numbers: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]) -> list[int | float]:
-    """Round widths for different numbers, of which each divides the next; counts: how often each occurs."""
+    """Return round widths of intervals, each dividing the next. numbers: distinct. counts: the rows of each number."""
     order = np.argsort(numbers, kind="stable")
     ascending, rows = numbers[order], np.cumsum(counts[order])
     low, high = (ascending[np.searchsorted(rows, -(-int(rows[-1]) * part // 20))] for part in (1, 19))
@@ -123,10 +126,10 @@ def round_widths(numbers: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]
 
 
 def _round_up(number: Decimal) -> Decimal:
-    """The least of 1, 2 and 5 times a power of ten that is not less."""
+    """Return the least number that is 1, 2 or 5 times a power of ten, and not below the given number."""
     power = Decimal(10) ** number.adjusted()
     digit = (number / power).to_integral_value(ROUND_CEILING)
-    return power * next(one for one in (1, 2, 5, 10) if digit <= one)
+    return power * next(step for step in (1, 2, 5, 10) if digit <= step)
 
 
 def _common(name: Hashable, values: pa.Array, counts: npt.NDArray[np.int64]) -> Hierarchy:
@@ -134,7 +137,7 @@ def _common(name: Hashable, values: pa.Array, counts: npt.NDArray[np.int64]) -> 
     ordered = counts[order]
     sizes = [size for size in KEPT if size <= len(values) - 2] or [1] * (len(values) > 2)
     sizes = sizes[::2] if len(sizes) > MOST_LEVELS else sizes
-    # Of values that are as common all are kept, or none.
+    # Equally common values are all kept or all pooled: their order would be arbitrary.
     kept = dict.fromkeys(int(np.count_nonzero(ordered[:size] > ordered[size])) for size in sizes)
     steps = [size for size in kept if size]
     most = max(steps, default=0)

@@ -1,4 +1,4 @@
-"""Hierarchies that say of each value what it is part of: a dictionary, JSON, or CSV as ARX keeps them."""
+"""Hierarchies that list the groups of each value: a dictionary, JSON, or a CSV file of ARX."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from .hierarchy import ANYTHING, Hierarchy, as_texts, text_places
 
 @dataclass(frozen=True, eq=False)
 class ValueTree(Hierarchy):
-    """A hierarchy that names, for each value, the groups that it is part of, the narrowest first.
+    """A hierarchy that lists the groups of each value, the narrowest group first.
 
-    The same dictionary serves `gpupif.score` as a distance. What it says of missing values is left out.
+    `gpupif.score` takes the same dictionary as a distance. Entries of missing values are left out.
 
-    The top is the lowest level that has one group, whatever its name; levels above it say nothing and are left out. If
-    no level has one group, ``*`` is added above them.
+    The top is the lowest level with one group, whatever its name; levels above it are left out. If no level has one
+    group, a top with the group ``*`` is added.
 
-    Raises InputError where values have different numbers of names, or levels do not nest.
+    values: dict. For each value, or its text, the names of its groups; the same number for each value.
+    file: Path. The file that the hierarchy was read from; None without a file.
 
-    values: by value, or its text, the names of its groups, as many for each. file: that it is from.
+    Raises InputError if values have different numbers of names, or levels do not nest.
     """
 
     values: Mapping[Any, Sequence[Any]]
@@ -38,7 +39,7 @@ class ValueTree(Hierarchy):
     def __post_init__(self) -> None:
         if not isinstance(self.values, Mapping) or all(plain_value(value) is None for value in self.values):
             raise InputError(
-                f"{self.said}: values: expected a dictionary of values and the names of what each is part of, got "
+                f"{self.said}: values: expected a dictionary of values and the names of the groups of each, got "
                 f"{brief(self.values)}."
             )
         paths = paths_up(self.said, self.values, "" if self.file is None else f" in {self.file}")
@@ -50,7 +51,7 @@ class ValueTree(Hierarchy):
         tree = dict(zip(texts, named, strict=True))
         if len(tree) < len(known):
             self._refuse_texts_of_two(known, texts, named)
-        # A group that missing values are not part of is not the group of all cells.
+        # The top has all cells: a level with one group of values, and another of missing values, is not the top.
         of_missing = [names for value, names in paths.items() if not _is_known(value)]
         groups = [{*names, *(str(path[level]) for path in of_missing)} for level, names in enumerate(levels)]
         height = next((level for level, names in enumerate(groups, 1) if len(names) == 1), None)
@@ -58,14 +59,14 @@ class ValueTree(Hierarchy):
         object.__setattr__(self, "values", {text: (*path[:height], *root) for text, path in tree.items()})
 
     def _refuse_texts_of_two(self, values: Sequence[Any], texts: Sequence[str], named: Sequence[Any]) -> None:
-        """Raise InputError where values have one text, and are part of something else each."""
+        """Raise InputError if two values have the same text, and different groups."""
         first: dict[str, int] = {}
         for place, text in enumerate(texts):
             other = first.setdefault(text, place)
             if named[other] != named[place]:
                 raise InputError(
-                    f"{self.said}: {brief(values[other])} and {brief(values[place])} have one text, {text!r}, and are "
-                    "part of something else each. Keep one of the two."
+                    f"{self.said}: {brief(values[other])} and {brief(values[place])} have one text, {text!r}, and "
+                    "different groups. Keep one of the two."
                 )
 
     @property
@@ -79,12 +80,12 @@ class ValueTree(Hierarchy):
 
     @property
     def _path(self) -> Sequence[Any]:
-        """The names of the groups of one value: as many as there are levels, the last one that of the top."""
+        """The names of the groups of the first value: one name for each level, the top last."""
         return next(iter(self.values.values()))
 
     @property
     def expected(self) -> str:  # type: ignore[override]
-        """Return what a value has to be, in words."""
+        """The values that have a place, in words."""
         some = ", ".join(map(repr, list(self.values)[:3]))
         return f"a value that {self.file or 'it'} names ({some}{', ...' * (len(self.values) > 3)})"
 
@@ -94,7 +95,7 @@ class ValueTree(Hierarchy):
 
     @cached_property
     def _names(self) -> list[pa.Array]:
-        """Return by level, from 1, the name of the group of each value."""
+        """The name of the group of each value, by level from 1."""
         columns = zip(*self.values.values(), strict=True)
         return [pa.array(names, pa.string()) for names in columns]
 
@@ -115,5 +116,5 @@ class ValueTree(Hierarchy):
 
 
 def _is_known(value: Any) -> bool:
-    """Return whether a key of a hierarchy is a value, not a missing one."""
+    """Return whether a key of a hierarchy is a value, and not missing."""
     return isinstance(value, str) or plain_value(value) is not None

@@ -1,4 +1,4 @@
-"""The public `advise`: what dropping and coarsening each column of a table buys, and what it costs."""
+"""The public function `advise`: by how much dropping or coarsening each column of a table lowers risk, and its cost."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-# What a change does to a column, as in a plan.
+# The kinds of changes of a column, as a plan names them.
 DROP, RECODE = "drop", "recode"
 # The figures that are always measured. The mean of the row gains makes the FIG of all columns.
 MEASURED = {
@@ -52,9 +52,12 @@ SHOWN = {"fig": "{:,.1f}".format}
 class Change(NamedTuple):
     """A change of one column, and the figures of the table after it.
 
-    level: of its hierarchy, None if the column is dropped. height: of its hierarchy, 0 without one. values: how many
-    distinct values are left, missing ones counting as one. bits: the entropy that is given up, per row. figures: by
-    name.
+    column: the name of the column.
+    level: int. The level of its hierarchy; None if the column is dropped.
+    height: int. The height of its hierarchy; 0 without a hierarchy.
+    values: int. Distinct values that are left; missing counts as a value.
+    bits: float. The entropy that is given up, in bits for each row.
+    figures: the figures of the table after the change, by name.
     """
 
     column: Hashable
@@ -74,8 +77,8 @@ class Advice(Displayable):
     criterion: the figure that changes are ranked by.
     before: the figures of the table as it is: pif95 (bits), fig (bits, of all columns together), k (rows), uniques
         (rows that are alone in their class), and the figure of the criterion.
-    device: where the figures were measured. seconds: wall time by stage.
-    attacker: what the attacker knows, in words, unless the criterion says otherwise.
+    device: the device that measured the figures. seconds: wall time by stage.
+    attacker: the columns that the attacker knows, in words, unless the criterion says otherwise.
     changes: a row for each column dropped and for each level of its hierarchy, the change that buys most per bit first.
         Its columns are: column; do ("drop" or "recode", as in a plan); level (missing if dropped); height (levels of
         the hierarchy); values (distinct values that are left); bits (entropy given up, per row); each figure after the
@@ -149,63 +152,64 @@ def advise(
     distances: Mapping[Any, Any] | None = None,
     roles: Any = None,
 ) -> Advice:
-    """Rank what dropping each column, or making it coarser, buys: less risk per bit of information given up.
+    """Rank the changes of single columns, dropped or made coarser, by the risk that they avoid per bit of information.
 
-    Each column is dropped, and taken to each level of its hierarchy, one change at a time, and the table measured
-    again. A column that is dropped is neither scored nor known. What is given up is the entropy that the column has
-    less, H(X) - H(X'), in bits per row.
+    Each column is dropped, and taken to each level of its hierarchy, one change at a time, and the table is measured
+    again. A column that is dropped is neither scored nor known. A change gives up H(X) - H(X'), the entropy of the
+    column before less its entropy after, in bits per row.
 
     Parameters
     ----------
     table:
-        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder or a
-        pattern, or a Dask DataFrame, which is computed at once. Its different rows have to fit into half of the memory
-        that `gpupif.config` allows. Missing values are a value of their own.
+        A table as in `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder
+        or a pattern, or a Dask DataFrame, which is computed at once. Its distinct rows have to fit into half of the
+        memory that `gpupif.config` allows. Missing values are a value of their own.
     hierarchies:
-        By column its hierarchy, or the path of a file of them, as of `gpupif.protect`. Those that are missing are
-        proposed, from the values of the column: numbers in intervals, dates, codes by their first digits, rare values
-        pooled. The top level, at which all values are one, is what dropping is, and not tried.
+        Hierarchies by column, or the path of a file of them, as in `gpupif.protect`. Missing hierarchies are proposed
+        from the values of the column: numbers in intervals, dates, codes by their first digits, rare values pooled. The
+        top level is not tried, since a column with one value is as good as dropped.
     criterion:
-        The figure that is to be less risky, as a criterion of `gpupif.protect` has it, with or without a limit:
+        The figure that is to be less risky, as in a criterion of `gpupif.protect`, with or without a limit:
         "pif95", "k", "max csf", "mean cig(income)", "distinct_l(disease)", "known=3: k".
     columns:
-        The columns to look at, all of which are scored, and known; default all. With `roles`, these say which of the
-        columns are known.
+        The columns to look at; all of them are scored and known. Default: all columns. With `roles`, the roles say
+        which of the columns are known.
     quasi_identifiers:
-        In place of `columns`: those that an attacker knows, of whom the criterion says nothing else. Classes (``k``,
-        ``uniques``) are over these. They are scored, too.
+        The columns that the attacker knows, in place of `columns`, unless the criterion says otherwise. They are scored
+        too. Classes (``k``, ``uniques``) are over these columns. If only `sensitive` is given, the quasi-identifiers
+        are all other columns.
     sensitive:
-        Further columns that are scored, and not known: sensitive attributes. Default none; without `quasi_identifiers`
-        all other columns are these.
+        Sensitive attributes: further columns that are scored, and not known. Default: none.
     attackers:
-        By name what each knows, as of `gpupif.score`, also of other columns, for a criterion such as "neighbour:
-        pif95".
+        The columns that each attacker knows, by name, as in `gpupif.score`, for a criterion such as "neighbour: pif95".
+        They may be columns that no other argument names.
     distances:
-        How far the values of a column are apart, as of `gpupif.score`, for a criterion of t or emd.
+        How far the values of a column are apart, as in `gpupif.score`, for a criterion on t or emd.
     roles:
-        Roles of the columns, as of `gpupif.read_roles`, or the path of a file of them, for what no other argument says:
-        which are quasi-identifiers and which are sensitive. Every column of the table needs a role.
+        Roles of the columns, as from `gpupif.read_roles`, or the path of a file of roles. They say which columns are
+        quasi-identifiers and which are sensitive, if no other argument does. Every column of the table needs a role.
 
     Returns
     -------
     Advice
-        ``.changes``, a pandas DataFrame with a row for each change, the one that buys most per bit first; ``.before``,
-        the figures of the table as it is. Prints as a table; ``.to_dict()``, ``.to_json()``.
+        ``.changes``, a pandas DataFrame with a row for each change, the best change per bit first; ``.before``, the
+        figures of the table as it is. Prints as a table; ``.to_dict()``, ``.to_json()``.
 
     Raises
     ------
     InputError
-        No rows, unknown columns (ColumnNotFoundError), a criterion that is none, or of what is not there, a value
-        without a place in its hierarchy, levels that do not nest, too little memory.
+        If the table has no rows, a column is unknown (ColumnNotFoundError), a criterion cannot be read or names
+        something that is not there, a value has no place in its hierarchy, levels do not nest, or there is too little
+        memory.
     TableReadError
-        A file that cannot be read, or changes meanwhile.
+        If a file cannot be read, or changes while it is read.
     DeviceError
-        A GPU that was asked for (`gpupif.config`) and cannot be used, or that fails.
+        If a requested GPU (`gpupif.config`) cannot be used, or fails.
 
     Warns
     -----
     NearlyUniqueWarning
-        A column in which at least 90 % of the rows have different values.
+        If at least 90 % of the rows of a column have different values.
 
     References
     ----------
@@ -229,7 +233,7 @@ def advise(
     )
     if by_roles is not None:
         by_roles.warn_of_weights()
-        # The roles say which of these columns are known.
+        # The roles took the place of `columns`: they say which columns are known.
         columns = None
     known, attributes = _columns(table, columns, quasi_identifiers, sensitive)
     started = time.perf_counter()
@@ -280,7 +284,7 @@ def pick_needed(
 ) -> list[str] | None:
     """Return the columns of a file that `advise` reads, None for all. Raises InputError.
 
-    names: the columns of the file. The other arguments are those of `advise`.
+    names: the columns of the file. Others: the arguments of `advise`.
     """
     known = columns if quasi_identifiers is None else quasi_identifiers
     needed = None if known is None else _needed(Criterion.from_figure(criterion), [*known, *(sensitive or ())], {})
@@ -293,7 +297,7 @@ def _columns(
     """Return the columns that an attacker may know (None: all that are not sensitive), and the sensitive columns."""
     if columns is not None and quasi_identifiers is not None:
         raise InputError(
-            "columns: expected columns to look at, or in place of them quasi_identifiers=, and sensitive=; got both. "
+            "columns: expected columns to look at, or quasi_identifiers= and sensitive= in their place; got both. "
             "Leave columns= out."
         )
     attributes = [] if sensitive is None else as_columns("sensitive", sensitive, table, empty=True)
@@ -313,7 +317,7 @@ def _columns(
 
 
 def _needed(asked: Criterion, scored: Sequence[Hashable], attackers: Mapping[str, Known]) -> list[Hashable]:
-    """Return the columns that are read: those that are scored, and others that attackers know."""
+    """Return the columns that are read: the scored columns, and further columns that attackers know."""
     known = [(own.pool if isinstance(own, AnyKnown) else own) or () for own in attackers.values()]
     named = asked.known if isinstance(asked.known, tuple) else ()
     return list(dict.fromkeys([*scored, *named, *(name for names in known for name in names)]))
@@ -410,7 +414,7 @@ def _less(criterion: Criterion, column: Hashable, most: int) -> Criterion:
 
 
 def _knows_less(known: Known, column: Hashable, pool: Sequence[Hashable], own: bool) -> Known:
-    """Return what an attacker knows of a table without a column.
+    """Return the columns that an attacker knows of a table without a column.
 
     pool: the quasi-identifiers, of which the attacker knows any few. own: whether the scored column is not known.
     """
@@ -431,8 +435,9 @@ def rank(
 ) -> pd.DataFrame:
     """Return the changes as a frame, see `Advice.changes`.
 
-    Of equal changes per bit, those that buy more come first, then those that give up fewer bits, then the order of the
-    columns. high_is_bad: whether the criterion's figure is a risk, which a change is to lower; else it is a protection.
+    Among equal changes per bit, changes that buy more come first, then changes that give up fewer bits, then changes of
+    earlier columns. high_is_bad: whether the figure of the criterion is a risk; a change buys a lower risk, or a higher
+    protection.
     """
     import pandas as pd
 

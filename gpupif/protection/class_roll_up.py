@@ -1,7 +1,7 @@
 """The equivalence classes of a table at the nodes of a lattice, each rolled up from the classes of a finer node.
 
-Rows are packed into keys. To take rows from one node to another, the bits of the keys are looked up in tables, some
-columns at a time (a *digit*), as the codes of several columns may follow each other in one word.
+Rows are packed into keys. To roll rows up from one node to another, the bits of the keys are looked up in tables. A
+table replaces the codes of several neighbouring columns at once; their bits are a *digit* of the key.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ..rows.threads import Workers
 from .column_levels import ColumnLevels
 from .lattice import Levels, Window
 
-# Bits of a key that are looked up together: a table of so many bits stays in the first-level cache.
+# At most DIGIT_BITS bits of a key are looked up together: the table then stays in the first-level cache.
 DIGIT_BITS = 11
-# Rows that are worth a thread.
+# At least this number of rows is worth a thread.
 THREAD_ROWS = 1 << 18
 # At most one class for FEW rows, on average, is found row by row; more classes are found after partitioning the rows.
 # If a search may end at one class for LIMITED rows, it goes row by row too, because it ends early.
 FEW, LIMITED = 16, 4
-# The classes that are kept take at most so many times the memory of the rows of the table.
+# The classes that are kept have together at most KEPT times as many rows as the table has distinct rows.
 KEPT = 4
 
 
@@ -44,7 +44,7 @@ class ClassRows(NamedTuple):
 
 
 class _Digit(NamedTuple):
-    """The bits of a key that are looked up together: `bits` bits of a word, from bit `shift` on, of these columns."""
+    """Bits of a key that are looked up together: `bits` bits of a word, from bit `shift`. columns: their numbers."""
 
     word: int
     shift: int
@@ -114,7 +114,7 @@ class ClassRollUp:
         own = tuple(node[axis] for axis in self._own)
         smallest = classes.keys[int(classes.counts.argmin())]
         row = find_row(self._base.keys, *self._lookups(self._bottom, own), smallest)
-        codes = [int(one[0]) for one in self.layout.unpack(self._base.keys[row : row + 1])]
+        codes = [int(column[0]) for column in self.layout.unpack(self._base.keys[row : row + 1])]
         size = len(window.losses)
         steps = [self._agreeing(at, code, window, size) for at, code in enumerate(codes)]
         tables = [self._joined(digit, steps, np.int64) for digit in self._digits]
@@ -124,26 +124,26 @@ class ClassRollUp:
         threads = max(1, min(workers.threads, rows // max(THREAD_ROWS, size)))
 
         def count(first: int, last: int) -> npt.NDArray[np.int64]:
-            found = np.zeros(size, np.int64)
-            count_agreeing(self._base.keys[first:last], self._base.counts[first:last], digits, joined, found)
-            return found
+            counts = np.zeros(size, np.int64)
+            count_agreeing(self._base.keys[first:last], self._base.counts[first:last], digits, joined, counts)
+            return counts
 
         edges = [rows * place // threads for place in range(threads + 1)]
         return window.sums_below(sum(workers.run(count, list(pairwise(edges)))))[window.place]
 
     def _agreeing(self, at: int, code: int, window: Window, never: int) -> npt.NDArray[np.int64]:
-        """Return by code of a column how many places of a window up it is one group with another code.
+        """Return for each code of a column how many places up a window it first is in one group with a given code.
 
-        at: number of the column. code: the other code. never: the number for codes that are never one group with it.
+        at: the number of the column. code: the given code. never: the result for codes that are in no common group.
         """
         if at not in self._axis:
             return np.where(np.arange(self._cardinalities[at]) == code, 0, never)
         axis = self._axis[at]
-        found = np.full(self._cardinalities[at], never)
+        places = np.full(self._cardinalities[at], never)
         for step, level in reversed(list(enumerate(window.chosen[axis]))):
             coarser = self._levels[axis].levels[level].codes
-            found[coarser == coarser[code]] = step * window.strides[axis]
-        return found
+            places[coarser == coarser[code]] = step * window.strides[axis]
+        return places
 
     def _finer(self, own: Levels) -> tuple[Levels, ClassRows]:
         """Return the node with the fewest known classes among all nodes that are nowhere coarser, and its classes."""
@@ -164,22 +164,22 @@ class ClassRollUp:
             self._kept_rows -= len(dropped.counts)
 
     def _count(self, rows: ClassRows, finer: Levels, own: Levels, most: int) -> ClassRows | None:
-        """Return the classes at levels `own` of classes at levels `finer`; None for more than `most`."""
+        """Return the classes at levels `own`, rolled up from classes at levels `finer`; None for more than `most`."""
         size = len(rows.counts)
         few = most if size < THREAD_ROWS or most <= size // LIMITED else size // FEW
-        made = self._count_few(rows, finer, own, min(most, few))
-        if made is not None or most <= few:
-            return made
+        classes = self._count_few(rows, finer, own, min(most, few))
+        if classes is not None or most <= few:
+            return classes
         digits, tables = self._lookups(finer, own)
         keys = np.empty_like(rows.keys)
         self._workers.run(lambda a, b: coarsen(rows.keys[a:b], digits, tables, keys[a:b]), self._workers.ranges(size))
         counts = rows.counts.astype(index_type(self._table.rows + 1))
-        found = distinct_rows(Rows(keys, counts), self._table.rows, self._workers).rows
-        classes = ClassRows(np.array(found.keys), found.counts.astype(np.int64))
+        merged = distinct_rows(Rows(keys, counts), self._table.rows, self._workers).rows
+        classes = ClassRows(np.array(merged.keys), merged.counts.astype(np.int64))
         return classes if len(classes.counts) <= most else None
 
     def _count_few(self, rows: ClassRows, finer: Levels, own: Levels, most: int) -> ClassRows | None:
-        """Return the same classes if they are so few that they are found in the caches; None for more than `most`."""
+        """Return the result of `_count` by rolling up row by row, which is fast for few classes."""
         digits, tables = self._lookups(finer, own)
         size = len(rows.counts)
         threads = max(1, min(self._workers.threads, size // THREAD_ROWS))
@@ -201,7 +201,7 @@ class ClassRollUp:
         return self._places(tables), np.concatenate([*tables, np.zeros(1, np.uint64)])
 
     def _places(self, tables: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
-        """Return the digits as kernels take them: word, shift, mask, and where the table begins in all tables."""
+        """Return the digits for kernels: word, shift, mask, and the place at which the digit's table begins."""
         starts = np.cumsum([0, *(len(table) for table in tables)])
         digits = [
             (digit.word, digit.shift, (1 << digit.bits) - 1, start)
@@ -221,7 +221,10 @@ class ClassRollUp:
         return self._tables[key]
 
     def _joined(self, digit: _Digit, steps: Any, kind: type[np.generic]) -> npt.NDArray[Any]:
-        """Return by the bits of a digit the sum of the steps of its columns. steps: by column, an array by code."""
+        """Return the lookup table of a digit: for its bits the sum of the steps of its columns.
+
+        steps: by column, for each code its step.
+        """
         table = np.zeros(1, kind)
         for at in digit.columns:
             codes = np.zeros(self.layout.fields[at].mask + 1, kind)
@@ -230,7 +233,7 @@ class ClassRollUp:
         return table
 
     def _step(self, at: int, finer: Levels, own: Levels) -> npt.NDArray[Any]:
-        """Return by code of a column at levels `finer` the code at levels `own`. at: number of the column."""
+        """Return for each code of a column at levels `finer` its code at levels `own`. at: the number of the column."""
         if at not in self._axis:
             return np.arange(self._cardinalities[at])
         place = self._own.index(self._axis[at])
@@ -240,14 +243,14 @@ class ClassRollUp:
 def _roll_up(
     rows: ClassRows, digits: npt.NDArray[np.int64], tables: npt.NDArray[np.uint64], most: int
 ) -> ClassRows | None:
-    """Return the classes of rows whose keys are looked up in tables; None for more than `most`."""
+    """Return the classes of the rows whose keys are looked up in tables; None for more than `most`."""
     size = min(most, len(rows.counts))
     keys = np.empty((size + 1, rows.keys.shape[1]), np.uint64)
     counts = np.empty(size + 1, np.int64)
     slots = np.zeros(1 << max(4, (2 * size).bit_length()), np.uint32)
-    found = roll_up(rows.keys, rows.counts, digits, tables, slots, size, keys, counts)
+    number = roll_up(rows.keys, rows.counts, digits, tables, slots, size, keys, counts)
     # Copies take no more memory than the classes need: they may be kept.
-    return None if found < 0 else ClassRows(keys[:found].copy(), counts[:found].copy())
+    return None if number < 0 else ClassRows(keys[:number].copy(), counts[:number].copy())
 
 
 def _digits_of(layout: KeyLayout) -> list[_Digit]:

@@ -1,6 +1,6 @@
 """A column at each level of its hierarchy, as codes, and the information that each level loses.
 
-The search looks at levels of codes, so that it needs no pass over rows.
+With the levels as codes the search needs no pass over the rows of the table.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CodedLevel:
 
     @property
     def cardinality(self) -> int:
-        """Return how many groups there are."""
+        """The number of groups."""
         return len(self.counts)
 
 
@@ -49,8 +49,8 @@ class ColumnLevels:
     """A column at each level of its hierarchy.
 
     levels: from level 0, at which each value is a group, to the lowest level at which all cells of the column are one
-        group. That level may be below the top of the hierarchy: levels above it would be the same table once more.
-    losses: by level the information that is lost there, in bits over all rows, before any importance.
+        group. This level may be below the top of the hierarchy: higher levels would give the same table.
+    losses: by level the information that is lost, in bits over all rows, without importance.
     """
 
     column: Column
@@ -78,16 +78,16 @@ class ColumnLevels:
 
     @property
     def name(self) -> Hashable:
-        """Return the name of the column."""
+        """The name of the column."""
         return self.column.name
 
     @property
     def height(self) -> int:
-        """Return the highest level, at which all cells are one group."""
+        """The highest level, at which all cells are one group."""
         return len(self.levels) - 1
 
     def upwards(self, low: int, high: int) -> npt.NDArray[Any]:
-        """Return by group at level `low` the group at level `high` that it is part of. high: at least `low`."""
+        """Return for each group at level `low` its group at level `high`, which is at least `low`."""
         below, above = self.levels[low], self.levels[high]
         group = np.zeros(below.cardinality, above.codes.dtype)
         group[below.codes] = above.codes
@@ -136,16 +136,17 @@ def _check_nested(hierarchy: Hierarchy, level: int, values: pa.Array, levels: Se
     """Raise InputError for two values that are one group below a level, but not at the level."""
     below, above = levels[-2], levels[-1]
     first = np.full(below.cardinality, -1)
-    # If several values are assigned to one place, the last one stays: here the first value of each group.
+    # Assignments to one place overwrite each other. In reverse order the first value of each group is left.
     first[below.codes[::-1]] = np.arange(len(below.codes))[::-1]
     other = first[below.codes]
     apart = np.flatnonzero(above.codes[other] != above.codes)
     if len(apart):
-        one, two = int(other[apart[0]]), int(apart[0])
-        names = [brief(above.labels[int(above.codes[place])].as_py()) for place in (one, two)]
-        group = brief(below.labels[int(below.codes[one])].as_py())
+        places = int(other[apart[0]]), int(apart[0])
+        first_value, second_value = (brief(values[place].as_py()) for place in places)
+        names = [brief(above.labels[int(above.codes[place])].as_py()) for place in places]
+        group = brief(below.labels[int(below.codes[places[0]])].as_py())
         raise InputError(
-            f"{hierarchy.said}: its levels do not nest: {brief(values[one].as_py())} and {brief(values[two].as_py())} "
-            f"are both {group} at level {level - 1}, but {names[0]} and {names[1]} at level {level}. What is one group "
-            "at a level has to be one at all above."
+            f"{hierarchy.said}: its levels do not nest: {first_value} and {second_value} are both {group} at level "
+            f"{level - 1}, but {names[0]} and {names[1]} at level {level}. Values of one group at a level have to be "
+            "one group at all higher levels."
         )

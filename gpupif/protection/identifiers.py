@@ -70,11 +70,11 @@ def warn_of_identifiers(
     table: Any, names: Sequence[Hashable], labels: Sequence[Hashable] = (), coarser: Sequence[Hashable] = ()
 ) -> None:
     """Warn of columns that look like identifiers, or free text; arguments as of `like_identifiers`."""
-    found = like_identifiers(table, names, labels, coarser)
-    if not found:
+    look_of = like_identifiers(table, names, labels, coarser)
+    if not look_of:
         return
-    listed = ", ".join(f"{name!r} ({what})" for name, what in found.items())
-    several = len(found) > 1
+    listed = ", ".join(f"{name!r} ({what})" for name, what in look_of.items())
+    several = len(look_of) > 1
     warn(
         f"table: column{'s' * several} {listed} look{'s' * (not several)} like identifiers, which the plan does not "
         "drop. Name in identifiers= what is to be dropped, in pseudonymise= what is to get pseudonyms by a secret key, "
@@ -212,6 +212,6 @@ def _of_partitions(table: Any, most: int) -> Iterator[pd.DataFrame]:
     heads = table.map_partitions(M.head, most, meta=table._meta)
     start, several = 0, 1
     while start < table.npartitions:
-        found = heads.partitions[start : start + several].compute()
-        yield found if _is_pandas(found) else found.to_pandas()
+        chunk = heads.partitions[start : start + several].compute()
+        yield chunk if _is_pandas(chunk) else chunk.to_pandas()
         start, several = start + several, 2 * several

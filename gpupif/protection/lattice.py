@@ -16,10 +16,11 @@ import numpy.typing as npt
 
 from gpupif.kernels import lattice as kernels
 
-# Of at most so many nodes, all nodes below each other one are counted; of more nodes, those of a sample.
+# Among at most COUNTED nodes the nodes below each node are counted exactly. Among more, SAMPLE nodes are drawn, and the
+# nodes of the sample below CANDIDATES of them are counted.
 COUNTED = 1 << 17
 SAMPLE, CANDIDATES = 1 << 10, 1 << 7
-# Up to so many pairs for each node of the lattice, comparing pairs of nodes is faster than counting all nodes.
+# If there are at most PAIRS pairs of nodes for each node of the lattice, comparing pairs is faster than counting all.
 PAIRS = 4
 # Nodes that are held at once; a larger lattice is searched in windows.
 MOST_NODES = 1 << 20
@@ -64,7 +65,7 @@ class Window:
 
     @cached_property
     def strides(self) -> Nodes:
-        """Return by axis how many places a node is from the node with the next level, in the order of their levels."""
+        """The number of places to the node with the next level of each axis, for nodes in the order of their levels."""
         return np.append(np.cumprod(self.shape[:0:-1])[::-1], 1)
 
     def node(self, place: int) -> Levels:
@@ -76,8 +77,8 @@ class Window:
         if any(level not in some for level, some in zip(node, self.chosen, strict=True)):
             return None
         places = [np.array(some.index(level)) for level, some in zip(node, self.chosen, strict=True)]
-        found = np.ravel_multi_index(places, self.shape.tolist())
-        return int(np.flatnonzero(self.place == found)[0])
+        own_place = np.ravel_multi_index(places, self.shape.tolist())
+        return int(np.flatnonzero(self.place == own_place)[0])
 
     def not_below(self, nodes: Nodes, node: int) -> Nodes:
         """Return the nodes that are higher than `node` on at least one axis."""
@@ -167,7 +168,7 @@ def spread_levels(costs: Sequence[Sequence[float]], lowest: Sequence[int]) -> li
 
 
 def levels_around(costs: Sequence[Sequence[float]], lowest: Sequence[int], node: Levels) -> list[list[int]]:
-    """Return levels near those of a node, of at most `MOST_NODES` nodes; axes that cost the most get levels first."""
+    """Return levels near the levels of a node, of at most `MOST_NODES` nodes. The costliest axes get levels first."""
     chosen = [[level] for level in node]
     order = sorted(range(len(costs)), key=lambda axis: (-costs[axis][node[axis]], axis))
     for step in range(1, max(len(one) for one in costs)):

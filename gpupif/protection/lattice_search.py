@@ -117,7 +117,7 @@ class LatticeSearch:
     def _result(self, bound: float, complete: bool) -> SearchResult:
         if self._best is None:
             return SearchResult(None, math.inf, bound, complete)
-        # The loss in the window may be that of another node that costs as much, but for rounding.
+        # A window gives equal losses (see `TIE`) one number, which may differ from this node's loss by rounding.
         loss = self._cost(self._best[1])
         return SearchResult(self._best[1], loss, loss if complete else min(bound, loss), complete)
 
@@ -268,8 +268,8 @@ class LatticeSearch:
 class _OpenNodes:
     """The nodes of a window that are not ruled out.
 
-    likely: nodes that may be better if criteria that select are taken to prune. left: nodes that may be better if only
-    what is proved counts.
+    likely: the nodes that may be better if selecting criteria are assumed to prune. left: the nodes that may be better
+    by proof alone.
     """
 
     window: Window

@@ -1,7 +1,7 @@
 """The check of a node of the lattice: whether the table at its levels meets k and the other criteria.
 
-Criteria of class sizes, such as k, need only the equivalence classes at the node (`class_roll_up`). For all others the
-table at the node is scored.
+Criteria on class sizes, such as k, need only the equivalence classes at the node (`class_roll_up`). For all other
+criteria the table at the node is scored.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class NodeChecks:
 
     table: distinct rows over all columns that the criteria need.
     levels: of the columns that may be made coarser.
-    suppression: the rows that may be suppressed, None for none. The other criteria are of the rows that are left then.
-    prunes: whether there are criteria that coarser values never break; selects: whether there are others.
-    values: by node the values of the criteria that were measured there.
+    suppression: the rows that may be suppressed, None for none. All criteria except k are then for the rows left.
+    prunes: whether any criterion is pruning: coarser values never break it. selects: whether any criterion is not.
+    values: by node the values of the criteria that were measured.
     """
 
     def __init__(

@@ -68,9 +68,9 @@ def protect(
     require:
         Criteria, as text: ``"k>=5"``, ``"distinct_l(disease)>=3"``, ``"t<=0.2"``, ``"pif95<=3"``, ``"max csf<=0.9"``,
         ``"mean cig(income)<=0.5"``, ``"p99 cig<=8"``, ``"uniques<=0"``, ``"rows_below_k(5)<=100"``. A criterion limits
-        any measure of `gpupif.score` or `gpupif.risk`, or a figure of equivalence classes. Before a colon it may say
-        what the attacker knows: ``"known=3: k>=3"`` (any three of the columns), ``"known=age,sex: pif95<=3"``, or the
-        name of one of `attackers`. Otherwise the attacker knows the quasi-identifiers without the scored column.
+        any measure of `gpupif.score` or `gpupif.risk`, or a figure of equivalence classes. Put what the attacker knows
+        before a colon: ``"known=3: k>=3"`` (any three of the columns), ``"known=age,sex: pif95<=3"``, or a name in
+        `attackers`. Otherwise the attacker knows the quasi-identifiers without the scored column.
     hierarchies:
         Hierarchies by column, as in `gpupif.Plan`, or the path of a file of them. Missing ones are proposed.
     quasi_identifiers:
@@ -117,8 +117,8 @@ def protect(
     Raises
     ------
     InputError
-        A criterion that cannot be read; a column or an attacker that is not there; hierarchies that do not nest or lack
-        a value; a table too large; criteria that no node meets: the message names them, and what stands in the way.
+        If a criterion cannot be read, a column or an attacker does not exist, hierarchies do not nest or lack a value,
+        or the table is too large. If no node meets the criteria: the message names them and the columns at fault.
     TableReadError, OutputError, DeviceError
         As in `gpupif.score`.
 
@@ -301,20 +301,19 @@ def _why_not_met(value: CriterionValue, criteria: CriterionSet, table: CountedTa
     names: Sequence[Hashable] = list(known.pool or ()) if isinstance(known, AnyKnown) else known
     fixed = [name for name in names if name not in criteria.quasi_identifiers and name != value.column]
     came = "not defined" if value.value is None else as_cell(value.value)
-    said = f"{str(criterion)!r} is not even met with each quasi-identifier at its top level, where it is {came}"
+    said = f"{str(criterion)!r} is not even met with each quasi-identifier at its top level: it is {came}"
     of_values = not (isinstance(criterion.quantity, ScoreQuantity) and criterion.quantity.is_of_size)
     if of_values and value.column is not None and value.column not in criteria.quasi_identifiers:
         return (
-            f"{said} in column {value.column!r}, which stands in the way: it is sensitive and stays as it is, with "
+            f"{said} in column {value.column!r}. The column is sensitive and stays as it is, with "
             f"{_distribution(value.column, table)}. Relax the criterion, or make the column coarser before."
         )
     if fixed:
-        named = ", ".join(map(repr, fixed))
         return (
-            f"{said}: column {named} {'stands' if len(fixed) == 1 else 'stand'} in the way, which the attacker knows "
-            "and which stays as it is. Name it in quasi_identifiers=, or relax the criterion."
+            f"{said}. The attacker knows column {', '.join(map(repr, fixed))}, which the plan does not change. Name it "
+            "in quasi_identifiers=, or relax the criterion."
         )
-    return f"{said}: the table has {table.rows:,} {plural(table.rows, 'row')}. Relax the criterion."
+    return f"{said}. The table has {table.rows:,} {plural(table.rows, 'row')}. Relax the criterion."
 
 
 def _distribution(name: Hashable, table: CountedTable) -> str:

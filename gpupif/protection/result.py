@@ -119,15 +119,15 @@ class Protection(Displayable):
         return document
 
     def __repr__(self) -> str:
-        found = "optimal" if self.optimal else f"at most {as_percent(self.gap)} from the optimum"
-        return f"<Protection of {self.rows:,} {plural(self.rows, 'row')}: {as_percent(self.loss_share)} lost, {found}>"
+        bound = "optimal" if self.optimal else f"at most {as_percent(self.gap)} from the optimum"
+        return f"<Protection of {self.rows:,} {plural(self.rows, 'row')}: {as_percent(self.loss_share)} lost, {bound}>"
 
     def draw(self, console: Console) -> None:
-        found = "the least there is" if self.optimal else f"at most {as_percent(self.gap)} above the least there is"
+        bound = "the least there is" if self.optimal else f"at most {as_percent(self.gap)} above the least there is"
         draw_line(console, self.attacker)
         spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in self.seconds.items())
         console.print(
-            f"[bold]{as_part(self.loss_share)}[/] of what may be lost is lost, {found}: [bold]{self.checks:,}[/] of "
+            f"[bold]{as_part(self.loss_share)}[/] of what may be lost is lost, {bound}: [bold]{self.checks:,}[/] of "
             f"{self.nodes:,} {plural(self.nodes, 'node')} checked, device [bold]{self.device}[/], {spent}",
             highlight=False,
         )
@@ -192,11 +192,11 @@ def find_frontier(
     values: by node the values of the criteria that were measured there. costs: by axis and level.
     """
     nodes = []
-    for node, found in values.items():
+    for node, measured in values.items():
         known = {
             criterion: value
             for criterion in criteria.criteria
-            if criterion in found and (value := found[criterion].value) is not None
+            if criterion in measured and (value := measured[criterion].value) is not None
         }
         if len(known) < len(criteria.criteria):
             continue
@@ -207,7 +207,7 @@ def find_frontier(
             {column.name: level for column, level in zip(levels, node, strict=True)},
             loss,
             {str(criterion): float(value) for criterion, value in known.items()},
-            all(found[criterion].is_met for criterion in known),
+            all(measured[criterion].is_met for criterion in known),
         )
         nodes.append((frontier_node, [value if criterion.at_most else -value for criterion, value in known.items()]))
     return _non_dominated(nodes)

@@ -1,6 +1,7 @@
-"""Special uniques of a Dask frame: searched at once by its workers, the scores of its rows lazy.
+"""Special uniques of a Dask frame. Its workers search at once; frames of scores are lazy.
 
-Its distinct rows are brought together and searched by pairs, or combinations of values are counted in its partitions.
+Either the distinct rows of all partitions are brought together and searched by pairs, or the combinations of values are
+counted in the partitions.
 """
 
 from __future__ import annotations
@@ -30,13 +31,12 @@ from ..marginals.dask import DaskCounts, TablePlan
 from ..pipeline import encoded_chunk as chunk_tasks
 from ..pipeline.encoded_chunk import ChunkIndex, EncodedChunk
 from ..pipeline.task_resources import task_memory, task_slots, task_workers
-from ..rows.keys import KeyLayout
 from ..utils.memory import free_bytes, resident_bytes
 from ..utils.progress import Reporter
 from . import search_time_and_memory as predictions
-from .distinct_rows import DistinctRows, PartRows, merge_parts
-from .minimal_uniques import Found, Uniques
-from .request import SudaRequest, sample_units
+from .distinct_rows import DistinctRows, KeyColumns, PlacedRows, merge_rows, place_of_each
+from .minimal_uniques import MsuCounts, Uniques
+from .request import SudaRequest
 from .result import SpecialUniques
 from .search import MERGING, bytes_needed, few_uniques
 from .search_by_counting import Hits, Minimal, assemble, find_hits, find_minimal
@@ -47,7 +47,10 @@ if TYPE_CHECKING:
 
 
 def place(rows: npt.NDArray[np.int64], values: npt.NDArray[Any], names: pd.Index[Any], partition: Any) -> Any:
-    """Return a frame of all rows of a partition: values (columns, rows) of some rows, 0 for all others."""
+    """Return a frame with the index of a partition: the values of the given rows, and 0 for all other rows.
+
+    rows: places of rows in the partition. values: array (columns, rows). names: of the columns.
+    """
     frame = open_frame(partition)
     every = np.zeros((len(names), frame.rows), values.dtype)
     every[:, rows] = values
@@ -58,8 +61,9 @@ def place(rows: npt.NDArray[np.int64], values: npt.NDArray[Any], names: pd.Index
 class DaskSpecialUniques(SpecialUniques):
     """Special uniques of a Dask frame; made by `gpupif.suda`.
 
-    `summary` and `top` (without labels of rows) are there at once; score, dis_score, msus and contributions are Dask
-    collections with the partitions, the index and the divisions of the table, which is read again for its index.
+    `summary` and `top` (without labels of rows) are computed already. score, dis_score, msus and contributions are Dask
+    collections with the partitions, the index and the divisions of the table. Computing them reads the table again for
+    its index.
     """
 
     def __init__(
@@ -73,21 +77,22 @@ class DaskSpecialUniques(SpecialUniques):
     ) -> None:
         super().__init__(coded, found, request, seconds)
         self._table = table
-        # The row that each partition begins with, and how many rows there are.
+        # See `DaskUniques`.
         self._starts = starts
 
     def _lazy(self, names: pd.Index[Any], values: npt.NDArray[Any]) -> dd.DataFrame:
-        """Values of records (columns, records) as a frame of the table's rows; see `FewRows`."""
+        """Return values of records as a frame of all rows. values: array (columns, records), see `FewRows`."""
         rows = self._number.rows
         graph = Graph()
         partitions = graph.take(self._table)
         edges = np.searchsorted(rows, self._starts).tolist()
-        pieces = [
+        placing = [
             partial(place, rows[first:last] - start, values[:, first + 1 : last + 1], names)
             for start, (first, last) in zip(self._starts, pairwise(edges), strict=False)
         ]
         tasks = [
-            graph.one("place", *task, number=number) for number, task in enumerate(zip(pieces, partitions, strict=True))
+            graph.one("place", *task, number=number)
+            for number, task in enumerate(zip(placing, partitions, strict=True))
         ]
         meta = chunk_tasks.frame_of(
             np.empty((len(names), 0), values.dtype), chunk_tasks.empty_index(self._table._meta), names
@@ -107,26 +112,28 @@ class DaskSpecialUniques(SpecialUniques):
 
 
 def find_in_dask(table: Any, request: SudaRequest, device: DeviceRequest) -> DaskSpecialUniques:
-    """Special uniques of a Dask frame; see `gpupif.suda`."""
+    """Return the special uniques of a Dask frame. Raises the errors of `gpupif.suda`."""
     started = time.perf_counter()
     check_dask_frame(table)
     reads = request.reads
     names = reads.chosen(list(table.columns))
     request = request.for_columns(len(names))
     predictions.check_sets(len(names), request.max_size)
-    # Weights are a column like others here: what is counted is rows.
+    # Uniques are combinations that one row has, whatever its weight: sampling weights are read as a plain column.
     counts = DaskCounts(table, replace(reads, columns=reads.read(names), weights=None), device)
-    found = search_pairs(counts, names, request) or count_sets(counts, names, request)
-    warn_of_unique(found.columns, found.starts[-1])
+    uniques = search_pairs(counts, names, request) or count_sets(counts, names, request)
+    warn_of_unique(uniques.columns, uniques.starts[-1])
     frame = FileFrame(pa.table({}))
-    frame.names, frame.rows = names, found.starts[-1]
+    frame.names, frame.rows = names, uniques.starts[-1]
     seconds = {"search": time.perf_counter() - started}
-    return DaskSpecialUniques(Coded(frame, found.columns), found.uniques, request, seconds, table, found.starts)
+    return DaskSpecialUniques(Coded(frame, uniques.columns), uniques.uniques, request, seconds, table, uniques.starts)
 
 
 class DaskUniques(NamedTuple):
-    """The uniques of a Dask frame. columns: its key variables. starts: the row that each partition begins with, and
-    how many rows there are.
+    """The uniques of a Dask frame.
+
+    columns: its key variables. starts: for each partition the place in the table of its first row; last, the number of
+    rows of the table.
     """
 
     columns: Sequence[Column]
@@ -135,35 +142,30 @@ class DaskUniques(NamedTuple):
 
 
 def search_pairs(counts: DaskCounts, names: Sequence[Hashable], request: SudaRequest) -> DaskUniques | None:
-    """Search the distinct rows of all partitions, brought together to every worker, by pairs; None where that is not
-    the fastest, or they are too many for the memory of one.
+    """Search the distinct rows of all partitions by pairs, each worker a share of the single rows.
+
+    Return None if a search by pairs is not the fastest, or a worker has too little memory for the rows of all.
     """
     graph = Graph()
     encoded, whole = counts.add_plan(graph)
     weights = None if request.reads.weights is None else list(counts.names).index(request.reads.weights)
-    table = graph.one("table", KeyTable, whole, len(names), weights)
+    table = graph.one("table", key_columns, whole, len(names), weights)
     many = graph.all("distinct", graph.each("count", count_distinct, encoded))
     together = graph.one("together", by_pairs, request, table, many)
-    parts = graph.all("gathered", graph.each("gather", gather_part, table, together, encoded))
-    rows = graph.one("rows", merge_partitions, table, parts)
+    gathered = graph.each("gather", gather_partition, whole, table, together, encoded)
+    rows = graph.one("rows", merge_partitions, table, graph.all("gathered", gathered))
     shares = len(encoded)
-    found = graph.all("all", graph.each("search", search_share, request, table, rows, shares, range(shares)))
+    results = graph.all("all", graph.each("search", search_share, request, table, rows, shares, range(shares)))
     result: DaskUniques | None = compute(
-        graph.value(graph.one("found", join_shares, request, table, rows, found)), Reporter(visible=False)
+        graph.value(graph.one("join", join_shares, request, table, rows, results)),
+        Reporter(visible=False),
     )
     return result
 
 
-class KeyTable:
-    """The key variables of a table, the first columns of those read. weights: the place of that column, if any."""
-
-    def __init__(self, whole: TablePlan, keys: int, weights: int | None) -> None:
-        self.whole = whole
-        self.columns = whole.columns[:keys]
-        self.cardinalities = [column.cardinality for column in self.columns]
-        self.layout = KeyLayout.of(self.cardinalities)
-        self.weights = weights
-        self.units = None if weights is None else sample_units(whole.columns[weights])
+def key_columns(whole: TablePlan, keys: int, weights: int | None) -> KeyColumns:
+    """Return the key variables of the table. keys, weights: as of `KeyColumns`."""
+    return KeyColumns(whole.columns, keys, weights)
 
 
 def count_distinct(encoded: tuple[EncodedChunk, ChunkIndex]) -> int:
@@ -171,7 +173,7 @@ def count_distinct(encoded: tuple[EncodedChunk, ChunkIndex]) -> int:
     return len(encoded[0].times)
 
 
-def by_pairs(request: SudaRequest, table: KeyTable, distinct: Sequence[int]) -> bool:
+def by_pairs(request: SudaRequest, table: KeyColumns, distinct: Sequence[int]) -> bool:
     """Return whether to search by pairs. distinct: how many distinct rows each partition has."""
     rows, memory = sum(distinct), task_memory() or free_bytes()
     columns, sizes = len(table.columns), range(1, request.max_size + 1)
@@ -180,110 +182,106 @@ def by_pairs(request: SudaRequest, table: KeyTable, distinct: Sequence[int]) -> 
     }
     fastest = next(iter(estimates[request.max_size]))
     merging = MERGING * rows * (8 * table.layout.words + 24)
-    # What is found is there twice where the shares are joined.
-    found = 2 * bytes_needed(rows, table.cardinalities, request)["pairs"]
-    if fastest != "pairs" or max(merging, merging // MERGING + found) > memory:
+    # The task that joins the shares holds each result twice.
+    results = 2 * bytes_needed(rows, table.cardinalities, request)["pairs"]
+    if fastest != "pairs" or max(merging, merging // MERGING + results) > memory:
         return False
     predictions.check_time(rows, columns, {largest: next(iter(ways.values())) for largest, ways in estimates.items()})
     return True
 
 
-def gather_part(
-    table: KeyTable, together: bool, encoded: tuple[EncodedChunk, ChunkIndex]
-) -> tuple[int, PartRows] | None:
+def gather_partition(
+    whole: TablePlan, table: KeyColumns, together: bool, encoded: tuple[EncodedChunk, ChunkIndex]
+) -> tuple[int, PlacedRows] | None:
     """Return how many rows a partition has, and its distinct rows; None if they are not to be brought together."""
     if not together:
         return None
     local, index = encoded
-    codes, times = table.whole.rows(local)
-    # Of rows that are several, any will do.
-    places = np.empty(len(times), np.int64)
-    places[index.number] = np.arange(len(index.number))
-    units = np.empty(0, np.int64)
-    if table.units is not None and table.weights is not None:
-        units = table.units.times(codes[table.weights]) * times
+    codes, times = whole.rows(local)
+    places = place_of_each(index.number, len(times))
     with task_workers() as workers:
-        keys = table.layout.pack(codes[: len(table.columns)], workers)
-        return len(index.number), merge_parts([PartRows(keys, times, places, units)], workers)
+        return len(index.number), merge_rows([table.placed_rows(codes, times, places, workers)], workers)
 
 
 class PartitionedRows(NamedTuple):
     """The distinct rows of all partitions. starts: as of `DaskUniques`."""
 
-    merged: PartRows
+    merged: PlacedRows
     rows: DistinctRows
     starts: Sequence[int]
 
 
-def merge_partitions(table: KeyTable, parts: Sequence[tuple[int, PartRows] | None]) -> PartitionedRows | None:
-    """Merge the distinct rows of all partitions, in their order; None if they were not brought together."""
-    there = [part for part in parts if part is not None]
-    if not there:
+def merge_partitions(table: KeyColumns, partitions: Sequence[tuple[int, PlacedRows] | None]) -> PartitionedRows | None:
+    """Merge the distinct rows of all partitions; None if they were not brought together.
+
+    partitions: for each partition its number of rows, and its distinct rows.
+    """
+    gathered = [partition for partition in partitions if partition is not None]
+    if not gathered:
         return None
-    starts = [0, *accumulate(rows for rows, _ in there)]
-    placed = [part._replace(places=part.places + start) for start, (_, part) in zip(starts, there, strict=False)]
+    starts = [0, *accumulate(rows for rows, _ in gathered)]
+    placed = [own._replace(places=own.places + start) for start, (_, own) in zip(starts, gathered, strict=False)]
     with task_workers() as workers:
-        merged = merge_parts(placed, workers)
+        merged = merge_rows(placed, workers)
         rows = DistinctRows.from_keys(merged.keys, merged.times, table.cardinalities, workers)
     return PartitionedRows(merged, rows, starts)
 
 
 def search_share(
-    request: SudaRequest, table: KeyTable, gathered: PartitionedRows | None, shares: int, share: int
-) -> Found | None:
-    """Search one of several shares of the single rows; None if rows were not brought together."""
+    request: SudaRequest, table: KeyColumns, gathered: PartitionedRows | None, shares: int, share: int
+) -> MsuCounts | None:
+    """Search a share of the single rows; None if rows were not brought together.
+
+    Share 0 has the single rows 0, `shares`, 2 `shares`, ...
+    """
     if gathered is None:
         return None
     rows, missing = gathered.rows, request.missing_values(table.columns)
     own = rows.single[share::shares]
     weights = request.set_weights(len(table.columns))
-    found = Found.nothing(len(weights), len(own), len(table.columns), request.contributions)
+    msus = MsuCounts.nothing(len(weights), len(own), len(table.columns), request.contributions)
     with task_workers() as workers:
         limit = task_memory()
         room = None if limit is None else max(0, limit - resident_bytes()) // task_slots()
-        SearchByPairs(rows, weights, room, missing).search(own, np.arange(len(own)), found, workers)
-    return found
+        SearchByPairs(rows, weights, room, missing).search(own, np.arange(len(own)), msus, workers)
+    return msus
 
 
 def join_shares(
-    request: SudaRequest, table: KeyTable, gathered: PartitionedRows | None, shares: Sequence[Found | None]
+    request: SudaRequest, table: KeyColumns, gathered: PartitionedRows | None, shares: Sequence[MsuCounts | None]
 ) -> DaskUniques | None:
-    """Join what all shares found; None if they did not search."""
+    """Join the results of all shares; None if rows were not brought together."""
     if gathered is None:
         return None
     rows, weights = gathered.rows, request.set_weights(len(table.columns))
-    together = Found.nothing(len(weights), len(rows), len(table.columns), request.contributions)
-    for share, found in enumerate(shares):
-        if found is not None:
+    together = MsuCounts.nothing(len(weights), len(rows), len(table.columns), request.contributions)
+    for share, msus in enumerate(shares):
+        if msus is not None:
             own = rows.single[share :: len(shares)]
-            together.counts[:, own] = found.counts
-            together.by_column[:] += found.by_column
+            together.counts[:, own] = msus.counts
+            together.by_column[:] += msus.by_column
             if request.contributions:
-                together.shares[own] = found.shares
+                together.shares[own] = msus.shares
     uniques = few_uniques(rows, gathered.merged, together, table.units)
     return DaskUniques(table.columns, gathered.starts, uniques)
 
 
 def count_sets(counts: DaskCounts, names: Sequence[Hashable], request: SudaRequest) -> DaskUniques:
-    """Count in the partitions what is unique; only the minimal sample uniques come to who asks."""
+    """Count combinations of values in the partitions; only the minimal sample uniques come to the client."""
     predictions.check_counting(len(names), request.max_size)
-    found = find_minimal(counts, names, request)
+    minimal = find_minimal(counts, names, request)
     graph = Graph()
     encoded, whole = counts.add_plan(graph)
-    parts = graph.each("hits", find_rows, whole, graph.given("minimal", found.minimal), encoded)
-    results = compute(graph.value(graph.all("all", parts)), Reporter(visible=False))
-    starts = [0, *accumulate(rows for rows, _ in results)]
-    hits = [
-        {set_: rows + start for set_, rows in one.items()} for start, (_, one) in zip(starts, results, strict=False)
-    ]
-    return DaskUniques(found.columns, starts, assemble(found, hits, request))
+    by_partition = graph.each("hits", find_rows, whole, graph.given("minimal", minimal.minimal), encoded)
+    hits = compute(graph.value(graph.all("all", by_partition)), Reporter(visible=False))
+    return DaskUniques(minimal.columns, [0, *accumulate(rows for rows, _ in hits)], assemble(minimal, hits, request))
 
 
 def find_rows(whole: TablePlan, minimal: Minimal, encoded: tuple[EncodedChunk, ChunkIndex]) -> tuple[int, Hits]:
     """Return how many rows a partition has, and by set of columns its rows with a minimal combination."""
     local, index = encoded
-    hits = find_hits(minimal, whole.rows(local)[0], list(minimal), 0)
-    # A row that has one is the only one of its kind.
-    row_of = np.empty(len(local.times), np.int64)
-    row_of[index.number] = np.arange(len(index.number))
-    return len(index.number), {set_: np.sort(row_of[distinct]) for set_, distinct in hits.items()}
+    with task_workers() as workers:
+        hits = find_hits(minimal, whole.rows(local)[0], workers)
+    # A distinct row with a minimal combination occurs once in the table: `place_of_each` finds this row.
+    row_of = place_of_each(index.number, len(local.times))
+    return len(index.number), {set_: row_of[distinct] for set_, distinct in hits.items()}

@@ -1,4 +1,4 @@
-"""The distinct rows of a table that is searched: from its codes in memory, or gathered from its chunks."""
+"""The distinct rows of a table: found among its codes in memory, or gathered from its chunks on disk or on Dask."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ import numpy.typing as npt
 
 from gpupif.kernels import pack
 
+from ..encoding.column import Column
 from ..engines.cpu.count_tables import common_type
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
 from ..rows.threads import Workers
+from .request import sample_units
 
 
 @dataclass(frozen=True)
 class DistinctRows:
-    """codes (columns, distinct rows), of one type. times: how often each row occurs. cardinalities: of the columns."""
+    """The distinct rows of a table.
+
+    codes: array (columns, distinct rows). times: the multiplicity of each row. cardinalities: of the columns.
+    """
 
     codes: npt.NDArray[Any]
     times: npt.NDArray[Any]
@@ -30,16 +35,21 @@ class DistinctRows:
     def from_codes(
         cls, codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], workers: Workers
     ) -> tuple[DistinctRows, npt.NDArray[Any]]:
-        """Return the distinct rows of a table, and the number of the distinct row of each row. codes: by column."""
+        """Return the distinct rows of a table, and for each row the number of its distinct row.
+
+        codes: by column, array (rows).
+        """
         layout = KeyLayout.of(cardinalities)
-        found = distinct_rows(Rows(layout.pack(codes, workers)), len(codes[0]), workers)
-        return cls.from_keys(found.rows.keys, np.array(found.rows.counts), cardinalities, workers), found.number
+        distinct = distinct_rows(Rows(layout.pack(codes, workers)), len(codes[0]), workers)
+        return cls.from_keys(
+            distinct.rows.keys, np.array(distinct.rows.counts), cardinalities, workers
+        ), distinct.number
 
     @classmethod
     def from_keys(
         cls, keys: npt.NDArray[np.uint64], times: npt.NDArray[Any], cardinalities: Sequence[int], workers: Workers
     ) -> DistinctRows:
-        """Return the distinct rows with these keys, packed by `KeyLayout`."""
+        """Return distinct rows from their keys. keys: packed by `KeyLayout`. times: the multiplicity of each row."""
         codes = np.empty((len(cardinalities), len(keys)), common_type(cardinalities))
         fields = KeyLayout.of(cardinalities).fields
         workers.run(
@@ -53,24 +63,27 @@ class DistinctRows:
 
     @property
     def often(self) -> npt.NDArray[np.uint8]:
-        """Return 1 for each single row, 2 for all others."""
+        """The multiplicity of each row, 2 for all above: 1 for a single row, 2 for all other rows."""
         often: npt.NDArray[np.uint8] = np.minimum(self.times, 2).astype(np.uint8)
         return often
 
     @property
     def single(self) -> npt.NDArray[np.intp]:
-        """Return the places of the single rows: distinct rows with multiplicity 1."""
+        """The places of the single rows: distinct rows with multiplicity 1."""
         return np.flatnonzero(self.times == 1)
 
     @property
     def paired(self) -> npt.NDArray[np.bool_]:
-        """Return which rows occur twice."""
+        """The mask of the rows with multiplicity 2."""
         return np.asarray(self.times == 2)
 
 
-class PartRows(NamedTuple):
-    """Distinct rows of a part of a table. keys: of all its columns. times: how often each occurs. places: of each the
-    place in the table of a row that is equal to it. units: the sum of the weights of these rows; empty without weights.
+class PlacedRows(NamedTuple):
+    """Rows of a chunk, or distinct rows of several chunks.
+
+    keys: array (rows, words), packed by `KeyLayout`. times: the multiplicity of each row. places: for each row the
+    place in the table of a row that is equal to it. units: the sum of the sampling weights of these equal rows, in
+    units; empty without sampling weights.
     """
 
     keys: npt.NDArray[np.uint64]
@@ -80,47 +93,59 @@ class PartRows(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes that it takes."""
+        """The bytes of all arrays."""
         return sum(array.nbytes for array in self)
 
 
-def merge_parts(parts: Sequence[PartRows], workers: Workers) -> PartRows:
-    """Return the distinct rows of several chunks of a table, in their order."""
-    keys, times, places, units = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+class KeyColumns:
+    """The key variables of a table in chunks, and how their rows become keys.
+
+    read: the columns that are read of the table, key variables first, without codes of rows. keys: the number of key
+    variables. weights: the place of the sampling weights among the columns that are read; None without weights.
+    """
+
+    def __init__(self, read: Sequence[Column], keys: int, weights: int | None) -> None:
+        self.columns = read[:keys]
+        self.cardinalities = [column.cardinality for column in self.columns]
+        self.layout = KeyLayout.of(self.cardinalities)
+        self._weights = weights
+        self.units = None if weights is None else sample_units(read[weights])
+
+    def placed_rows(
+        self,
+        codes: Sequence[npt.NDArray[Any]],
+        times: npt.NDArray[Any],
+        places: npt.NDArray[np.int64],
+        workers: Workers,
+    ) -> PlacedRows:
+        """Return rows of a chunk. codes: by column that is read, array (rows). Others: as of `PlacedRows`."""
+        units = np.empty(0, np.int64)
+        if self.units is not None and self._weights is not None:
+            units = self.units.times(codes[self._weights]) * times
+        return PlacedRows(self.layout.pack(codes[: len(self.columns)], workers), times, places, units)
+
+
+def place_of_each(
+    number: npt.NDArray[Any], distinct: int, places: npt.NDArray[np.int64] | None = None
+) -> npt.NDArray[np.int64]:
+    """Return for each distinct row the place of one of the rows that are equal to it.
+
+    number: for each row its distinct row. distinct: the number of distinct rows. places: of all rows, default 0, 1, ...
+    """
+    place = np.empty(distinct, np.int64)
+    place[number] = np.arange(len(number)) if places is None else places
+    return place
+
+
+def merge_rows(chunks: Sequence[PlacedRows], workers: Workers) -> PlacedRows:
+    """Return the distinct rows of several chunks of a table."""
+    keys, times, places, units = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
     if not len(times):
-        return PartRows(keys, times, places, units)
+        return PlacedRows(keys, times, places, units)
     total = int(times.sum())
-    found = distinct_rows(Rows(keys, times.astype(index_type(total + 1))), total, workers)
-    number, different = found.number, len(found.rows.keys)
-    # Of rows that are several, any will do.
-    place = np.empty(different, np.int64)
-    place[number] = places
-    sums = np.zeros(different if len(units) else 0, np.int64)
+    merged = distinct_rows(Rows(keys, times.astype(index_type(total + 1))), total, workers)
+    number, distinct = merged.number, len(merged.rows.keys)
+    sums = np.zeros(distinct if len(units) else 0, np.int64)
     np.add.at(sums, number[: len(units)], units)
-    return PartRows(np.array(found.rows.keys), np.array(found.rows.counts), place, sums)
-
-
-class RowGatherer:
-    """Collects the distinct rows of a table that comes in parts. layout: of the keys of its rows."""
-
-    def __init__(self, layout: KeyLayout) -> None:
-        nothing = np.empty(0, np.int64)
-        self._merged = PartRows(np.empty((0, layout.words), np.uint64), np.empty(0, np.uint32), nothing, nothing)
-        self._waiting: list[PartRows] = []
-
-    @property
-    def nbytes(self) -> int:
-        """Return the bytes that are held so far."""
-        return sum(part.nbytes for part in (self._merged, *self._waiting))
-
-    def add(self, part: PartRows, workers: Workers) -> None:
-        """Add a further chunk, after all others."""
-        self._waiting.append(part)
-        # So that each row is merged a few times only.
-        if sum(len(each.times) for each in self._waiting) >= len(self._merged.times):
-            self.merge(workers)
-
-    def merge(self, workers: Workers) -> PartRows:
-        """Return the distinct rows of all chunks so far."""
-        self._merged, self._waiting = merge_parts([self._merged, *self._waiting], workers), []
-        return self._merged
+    place = place_of_each(number, distinct, places)
+    return PlacedRows(np.array(merged.rows.keys), np.array(merged.rows.counts), place, sums)

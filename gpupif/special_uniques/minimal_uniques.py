@@ -1,4 +1,4 @@
-"""The minimal sample uniques that a search finds; the same for all ways to search."""
+"""The result of a search for minimal sample uniques (MSUs). All ways to search give the same result."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 
-class Found(NamedTuple):
-    """The minimal sample uniques of distinct rows, or of other records of rows.
+class MsuCounts(NamedTuple):
+    """The MSUs of records. A record is a distinct row; see `Uniques` and `FewRows` for the record of each row.
 
-    counts (sizes, records): minimal sets by their size, less 1. shares (records, columns): sums over the minimal sets
-    with a column of the weight of their size; empty where it is not wanted. by_column (sizes, columns): minimal sets
-    with a column, of all records. spilled: bytes that memory had no room for.
+    counts: array (sizes, records). The number of MSUs of 1, 2, ... columns.
+    shares: array (records, columns). The sum of the weights of the MSUs with a column, see `scoring.msu_weights`; empty
+        if contributions were not asked for.
+    by_column: array (sizes, columns). The number of MSUs with a column, of all records.
+    spilled: int. Bytes that went to a temporary file because memory had no room.
     """
 
     counts: npt.NDArray[np.uint32]
@@ -23,13 +25,13 @@ class Found(NamedTuple):
     spilled: int = 0
 
     @classmethod
-    def nothing(cls, sizes: int, records: int, columns: int, with_shares: bool) -> Found:
-        """Return the result for records without minimal sets."""
+    def nothing(cls, sizes: int, records: int, columns: int, with_shares: bool) -> MsuCounts:
+        """Return the result for records without MSUs. sizes: the largest size of a set."""
         shares = np.zeros((records, columns) if with_shares else (0, 0))
         return cls(np.zeros((sizes, records), np.uint32), shares, np.zeros((sizes, columns), np.int64))
 
-    def of_few(self, records: npt.NDArray[np.intp]) -> Found:
-        """Return a record without minimal sets, followed by the given records, which are all that have some."""
+    def of_few(self, records: npt.NDArray[np.intp]) -> MsuCounts:
+        """Return a record without MSUs, followed by the given records, which must be all records with MSUs."""
         few = self.nothing(len(self.counts), len(records) + 1, self.by_column.shape[1], bool(self.shares.size))
         few.counts[:, 1:] = self.counts[:, records]
         if self.shares.size:
@@ -41,19 +43,22 @@ class Found(NamedTuple):
 class Uniques:
     """The minimal sample uniques of the rows of a table.
 
-    number[i]: which record of `found` row i has; of slices too. unique: rows that differ from all others; pairs: rows
-    that are equal to one other, and pair_people the sum of their sampling weights (None without).
+    number: the record of each row in `found`; indexed by a row or a slice of rows.
+    unique: int. Rows that differ from all other rows.
+    pairs: int. Rows that are equal to exactly one other row.
+    found: the MSUs of the records.
+    pair_people: float. The sum of the sampling weights of the rows in pairs; None without sampling weights.
     """
 
     number: Any
     unique: int
     pairs: int
-    found: Found
+    found: MsuCounts
     pair_people: float | None = None
 
 
 class FewRows:
-    """The record of each row: 1, 2, ... for the `rows`, which ascend, and 0 for all other rows."""
+    """The record of each row if few rows have MSUs: 1, 2, ... for the `rows` (ascending), 0 for all other rows."""
 
     def __init__(self, rows: npt.NDArray[np.int64]) -> None:
         self.rows = rows

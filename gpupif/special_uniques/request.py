@@ -15,16 +15,19 @@ from ..utils.validation import Columns, as_list, check_word, share, whole_number
 from .scoring import msu_weights
 from .value_combinations import MissingValues
 
-# How missing values can be taken.
+# The ways to read missing values.
 MISSING = ("category", "ignore", "wildcard", "error")
-# The most columns of a set where nobody says, of a table that has so many.
+# The default of `max_size`; a table of fewer columns lowers it.
 DEFAULT_SIZE = 3
 
 
 @dataclass(frozen=True)
 class SudaRequest:
-    """reads: what is read of the table, and how; its columns are the key variables. size_given: whether somebody asked
-    for `max_size`. Others: as of `gpupif.suda`.
+    """The arguments of `gpupif.suda`, checked.
+
+    reads: the columns that are read of the table, and how missing values are encoded; its columns are the key
+    variables. max_size: the most columns of a set. size_given: whether the caller named `max_size`. missing,
+    sampling_fraction, contributions: the arguments of `gpupif.suda`.
     """
 
     reads: CountRequest
@@ -44,7 +47,7 @@ class SudaRequest:
         contributions: bool,
         weights: Hashable = None,
     ) -> SudaRequest:
-        """From arguments as they come; raises InputError."""
+        """Return the request from the arguments of `gpupif.suda`. Raises InputError."""
         given = max_size is not None
         size = whole_number("max_size", max_size, "columns") if given else DEFAULT_SIZE
         named = None if columns is None else as_list("columns", columns, repeats=True)
@@ -59,17 +62,17 @@ class SudaRequest:
         return cls(CountRequest(named, weights, read_as), size, given, missing, fraction, contributions)
 
     def for_columns(self, columns: int) -> SudaRequest:
-        """The request for a table with so many key variables; raises InputError where larger sets were asked for."""
+        """Return the request for a number of key variables. Raises InputError if the caller named a larger max_size."""
         if self.size_given:
             check_size(columns, self.max_size)
         return replace(self, max_size=min(self.max_size, columns))
 
     def set_weights(self, columns: int) -> list[float]:
-        """Return the number that an MSU of each size adds to a score."""
+        """Return the number that an MSU of 1, 2, ... columns adds to a score. columns: the number of key variables."""
         return msu_weights(columns, self.max_size)
 
     def missing_values(self, columns: Sequence[Column]) -> MissingValues | None:
-        """The missing values of the key variables, where they are no values like others."""
+        """Return the missing values of the key variables; None if there are none or each is a value of its own."""
         if self.missing not in ("ignore", "wildcard") or not any(column.missing for column in columns):
             return None
         codes = tuple(column.cardinality - 1 if column.missing else -1 for column in columns)
@@ -77,7 +80,7 @@ class SudaRequest:
 
 
 def _check_named_once(named: Sequence[Hashable]) -> None:
-    """Raise InputError for a column that is named twice: sets of it and itself there are none."""
+    """Raise InputError for a column that is named twice, since a set has each column once."""
     for column in dict.fromkeys(named):
         if named.count(column) > 1:
             raise InputError(
@@ -86,7 +89,7 @@ def _check_named_once(named: Sequence[Hashable]) -> None:
 
 
 def sample_units(column: Column) -> Units:
-    """The sampling weights of a sample, 1 or more each; raises InputError as `read_weights`."""
+    """Return the sampling weights of a column. Raises InputError for a weight below 1, and as `read_weights`."""
     units = read_weights(column)
     least = float(units.of_code.min()) * units.unit
     if least < 1:
@@ -95,7 +98,7 @@ def sample_units(column: Column) -> Units:
 
 
 def check_size(columns: int, max_size: int) -> None:
-    """Raise InputError for sets of more columns than there are."""
+    """Raise InputError if max_size is larger than the number of columns."""
     if max_size > columns:
         raise InputError(
             f"max_size: expected at most {columns}, the number of columns, got {max_size}. Give max_size={columns}."

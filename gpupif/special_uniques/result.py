@@ -35,14 +35,20 @@ SHARES = "Share of all scores from MSUs with a column"
 
 @dataclass(frozen=True)
 class SudaSummary(Displayable):
-    """Special uniques of a table; made by `SpecialUniques.summary`. Prints as tables.
+    """The special uniques of a table, summed up; made by `SpecialUniques.summary`. Prints as tables.
 
-    rows, unique_rows, dis: see `SpecialUniques`. scored_rows: with a score above 0. missing: how missing values were
-    taken; of `unique_rows` they are one value more in any case.
-    sizes: one row a size of MSUs; msus (of all rows together), rows (with at least one), smallest (rows that have none
-    of fewer columns). columns: one row a column; msus with it, and contribution, the share of the sum of all scores
-    that comes from these, 0 to 1, as sdcMicro's suda2 has it: an MSU counts for each of its columns, so the shares of
-    all columns add up to more than 1. top: the rows with the highest scores.
+    rows: int. Rows of the table.
+    unique_rows: int. See `SpecialUniques`; missing values of a column are always a value of their own here.
+    missing: str. How missing values were read: an argument of `gpupif.suda`.
+    scored_rows: int. Rows with a score above 0.
+    max_size: int. The most columns of a set.
+    dis: float. See `SpecialUniques`; None without a sampling fraction or weights.
+    sizes: frame, one row for each size of MSUs. msus: MSUs of all rows. rows: rows with at least one MSU of this size.
+        smallest: rows with an MSU of this size and none of fewer columns.
+    columns: frame, one row for each column. msus: MSUs with the column. contribution: the share of the sum of all
+        scores that comes from these MSUs, 0 to 1, as in sdcMicro's suda2. An MSU counts for each of its columns, so
+        the shares of all columns can add up to more than 1.
+    top: frame. The rows with the highest scores, see `SpecialUniques.top`.
     """
 
     rows: int
@@ -71,7 +77,7 @@ class SudaSummary(Displayable):
         top = self.top
         if "index" in top and (top["index"] == top["row"]).all():
             top = top.drop(columns="index")
-        # Sizes beyond the largest of any set say nothing, and are many where all sets were searched.
+        # Sizes above the largest MSU say nothing, and are many if all sets were searched: they are not shown.
         largest = int(self.sizes.index[self.sizes["msus"] > 0].max()) if self.scored_rows else 0
         top = top.drop(columns=[f"msu_{size}" for size in self.sizes.index if size > largest], errors="ignore")
         for title, frame in (
@@ -92,13 +98,20 @@ class SudaSummary(Displayable):
 
 
 class SpecialUniques:
-    """Minimal sample uniques (MSU) and SUDA scores of all rows of a table; made by `gpupif.suda`.
+    """The minimal sample uniques (MSUs) and SUDA scores of all rows of a table; made by `gpupif.suda`.
 
-    columns: that were searched. max_size: of the sets of columns. rows: of the table. unique_rows: that differ from all
-    others on all columns together, missing values being one value more. dis: the share of matches with unique rows that
-    are right (DIS), None without a sampling fraction or weights. spilled_bytes: that memory had no room for, so that
-    they went to a temporary file. seconds: wall time by stage. All frames are of the kind that came in, with its rows
-    and index.
+    All frames are of the kind of the table, with its rows and index.
+
+    columns: list of names. The key variables.
+    max_size: int. The most columns of a set.
+    rows: int. Rows of the table.
+    unique_rows: int. Rows that differ from all other rows on all columns together; missing values of a column are a
+        value of their own here.
+    dis: float. The probability that a match with a unique row is right (DIS), 0 to 1; None without a sampling fraction
+        or weights.
+    weights: tuple of floats. The number that an MSU of 1, 2, ... columns adds to a score.
+    spilled_bytes: int. Bytes that went to a temporary file because memory had no room.
+    seconds: dict. Wall time by stage.
     """
 
     def __init__(
@@ -138,14 +151,14 @@ class SpecialUniques:
         )
 
     def _of_rows(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Values of distinct rows as those of all rows."""
+        """Return values of all rows. values: of records, see `Uniques`."""
         out = np.empty(self.rows, values.dtype)
         number = self._number
         with Workers() as workers:
             workers.run(lambda a, b: look_up(values, number[a:b], out[a:b]), workers.ranges(self.rows))
         return out
 
-    # Values of distinct rows as frames of all rows.
+    # These three return values of records as frames of all rows.
 
     def _series(self, values: npt.NDArray[Any], name: str) -> Any:
         return self._frame.series(self._of_rows(values), name)
@@ -154,19 +167,19 @@ class SpecialUniques:
         return self._frame.named({name: self._of_rows(values) for name, values in columns.items()})
 
     def _wrap(self, values: Sequence[npt.NDArray[Any]]) -> Any:
-        parts = np.empty((len(values), self.rows))
-        for part, own in zip(parts, values, strict=True):
-            part[:] = self._of_rows(own)
-        return self._frame.wrap(parts, self.columns)
+        columns = np.empty((len(values), self.rows))
+        for column, own in zip(columns, values, strict=True):
+            column[:] = self._of_rows(own)
+        return self._frame.wrap(columns, self.columns)
 
     @property
     def score(self) -> Any:
-        """SUDA score of each row, 0 for one that no set of up to max_size columns singles out: a series."""
+        """The SUDA score of each row, a series; 0 if no set of up to max_size columns singles the row out."""
         return self._series(self._scores, "suda")
 
     @property
     def dis_score(self) -> Any:
-        """DIS-SUDA score of each row, a probability: a series.
+        """The DIS-SUDA score of each row, a series of probabilities, 0 to 1.
 
         Raises InputError without a sampling fraction or weights.
         """
@@ -178,16 +191,16 @@ class SpecialUniques:
 
     @property
     def msus(self) -> Any:
-        """Return the number of MSUs of each size of each row: a frame with columns msu_1, msu_2, ... (int32)."""
+        """The number of MSUs of each row by their size: a frame with columns msu_1, msu_2, ... (int32)."""
         counts = self._found.counts.astype(np.int32)
         return self._named({f"msu_{size}": each for size, each in enumerate(counts, 1)})
 
     @property
     def contributions(self) -> Any:
-        """Return the share of each row's score that comes from MSUs with each column: a frame of the columns, 0 to 1.
+        """The share of each row's score that comes from MSUs with each column: a frame of the columns, 0 to 1.
 
-        An MSU counts for each of its columns, so that a row's parts add up to more than 1. Raises InputError unless
-        `gpupif.suda` was asked for them.
+        An MSU counts for each of its columns, so the shares of a row can add up to more than 1. Raises InputError
+        unless `gpupif.suda` was called with contributions=True.
         """
         if not self._found.shares.size:
             raise InputError("contributions: they were not asked for. Add contributions=True to gpupif.suda.")
@@ -195,10 +208,10 @@ class SpecialUniques:
         return self._wrap([self._found.shares[:, place] / scores for place in range(len(self.columns))])
 
     def top(self, n: int = 20) -> pd.DataFrame:
-        """The n rows with the highest scores above 0, of equal ones the first.
+        """Return the n rows with the highest scores above 0. Among equal scores the first rows are taken.
 
-        Columns: row (position, from 0), index (the table's label of it, pandas and cuDF only), suda, dis_suda (where
-        there is a DIS), msu_1, msu_2, ...
+        Columns: row (its position, from 0), index (its label; pandas and cuDF only), suda, dis_suda (if there is a
+        DIS), msu_1, msu_2, ... Raises InputError if n is no whole number from 1.
         """
         n = whole_number("top", n, "rows")
         with self._frame.active():
@@ -223,7 +236,7 @@ class SpecialUniques:
         return pd.DataFrame.from_records(records)
 
     def summary(self, top: int = TOP_ROWS) -> SudaSummary:
-        """Return how many rows are at risk, by the size of their MSUs and by column, and the `top` rows."""
+        """Return how many rows have MSUs, by size and by column, and the `top` rows with the highest scores."""
         # Rows that are equal to others have no MSU.
         sizes, without = [], np.ones(self._found.counts.shape[1], np.bool_)
         for size, counts in enumerate(self._found.counts, 1):
@@ -237,7 +250,7 @@ class SpecialUniques:
                 }
             )
             without = without & ~has
-        # Whole numbers, which Python adds up exactly.
+        # Python adds whole numbers exactly, whatever their size.
         msus = self._found.by_column.tolist()
         weights = [int(weight) for weight in self.weights]
         total = sum(map(mul, weights, (record["msus"] for record in sizes))) or 1
@@ -261,20 +274,20 @@ class SpecialUniques:
         )
 
     def write(self, path: str | os.PathLike[str], overwrite: bool = True) -> None:
-        """Write the scores of all rows, in their order, to one .parquet, .csv or .feather file.
+        """Write the scores of all rows, in their order, to a .parquet, .csv or .feather file.
 
-        Columns: suda, dis_suda (where there is a DIS), msu_1, msu_2, ..., and where they were asked for
-        contribution_<column>. The file appears whole or not at all. overwrite: replace one that exists. Raises
-        OutputError where it cannot be written or its name ends otherwise, and InputError for what is no path.
+        Columns: suda, dis_suda (if there is a DIS), msu_1, msu_2, ..., and contribution_<column> (if contributions were
+        asked for). The file appears whole or not at all. overwrite: whether to replace a file that exists. Raises
+        OutputError if the file cannot be written or its name ends otherwise, InputError if `path` is no path.
         """
         check_path("path", path, "a file to write")
         check_output(path, overwrite)
-        columns = self._part(0, 0).num_columns
-        parts = (self._part(start, stop) for edges in row_groups(self.rows, columns) for start, stop in edges)
-        write_tables(parts, path, overwrite=overwrite)
+        columns = self._rows_to_write(0, 0).num_columns
+        tables = (self._rows_to_write(start, stop) for edges in row_groups(self.rows, columns) for start, stop in edges)
+        write_tables(tables, path, overwrite=overwrite)
 
-    def _part(self, start: int, stop: int) -> pa.Table:
-        """Return the table that is written for some rows."""
+    def _rows_to_write(self, start: int, stop: int) -> pa.Table:
+        """Return the table to write for the rows from start to stop."""
         number = self._number[start:stop]
         columns: dict[str, npt.NDArray[Any]] = {"suda": self._scores[number]}
         if self._dis_scores is not None:

@@ -1,4 +1,4 @@
-"""The search for special uniques: in the way that is fastest, wherever the rows of the table are."""
+"""The search for special uniques of a table in memory or on disk, in the fastest way for which there is memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,14 +14,14 @@ from ..attack.weights import Units
 from ..engines.base import Engine
 from ..marginals.coded_table import Coded, without_codes
 from ..marginals.counts_on_disk import ChunkCounts
+from ..out_of_core.chunks import TableChunks
 from ..out_of_core.temporary_table import TemporaryTable
-from ..rows.keys import KeyLayout
 from ..rows.threads import Workers, default_threads
 from ..utils.memory import resident_bytes
 from ..utils.progress import Reporter
 from . import search_time_and_memory as predictions
-from .distinct_rows import DistinctRows, PartRows, RowGatherer
-from .minimal_uniques import FewRows, Found, Uniques
+from .distinct_rows import DistinctRows, KeyColumns, PlacedRows, merge_rows
+from .minimal_uniques import FewRows, MsuCounts, Uniques
 from .request import SudaRequest, sample_units
 from .search_by_counting import assemble, find_hits, find_minimal
 from .search_by_pairs import SearchByPairs
@@ -29,11 +29,11 @@ from .search_by_sets import SearchBySets
 from .search_time_and_memory import FreeMemory, bytes_by_pairs, bytes_by_sets, packing_bytes, share_by_sets
 from .value_combinations import MissingValues
 
-# Of the working memory: what the minimal combinations may take, where rows are counted on disk.
+# The share of the working memory for minimal combinations, if rows are counted on disk.
 MINIMAL_SHARE = 0.2
-# While distinct rows are merged and searched, they take so many times what they take between parts.
+# Distinct rows take MERGING times their own bytes while they are merged and searched.
 MERGING = 6
-# Seconds from which on it is said how long a search takes.
+# A search of this many seconds or more is announced with its duration.
 WORTH_SAYING = 10
 
 
@@ -45,9 +45,10 @@ def search_codes(
     temp: Path | None,
     engine: Engine,
 ) -> Uniques:
-    """Search a table whose codes are in memory.
+    """Search a table whose codes are in memory. Raises InputError for too little memory, OutputError.
 
-    memory_limit: of the process; None: what is free. temp: a folder for temporary files; None: the system's.
+    memory_limit: bytes of the process; None for all free memory. temp: the folder for temporary files; None for the
+    folder of the system.
     """
     columns, cardinalities = len(coded.columns), coded.cardinalities
     predictions.check_sets(columns, request.max_size)
@@ -58,11 +59,11 @@ def search_codes(
     units = None if coded.weights is None else sample_units(coded.weights)
     with Workers() as workers:
         rows, number = DistinctRows.from_codes(coded.codes, cardinalities, workers)
-    found = search_rows(rows, request, request.missing_values(coded.columns), report, memory_limit, temp, engine)
+    msus = search_rows(rows, request, request.missing_values(coded.columns), report, memory_limit, temp, engine)
     people = None
     if units is not None and coded.weights is not None:
         people = int(units.times(coded.weights.codes[rows.paired[number]]).sum()) * units.unit
-    return Uniques(number, len(rows.single), 2 * int(rows.paired.sum()), found, people)
+    return Uniques(number, len(rows.single), 2 * int(rows.paired.sum()), msus, people)
 
 
 def search_rows(
@@ -73,8 +74,8 @@ def search_rows(
     memory_limit: int | None,
     temp: Path | None,
     engine: Engine,
-) -> Found:
-    """Search the distinct rows of a table, which are in memory; others as of `search_codes`."""
+) -> MsuCounts:
+    """Search distinct rows in memory. missing: see `SudaRequest.missing_values`. Others: as of `search_codes`."""
     memory, on_gpu = FreeMemory.now(memory_limit), engine.device != "cpu"
     plan = plan_search(memory, len(rows), len(rows.single), rows.cardinalities, request, on_gpu)
     weights = request.set_weights(len(rows.codes))
@@ -82,9 +83,9 @@ def search_rows(
         with Workers() as workers:
             search = SearchByPairs(rows, weights, plan.left, missing)
             report.stage("search", len(rows.single), "rows")
-            found = Found.nothing(len(weights), len(rows), len(rows.codes), request.contributions)
-            search.search(rows.single, rows.single, found, workers, report.advance, partial(tell, report))
-        return found
+            msus = MsuCounts.nothing(len(weights), len(rows), len(rows.codes), request.contributions)
+            search.search(rows.single, rows.single, msus, workers, report.advance, partial(tell, report))
+        return msus
     sets = predictions.count_sets(len(rows.codes), request.max_size)
     shares = share_by_sets(memory, len(rows), rows.cardinalities, request.max_size, request.contributions)
     with Workers(shares.threads) as workers, engine.counting(workers) as counting:
@@ -95,8 +96,9 @@ def search_rows(
 
 
 class SearchPlan(NamedTuple):
-    """The way to search distinct rows. way: "pairs" or "sets". seconds: about, of one core. left: bytes that
-    there are beside what it needs at least.
+    """The way to search distinct rows.
+
+    way: "pairs" or "sets". seconds: the estimated time of one core. left: free bytes beyond the least that it needs.
     """
 
     way: str
@@ -107,9 +109,10 @@ class SearchPlan(NamedTuple):
 def plan_search(
     memory: FreeMemory, rows: int, unique: int, cardinalities: Sequence[int], request: SudaRequest, gpu: bool
 ) -> SearchPlan:
-    """The fastest way to search so many distinct rows for which there is the memory; unique: that occur once.
+    """Return the fastest way to search distinct rows for which there is enough memory.
 
-    Raises InputError where there is none, or it takes too long.
+    rows, unique: how many distinct rows and single rows there are. gpu: whether a GPU counts. Raises InputError if
+    there is memory for neither way, or the search takes too long.
     """
     size, contributions = request.max_size, request.contributions
     needed = bytes_needed(rows, cardinalities, request)
@@ -125,13 +128,13 @@ def plan_search(
 
 
 def bytes_needed(rows: int, cardinalities: Sequence[int], request: SudaRequest) -> dict[str, int]:
-    """Return the bytes that each way takes at least to search so many distinct rows, without the rows."""
+    """Return the least bytes that each way takes to search distinct rows, without the bytes of the rows."""
     arguments = rows, cardinalities, request.max_size, request.contributions
     return {"pairs": bytes_by_pairs(*arguments), "sets": bytes_by_sets(*arguments)}
 
 
 def tell(report: Reporter, seconds: float) -> None:
-    """Say how long a search takes, where somebody may want to know; seconds: of all cores together."""
+    """Report how long a long search takes. seconds: of all cores together."""
     if seconds >= WORTH_SAYING:
         report.say(f"the search for special uniques takes about {predictions.duration(seconds)}")
 
@@ -139,87 +142,88 @@ def tell(report: Reporter, seconds: float) -> None:
 def search_stream(
     stream: TemporaryTable, request: SudaRequest, report: Reporter, limit: int, engine: Engine
 ) -> tuple[Coded, Uniques]:
-    """Search a table on disk within a memory limit: its distinct rows in memory where they fit, else by counting."""
+    """Search a table on disk: its distinct rows in memory if they fit into the limit, else by counting on disk.
+
+    limit: bytes of the process. Returns the columns of the table, and its uniques. Raises InputError, OutputError.
+    """
     table = without_codes(stream, request.reads)
     predictions.check_sets(len(table.columns), request.max_size)
-    units = None if table.weights is None else sample_units(table.weights)
-    merged = gather_chunks(stream, table, units, report, (limit - resident_bytes()) // MERGING)
+    weights = None if table.weights is None else list(stream.names).index(table.weights.name)
+    keys = KeyColumns(stream.chunks.columns, len(table.columns), weights)
+    merged = gather_chunks(stream.chunks, keys, report, (limit - resident_bytes()) // MERGING)
     if merged is None or not fits(len(merged.times), table, request, limit):
         return table, count_stream(stream, table, request, report, engine)
     with Workers() as workers:
         rows = DistinctRows.from_keys(merged.keys, merged.times, table.cardinalities, workers)
     missing = request.missing_values(table.columns)
-    found = search_rows(rows, request, missing, report, limit, stream.folder, engine)
-    return table, few_uniques(rows, merged, found, units)
+    msus = search_rows(rows, request, missing, report, limit, stream.folder, engine)
+    return table, few_uniques(rows, merged, msus, keys.units)
 
 
 def fits(rows: int, table: Coded, request: SudaRequest, limit: int) -> bool:
-    """Return whether the memory allows any way to search so many distinct rows of a table."""
+    """Return whether the memory is enough for any way to search distinct rows. rows: how many there are."""
     cardinalities = table.cardinalities
     ways = predictions.seconds_by_way(rows, rows, cardinalities, request.max_size, gpu=False)
     least = min(bytes_needed(rows, cardinalities, request)[way] for way in ways)
     return packing_bytes(rows, cardinalities) + least <= FreeMemory.now(limit).free
 
 
-def gather_chunks(
-    stream: TemporaryTable, table: Coded, units: Units | None, report: Reporter, room: int
-) -> PartRows | None:
-    """The distinct rows of a table on disk; None where they take more than `room` bytes. units: of its weights."""
-    chunks, columns = stream.chunks, len(table.columns)
-    layout, start = KeyLayout.of(table.cardinalities), 0
-    gatherer = RowGatherer(layout)
+def gather_chunks(chunks: TableChunks, keys: KeyColumns, report: Reporter, room: int) -> PlacedRows | None:
+    """Return the distinct rows of a table on disk; None if they take more than `room` bytes."""
+    gathered: list[PlacedRows] = []
+    start = 0
     report.stage("rows", chunks.rows, "rows")
     with Workers() as workers:
         for number, size in enumerate(chunks.sizes):
-            codes = chunks.codes(number)
-            weights = np.empty(0, np.int64)
-            if units is not None and table.weights is not None:
-                weights = units.times(codes[list(stream.names).index(table.weights.name)])
-            places = np.arange(start, start + size)
-            keys = layout.pack(codes[:columns], workers)
-            gatherer.add(PartRows(keys, np.ones(size, np.uint32), places, weights), workers)
-            if gatherer.nbytes > room:
+            ones, places = np.ones(size, np.uint32), np.arange(start, start + size)
+            gathered.append(keys.placed_rows(chunks.codes(number), ones, places, workers))
+            # Merge when the first entry, which is merged, is no longer than the others: no row is merged often.
+            merged, *others = (len(rows.times) for rows in gathered)
+            if sum(others) >= merged or not number:
+                gathered = [merge_rows(gathered, workers)]
+            if sum(rows.nbytes for rows in gathered) > room:
                 return None
             start += size
             report.advance(size)
-        return gatherer.merge(workers)
+        return merge_rows(gathered, workers)
 
 
-def few_uniques(rows: DistinctRows, merged: PartRows, found: Found, units: Units | None) -> Uniques:
-    """Return the result of distinct rows for the rows of the table that have minimal sets."""
-    unique = rows.single[found.counts[:, rows.single].any(axis=0)]
+def few_uniques(rows: DistinctRows, merged: PlacedRows, msus: MsuCounts, units: Units | None) -> Uniques:
+    """Return the uniques of a table from its distinct rows: a record for each row with MSUs, see `FewRows`.
+
+    merged: the distinct rows, with places in the table. msus: their MSUs. units: of the sampling weights.
+    """
+    unique = rows.single[msus.counts[:, rows.single].any(axis=0)]
     unique = unique[np.argsort(merged.places[unique])]
     people = None if units is None else int(merged.units[rows.paired].sum()) * units.unit
     pairs = 2 * int(rows.paired.sum())
-    return Uniques(FewRows(merged.places[unique]), len(rows.single), pairs, found.of_few(unique), people)
+    return Uniques(FewRows(merged.places[unique]), len(rows.single), pairs, msus.of_few(unique), people)
 
 
 def count_stream(
     stream: TemporaryTable, table: Coded, request: SudaRequest, report: Reporter, engine: Engine
 ) -> Uniques:
-    """Search a table on disk by counting there what is unique; only the minimal sample uniques are in memory."""
+    """Search a table on disk by counting combinations there; only minimal combinations must fit into memory."""
     chunks = stream.chunks
     tell(report, check_counting(chunks.rows, len(table.columns), request.max_size))
-    # Weights are a column like others here: what is counted is rows.
+    # Uniques are combinations that one row has, whatever its weight: sampling weights are read as a plain column.
     every = replace(request.reads, columns=stream.names, weights=None)
     counts = ChunkCounts(stream, every, report, engine)
-    found = find_minimal(counts, table.names, request, int(MINIMAL_SHARE * stream.budget.working))
-    names = list(found.minimal)
+    minimal = find_minimal(counts, table.names, request, int(MINIMAL_SHARE * stream.budget.working))
     report.stage("rows", chunks.rows, "rows")
-    hits: list[Any] = []
-    start = 0
+    hits = []
     with Workers() as workers:
         for number, rows in enumerate(chunks.sizes):
-            values = chunks.codes(number)
-            some = [names[place :: workers.threads] for place in range(workers.threads)]
-            hits += workers.run(find_hits, [(found.minimal, values, few, start) for few in some if few])
-            start += rows
+            hits.append((rows, find_hits(minimal.minimal, chunks.codes(number), workers)))
             report.advance(rows)
-    return assemble(found, hits, request)
+    return assemble(minimal, hits, request)
 
 
 def check_counting(rows: int, columns: int, size: int) -> float:
-    """Seconds that it takes all cores to count sets of up to `size` columns on disk; raises InputError for too many."""
+    """Return the seconds of all cores to count sets of up to `size` columns on disk.
+
+    Raises InputError if the sets are too many, or counting takes too long.
+    """
     predictions.check_counting(columns, size)
     seconds = {largest: predictions.seconds_on_disk(rows, columns, largest) for largest in range(1, size + 1)}
     predictions.check_time(rows, columns, seconds)

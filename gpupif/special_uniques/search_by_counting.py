@@ -1,15 +1,14 @@
-"""Minimal sample uniques found by counting: of a table that is wherever it is, without its rows at hand.
+"""Minimal sample uniques found by counting combinations of values: rows of the table need not be in memory.
 
-A combination of values that occurs once is some row's, whichever; and it is minimal if no part of it is a minimal one
-of fewer columns. So of each level only the minimal combinations need be known, which are few; the rows that they belong
-to are found in a last pass over the table.
+A combination that occurs once is unique. It is minimal if it contains no minimal combination of fewer columns. Sets are
+counted by size, and only the minimal combinations of each size are kept. A last pass over the table finds their rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,20 +18,23 @@ from ..encoding.column import Column
 from ..engines.base import Counter
 from ..engines.cpu.counting import number_rows
 from ..errors import InputError
-from ..marginals.set_counts import SetCounts, SetRequest, Total
+from ..marginals.set_counts import Find, SetCounts, SetRequest, Total
 from ..rows.threads import Workers
 from ..utils.memory import shown
-from .minimal_uniques import FewRows, Found, Uniques
+from .minimal_uniques import FewRows, MsuCounts, Uniques
 from .request import SudaRequest, sample_units
 from .value_combinations import IncompleteRows, KeySet, MissingValues
 
-# By set of columns, its minimal combinations.
+# The minimal combinations of each set of columns.
 Minimal = dict[tuple[int, ...], KeySet]
 
 
 class MinimalUniques(NamedTuple):
-    """minimal: by set of columns. columns: of the table. rows: of it. unique: of these that differ from all others;
-    pairs: of these that are equal to one other; pair_people: the sum of the weights of these (None without weights).
+    """The minimal sample uniques of a table.
+
+    minimal: the combinations by set of columns. columns: the key variables. rows: how many rows the table has. unique:
+    rows that differ from all other rows. pairs: rows that are equal to exactly one other row. pair_people: the sum of
+    the sampling weights of the rows in pairs; None without sampling weights.
     """
 
     minimal: Minimal
@@ -43,84 +45,75 @@ class MinimalUniques(NamedTuple):
     pair_people: float | None
 
 
-class FindMinimal:
-    """Finds the combinations of a set that occur once and have no part among the minimal ones of fewer columns.
+def make_minimal(
+    minimal: Minimal,
+    missing: MissingValues | None,
+    incomplete: Mapping[tuple[int, ...], IncompleteRows],
+    columns: Sequence[Column],
+    total: Total,
+) -> Find:
+    """Return the function that finds the minimal combinations of a set of columns in a partition: codes by column.
 
-    missing: values that are none, if any: combinations with them are not minimal. lacking: where they match every
-    value, by set of columns the combinations with them.
+    They occur once, and have no part among the minimal combinations of fewer columns. minimal: of fewer columns.
+    missing: missing values that are no values; combinations with them are not minimal. incomplete: by set of columns
+    the combinations with missing values, if these match every value.
     """
 
-    def __init__(
-        self,
-        minimal: Minimal,
-        missing: MissingValues | None,
-        lacking: Mapping[tuple[int, ...], IncompleteRows],
-        columns: Sequence[Column],
-        total: Total,
-    ) -> None:
-        self._minimal = minimal
-        self._missing = missing
-        self._lacking = lacking
-
-    def __call__(self, set_: Sequence[int], counter: Counter, place: int) -> list[npt.NDArray[Any]]:
-        """Their codes, by column."""
-        found = counter.combinations(place)
-        keep = found.counts == 1
-        if self._missing is not None:
-            keep &= self._missing.of_columns(set_).lacking(found.codes) == 0
-        codes = [values[keep] for values in found.codes]
+    def find(set_: Sequence[int], counter: Counter, place: int) -> list[npt.NDArray[Any]]:
+        counted = counter.combinations(place)
+        keep = counted.counts == 1
+        if missing is not None:
+            keep &= missing.of_columns(set_).lacking(counted.codes) == 0
+        codes = [values[keep] for values in counted.codes]
         for size in range(1, len(set_)):
             for part in combinations(range(len(set_)), size):
-                fewer = self._minimal.get(tuple(set_[at] for at in part))
+                fewer = minimal.get(tuple(set_[at] for at in part))
                 if fewer is not None:
                     keep = np.ones(len(codes[0]), np.bool_)
                     keep[fewer.find([codes[at] for at in part])] = False
                     codes = [values[keep] for values in codes]
-        lacking = self._lacking.get(tuple(set_))
-        if lacking is not None:
-            keep = lacking.unmatched(codes)
+        if tuple(set_) in incomplete:
+            keep = incomplete[tuple(set_)].unmatched(codes)
             codes = [values[keep] for values in codes]
         return codes
 
+    return find
 
-class FindLacking:
-    """Finds the combinations of a set that lack values."""
 
-    def __init__(self, missing: MissingValues, columns: Sequence[Column], total: Total) -> None:
-        self._missing = missing
+def make_incomplete(missing: MissingValues, columns: Sequence[Column], total: Total) -> Find:
+    """Return the function that finds the combinations with missing values in a partition: codes by column."""
 
-    def __call__(self, set_: Sequence[int], counter: Counter, place: int) -> list[npt.NDArray[Any]]:
-        """Their codes, by column."""
+    def find(set_: Sequence[int], counter: Counter, place: int) -> list[npt.NDArray[Any]]:
         codes = counter.combinations(place).codes
-        lacks = self._missing.of_columns(set_).lacking(codes) > 0
+        lacks = missing.of_columns(set_).lacking(codes) > 0
         return [values[lacks] for values in codes]
 
+    return find
 
-class FindSeldom:
-    """Finds how many combinations of the first `keys` columns of a set occur once, and how many twice.
 
-    weights: the place of the weights in the set (None: there are none).
+def make_rare(keys: int, weights: int | None, columns: Sequence[Column], total: Total) -> Find:
+    """Return the function that counts the combinations of key variables in a partition that occur once, and twice.
+
+    It returns an array of three numbers: how many combinations occur once, how many twice, and the sum of the sampling
+    weights of the rows with a combination that occurs twice, in units. keys: the number of key variables, the first
+    columns of the set. weights: the place of the sampling weights in the set; None without weights.
     """
+    units = None if weights is None else sample_units(columns[weights])
 
-    def __init__(self, keys: int, weights: int | None, columns: Sequence[Column], total: Total) -> None:
-        self._keys = keys
-        self._weights = weights
-        self._columns = columns
-        self._units = None if weights is None else sample_units(columns[weights])
-
-    def __call__(self, set_: Sequence[int], counter: Counter, place: int) -> npt.NDArray[np.int64]:
-        """Both numbers, and of those that occur twice the sum of the weights, in units."""
-        if self._weights is None or self._units is None:
+    def find(set_: Sequence[int], counter: Counter, place: int) -> npt.NDArray[np.int64]:
+        if weights is None or units is None:
             counts = counter.counts(place)
             return np.array([(counts == 1).sum(), (counts == 2).sum(), 0])
-        found = counter.combinations(place)
-        cardinalities = [self._columns[column].cardinality for column in set_[: self._keys]]
+        counted = counter.combinations(place)
+        cardinalities = [columns[column].cardinality for column in set_[:keys]]
         with Workers(1) as alone:
-            rows = number_rows(found.codes[: self._keys], cardinalities, alone, found.counts)
+            rows = number_rows(counted.codes[:keys], cardinalities, alone, counted.counts)
         counts = rows.combinations.counts
         twice = (counts == 2)[rows.number]
-        units = self._units.times(found.codes[self._weights][twice])
-        return np.array([(counts == 1).sum(), (counts == 2).sum(), (units * found.counts[twice]).sum()])
+        people = units.times(counted.codes[weights][twice]) * counted.counts[twice]
+        return np.array([(counts == 1).sum(), (counts == 2).sum(), people.sum()])
+
+    return find
 
 
 def find_minimal(
@@ -128,13 +121,13 @@ def find_minimal(
 ) -> MinimalUniques:
     """Find all minimal sample uniques of a table.
 
-    counts: of its rows; its first columns are the key variables `keys`. memory: bytes that what is found may take
-    (None: any), else InputError.
+    counts: counts rows of the table; its first columns are the key variables `keys`. memory: bytes for the minimal
+    combinations, None for any number. Raises InputError if they take more.
     """
     everything = list(range(len(keys)))
     weights = None if request.reads.weights is None else list(counts.names).index(request.reads.weights)
     wanted = SetRequest(list(range(len(counts.names))), everything)
-    whole = counts.count([wanted], partial(FindSeldom, len(keys), weights))
+    whole = counts.count([wanted], partial(make_rare, len(keys), weights))
     unique, twice, units = np.sum(whole.found[0], axis=0).tolist()
     people = None if weights is None else units * sample_units(whole.columns[weights]).unit
     columns = whole.columns[: len(keys)]
@@ -143,10 +136,10 @@ def find_minimal(
     for size in range(1, request.max_size + 1):
         sets = list(combinations(everything, size))
         lacking = _lacking(counts, sets, columns, missing)
-        find = partial(FindMinimal, dict(minimal), missing, lacking)
-        found = counts.count([SetRequest(set_) for set_ in sets], find).found
-        for set_, parts in zip(sets, found, strict=True):
-            codes = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+        make = partial(make_minimal, dict(minimal), missing, lacking)
+        by_set = counts.count([SetRequest(set_) for set_ in sets], make).found
+        for set_, partitions in zip(sets, by_set, strict=True):
+            codes = [np.concatenate(arrays) for arrays in zip(*partitions, strict=True)]
             if len(codes[0]):
                 minimal[set_] = KeySet(codes, [columns[column].cardinality for column in set_])
         taken = sum(each.nbytes for each in minimal.values()) + sum(each.nbytes for each in lacking.values())
@@ -163,47 +156,55 @@ def find_minimal(
 def _lacking(
     counts: SetCounts, sets: Sequence[tuple[int, ...]], columns: Sequence[Column], missing: MissingValues | None
 ) -> dict[tuple[int, ...], IncompleteRows]:
-    """Return by set of columns the combinations with missing values, if these match every value."""
+    """Return the combinations with missing values of each set of columns; none unless these match every value."""
     if missing is None or not missing.match:
         return {}
     some = [set_ for set_ in sets if missing.of_columns(set_).some]
-    found = counts.count([SetRequest(set_) for set_ in some], partial(FindLacking, missing)).found if some else []
+    by_set = counts.count([SetRequest(set_) for set_ in some], partial(make_incomplete, missing)).found if some else []
     return {
         set_: IncompleteRows(
-            [np.concatenate(arrays) for arrays in zip(*parts, strict=True)],
+            [np.concatenate(arrays) for arrays in zip(*partitions, strict=True)],
             [columns[column].cardinality for column in set_],
             missing.of_columns(set_),
         )
-        for set_, parts in zip(some, found, strict=True)
+        for set_, partitions in zip(some, by_set, strict=True)
     }
 
 
-# Rows with a minimal combination, and the size of its set; by set of columns.
+# The rows of a chunk with a minimal combination, by set of columns.
 Hits = dict[tuple[int, ...], Any]
 
 
-def find_hits(minimal: Minimal, codes: Sequence[npt.NDArray[Any]], sets: Sequence[tuple[int, ...]], start: int) -> Hits:
-    """Return by set of columns the rows with a minimal combination of it. start: the number of the first row."""
-    rows = {set_: minimal[set_].find([codes[column] for column in set_]) for set_ in sets}
-    return {set_: found + start for set_, found in rows.items() if len(found)}
+def find_hits(minimal: Minimal, codes: Sequence[npt.NDArray[Any]], workers: Workers) -> Hits:
+    """Return by set of columns the rows of a chunk with a minimal combination. codes: by column, array (rows)."""
+
+    def find(set_: tuple[int, ...], combinations_of_set: KeySet) -> npt.NDArray[np.intp]:
+        return combinations_of_set.find([codes[column] for column in set_])
+
+    rows = zip(minimal, workers.run(find, minimal.items()), strict=True)
+    return {set_: own for set_, own in rows if len(own)}
 
 
-def assemble(found: MinimalUniques, hits: Sequence[Hits], request: SudaRequest) -> Uniques:
-    """Return what `find_hits` found in all rows, by row."""
-    columns, weights = len(found.columns), request.set_weights(len(found.columns))
+def assemble(uniques: MinimalUniques, chunks: Sequence[tuple[int, Hits]], request: SudaRequest) -> Uniques:
+    """Return the minimal sample uniques of the rows of a table. chunks: the rows of each chunk, and its hits."""
+    columns, weights = len(uniques.columns), request.set_weights(len(uniques.columns))
+    starts = accumulate((rows for rows, _ in chunks), initial=0)
+    hits = [
+        {set_: own + start for set_, own in by_set.items()} for start, (_, by_set) in zip(starts, chunks, strict=False)
+    ]
     nothing = np.empty(0, np.int64)
-    rows = np.unique(np.concatenate([nothing, *(found for part in hits for found in part.values())]))
-    of_rows = Found.nothing(len(weights), len(rows) + 1, columns, request.contributions)
+    rows = np.unique(np.concatenate([nothing, *(own for chunk in hits for own in chunk.values())]))
+    of_rows = MsuCounts.nothing(len(weights), len(rows) + 1, columns, request.contributions)
     for size, weight in enumerate(weights, 1):
         level = np.zeros(of_rows.shares.shape, np.uint32)
-        for part in hits:
-            for set_ in (one for one in part if len(one) == size):
-                # Each row has one combination of a set, so that none is there twice.
-                at = np.searchsorted(rows, part[set_]) + 1
+        for chunk in hits:
+            for set_ in (set_ for set_ in chunk if len(set_) == size):
+                # A row has one combination of a set: no place occurs twice, so += counts each row.
+                at = np.searchsorted(rows, chunk[set_]) + 1
                 of_rows.counts[size - 1, at] += 1
                 for column in set_ if request.contributions else ():
                     level[at, column] += 1
         of_rows.shares[:] += weight * level
-    for set_, minimal in found.minimal.items():
+    for set_, minimal in uniques.minimal.items():
         of_rows.by_column[len(set_) - 1, list(set_)] += len(minimal)
-    return Uniques(FewRows(rows), found.unique, found.pairs, of_rows, found.pair_people)
+    return Uniques(FewRows(rows), uniques.unique, uniques.pairs, of_rows, uniques.pair_people)

@@ -1,7 +1,7 @@
-"""Minimal sample uniques found row by row, from the columns on which it agrees with each other row: for many sets of
-columns, and not too many rows.
+"""Minimal sample uniques found by pairs of rows: the fastest search for many sets of columns and not too many rows.
 
-How long it takes grows with the pairs of rows, and hardly with the sets of columns; see `gpupif.kernels.agreements`.
+For each single row, the columns on which it agrees with each other row say which sets make it unique. The time grows
+with the number of pairs of rows, and hardly with the number of sets; see `gpupif.kernels.agreements`.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from ..errors import InputError
 from ..rows.threads import Spares, Workers
 from ..utils.memory import shown
 from .distinct_rows import DistinctRows
-from .minimal_uniques import Found
+from .minimal_uniques import MsuCounts
 from .search_time_and_memory import BLOCK_BYTES, FIRST_BLOCKS
 from .value_combinations import MissingValues
 
-# Rows that a thread searches at a time; rows whose time says how long the others will take.
+# Rows that a thread searches at a time. Rows that are searched first, to estimate the time of the search.
 ROWS_AT_ONCE, SAMPLE = 32, 16
-# Columns beyond those of a block from which on a row takes long.
+# A row takes long if it has more than this number of columns beyond the columns of a block.
 LONG_ROWS = 12
 
 
-def _nothing(_: float) -> None:
-    """Nobody hears."""
+def _ignore(_: float) -> None:
+    """Ignore a report of progress."""
 
 
 class SearchByPairs:
-    """The search among distinct rows, of up to `kernels.MOST_COLUMNS` columns.
+    """The search by pairs of rows, among distinct rows of up to `kernels.MOST_COLUMNS` columns.
 
-    weights: of a minimal set by its size, less 1; sets of more columns are not looked for. memory: bytes that all
-    threads together may take for blocks (None: any). missing: values that are none, if any.
+    weights: the weight of an MSU of 1, 2, ... columns; their number is the most columns of a set. memory: bytes of all
+    threads together for blocks; None for any number. missing: missing values that are no values, None without them.
     """
 
     def __init__(
@@ -62,43 +62,45 @@ class SearchByPairs:
         self,
         rows: npt.NDArray[np.intp],
         places: npt.NDArray[np.intp],
-        found: Found,
+        msus: MsuCounts,
         workers: Workers,
-        done: Callable[[int], None] = _nothing,
-        said: Callable[[float], None] = _nothing,
+        done: Callable[[int], None] = _ignore,
+        announce: Callable[[float], None] = _ignore,
     ) -> None:
-        """Find the minimal unique sets of these rows, which occur once; places: of each in what is found.
+        """Find the MSUs of single rows, and write them into `msus`. Raises InputError for too little memory.
 
-        done: hears of rows. said: hears how many seconds it will take, when the first rows are done.
+        rows: places of single rows among the distinct rows. places: their records in `msus`. done: called with the
+        number of rows that were searched. announce: called once, with the estimated seconds of the whole search.
         """
 
-        def some(which: npt.NDArray[np.intp]) -> None:
-            self._search(rows[which], places[which], found, workers.threads)
+        def search(which: npt.NDArray[np.intp]) -> None:
+            self._search(rows[which], places[which], msus, workers.threads)
             done(len(which))
 
-        # What is compiled first is no part of the time.
-        some(np.empty(0, np.intp))
+        # The first call compiles: it is not timed.
+        search(np.empty(0, np.intp))
         every = np.arange(len(rows))
         sample = every[:: max(1, len(rows) // SAMPLE)]
         started = time.perf_counter()
-        workers.run(some, [(sample[place : place + 1],) for place in range(len(sample))])
-        said((time.perf_counter() - started) / max(1, len(sample)) * len(rows))
+        workers.run(search, [(sample[place : place + 1],) for place in range(len(sample))])
+        announce((time.perf_counter() - started) / max(1, len(sample)) * len(rows))
         others = np.delete(every, sample)
-        # Few where each takes long, for nothing ends a search within a piece.
-        piece = max(1, ROWS_AT_ONCE >> max(0, self._upper() - LONG_ROWS))
-        edges = [*range(0, len(others), piece), len(others)]
-        workers.run(some, [(others[start:stop],) for start, stop in pairwise(edges)])
+        # A search cannot be interrupted within a call of the kernel: a call gets few rows if each takes long.
+        at_once = max(1, ROWS_AT_ONCE >> max(0, self._upper() - LONG_ROWS))
+        edges = [*range(0, len(others), at_once), len(others)]
+        workers.run(search, [(others[start:stop],) for start, stop in pairwise(edges)])
 
-    def _search(self, rows: npt.NDArray[np.intp], places: npt.NDArray[np.intp], found: Found, threads: int) -> None:
+    def _search(self, rows: npt.NDArray[np.intp], places: npt.NDArray[np.intp], msus: MsuCounts, threads: int) -> None:
         room = self._room.take()
-        part = kernels.Found(found.counts, found.shares, np.zeros_like(found.by_column))
-        start = kernels.search_rows(self._table, rows, places, self._weights, room, part)
+        # Rows have records of their own, but `by_column` is shared: each thread counts into its own array.
+        own = kernels.Found(msus.counts, msus.shares, np.zeros_like(msus.by_column))
+        start = kernels.search_rows(self._table, rows, places, self._weights, room, own)
         while start < len(rows):
             room = self._more(room, threads)
-            start += kernels.search_rows(self._table, rows[start:], places[start:], self._weights, room, part)
+            start += kernels.search_rows(self._table, rows[start:], places[start:], self._weights, room, own)
         self._room.give_back(room)
         with self._lock:
-            found.by_column[:] += part.by_column
+            msus.by_column[:] += own.by_column
 
     def _upper(self) -> int:
         upper: int = max(0, len(self._table.first) - kernels.LOW)
@@ -119,14 +121,14 @@ class SearchByPairs:
         )
 
     def _more(self, room: kernels.Room, threads: int) -> kernels.Room:
-        """Room for twice the blocks; raises InputError where there is no memory for them."""
+        """Return room for twice the blocks. Raises InputError if there is no memory for them."""
         blocks = min(2 * len(room.words), 1 << self._upper())
-        # The words that there are stay until there are more.
+        # The old words are freed after the new words are allocated: both count.
         needed = threads * (blocks * BLOCK_BYTES * 3 // 2 + 4 * blocks)
         if self._memory is not None and needed > self._memory:
             raise InputError(
                 f"memory_limit: to search sets of {len(self._table.first)} columns with so many rows alike takes "
-                f"{shown(needed)} beside the rows, {shown(self._memory)} are there for it. Name fewer columns with "
+                f"{shown(needed)} beside the rows, {shown(self._memory)} are left. Name fewer columns with "
                 "columns=, use fewer threads (gpupif.config), or raise it."
             )
         words: npt.NDArray[Any] = np.empty((blocks, room.words.shape[1]), np.uint64)

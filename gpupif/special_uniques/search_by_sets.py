@@ -1,7 +1,8 @@
-"""Minimal sample uniques found set by set of columns: for many rows, and few sets.
+"""Minimal sample uniques found set by set of columns: the fastest search for many rows and few sets.
 
-Level by level: a row that is unique on some columns is unique on any more, so a set of k columns is minimal for a row
-that is unique on it and on none of its subsets of k - 1 columns. Equal rows stand as one, which is never unique.
+A row that is unique on some columns is unique on any larger set too. So a set of k columns is minimal for a row if the
+row is unique on the set, and on none of its subsets of k - 1 columns. Sets are searched by size. Equal rows are one
+distinct row, which is never unique.
 """
 
 from __future__ import annotations
@@ -30,16 +31,17 @@ from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
 from .distinct_rows import DistinctRows
-from .minimal_uniques import Found
+from .minimal_uniques import MsuCounts
 from .search_time_and_memory import DENSE, DENSE_ALL, DENSE_PER_ROW, SearchMemory
 from .value_combinations import IncompleteRows, MissingValues
 
 
 class SearchBySets:
-    """The search among the distinct rows of a table.
+    """The search set by set of columns, among the distinct rows of a table.
 
-    shares: what it may take; what it keeps beyond `room` goes to a file in the folder `temp`. counting: may find unique
-    rows faster than the host. None of them changes a result. missing: values that are none, if any.
+    shares: the memory of the search; row sets beyond its `room` go to a file in the folder `temp`. counting: finds
+    unique rows faster than the host, if it can. missing: missing values that are no values, None without them. Neither
+    shares nor counting changes a result.
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class SearchBySets:
         self._lock = threading.Lock()
 
     def _lacking_words(self, missing: MissingValues) -> dict[int, npt.NDArray[np.uint64]]:
-        """Return by column with missing values the rows that lack one, as bits."""
+        """Return the rows with a missing value as bits, by column that has missing values."""
         words = {}
         for column, code in enumerate(missing.codes):
             if code >= 0:
@@ -73,8 +75,12 @@ class SearchBySets:
                 kernels.set_bits(np.flatnonzero(self._codes[column] == code), words[column])
         return words
 
-    def run(self, weights: Sequence[float], with_shares: bool, done: Callable[[], None]) -> Found:
-        """Find all minimal sets of up to len(weights) columns; weights: of a set by its size, less 1."""
+    def run(self, weights: Sequence[float], with_shares: bool, done: Callable[[], None]) -> MsuCounts:
+        """Find all MSUs. Raises OutputError.
+
+        weights: the weight of an MSU of 1, 2, ... columns; their number is the most columns of a set. with_shares:
+        whether to find contributions. done: called after each set.
+        """
         columns = len(self._codes)
         counts = np.zeros((len(weights), self._rows), np.uint32)
         shares = np.zeros((self._rows, columns) if with_shares else (0, 0))
@@ -106,7 +112,7 @@ class SearchBySets:
                     above.put(columns, known)
                 done()
 
-            # Of the level below no more is needed then.
+            # The row sets of the smaller size are not needed after this size.
             with below:
                 try:
                     self._workers.run(look, [(columns,) for columns in sets])
@@ -115,12 +121,13 @@ class SearchBySets:
                     raise
             below, spilled = above, spilled + above.spilled
             kernels.add_weighted(level.reshape(-1), float(weight), shares.reshape(-1))
-        return Found(counts, shares, by_column, spilled)
+        return MsuCounts(counts, shares, by_column, spilled)
 
     def _minimal(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
-        """Rows that are unique on these columns and, as `known` has them, on no fewer of them; ascending.
+        """Return the rows for which these columns are a minimal set, ascending.
 
-        Those that lack one of the columns, which is nothing that could make them unique, get known too.
+        known: the rows that are unique on fewer of the columns, as bits. Rows with a missing value in one of the
+        columns are added to `known`: a missing value makes no row unique.
         """
         lacking = [self._lacking[column] for column in columns if column in self._lacking]
         for words in lacking:
@@ -147,10 +154,10 @@ class SearchBySets:
         return lacking_rows.unmatched([own[rows] for own in codes])
 
     def _unlike(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
-        """Rows whose values in these columns no other row has, without those that are known; ascending."""
-        there = self._singles.find(columns, known) if self._singles else None
-        if there is not None:
-            return there
+        """Return the rows whose values in these columns no other row has, except known rows; ascending."""
+        singles = self._singles.find(columns, known) if self._singles else None
+        if singles is not None:
+            return singles
         possible = math.prod(self._radices[list(columns)].tolist())
         if possible <= self._dense:
             words = self._unique_words(columns, possible)
@@ -175,20 +182,20 @@ class SearchBySets:
         return words
 
     def _grouped(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
-        """Return the rows that are alone in their group, except rows that are already unique on fewer columns."""
+        """Return the rows whose key in these columns no other row has, except known rows; ascending."""
         rows = np.empty(self._rows, np.uint32)
         rows = rows[: kernels.list_bits(~known, rows)]
         rows = rows[: np.searchsorted(rows, self._rows)]
         if not len(rows):
             return rows
         layout = KeyLayout.of(self._radices[list(columns)].tolist())
-        # A thread of its own already.
+        # The caller runs in a thread already.
         with Workers(1) as alone:
             keys = layout.pack([self._codes[column][rows] for column in columns], alone)
             often = NO_ROWS if (self._often == 1).all() else self._often[rows].astype(index_type(2 * len(rows) + 1))
             total = len(rows) if often is NO_ROWS else int(often.sum())
-            found = distinct_rows(Rows(keys, often), total, alone)
-        alone_there: npt.NDArray[np.uint32] = rows[found.rows.counts[found.number] == 1]
+            distinct = distinct_rows(Rows(keys, often), total, alone)
+        alone_there: npt.NDArray[np.uint32] = rows[distinct.rows.counts[distinct.number] == 1]
         return alone_there
 
 
@@ -197,9 +204,10 @@ def _nameless_file(folder: str | os.PathLike[str] | None) -> IO[bytes]:
 
 
 class _Kept(NamedTuple):
-    """A set of rows: as bits (64 bits each), or as a list where they are few (32 bits each).
+    """A set of rows that is kept in memory or in a file.
 
-    marks: them, or None: `size` bytes from `start` on of the file.
+    few: whether it is a list of rows (uint32), else bits (uint64 words). marks: the list or the words; None if they are
+    `size` bytes of the file, from `start` on.
     """
 
     few: bool
@@ -209,10 +217,10 @@ class _Kept(NamedTuple):
 
 
 class SpillingRowSets:
-    """Sets of rows of a table; several threads may use it at once. A context manager.
+    """Sets of rows of a table, in memory and, beyond its room, in a file. A context manager; safe for threads.
 
-    room: bytes that they may take in memory (None: any); more go to a nameless file in the folder `temp` (None: the
-    system's), which is gone when the process is. nbytes: of all; spilled: of those in the file.
+    room: bytes in memory; None for any number. temp: the folder of the file, None for the folder of the system. The
+    file has no name, so that it vanishes with the process. nbytes: bytes of all sets. spilled: bytes in the file.
     """
 
     def __init__(self, room: int | None = None, temp: str | os.PathLike[str] | None = None) -> None:
@@ -233,11 +241,11 @@ class SpillingRowSets:
 
     @property
     def held(self) -> int:
-        """Bytes in memory."""
+        """The bytes in memory."""
         return self.nbytes - self.spilled
 
     def put(self, name: Hashable, words: npt.NDArray[np.uint64]) -> None:
-        """Keep the rows whose bits are set in `words`, which may be kept itself."""
+        """Keep the rows whose bits are set in `words`. The caller must not change `words` afterwards."""
         few = np.empty(2 * len(words), np.uint32)
         number = kernels.list_bits(words, few)
         listed = number <= len(few)
@@ -255,7 +263,7 @@ class SpillingRowSets:
         self._sets[name] = _Kept(listed, None, start, marks.nbytes)
 
     def add_to(self, name: Hashable, words: npt.NDArray[np.uint64]) -> None:
-        """Set the bits of the rows of a set."""
+        """Set the bits of the rows of a set in `words`."""
         kept = self._sets[name]
         marks = self._read(kept) if kept.marks is None else kept.marks
         if kept.few:
@@ -284,6 +292,8 @@ class SpillingRowSets:
         while left:
             done = os.preadv(self._file.fileno(), [left], start)
             if not done:
-                raise OutputError(f"{Path(self._temp or tempfile.gettempdir())}: a temporary file lost what it held.")
+                raise OutputError(
+                    f"{Path(self._temp or tempfile.gettempdir())}: a temporary file became shorter than it was written."
+                )
             left, start = left[done:], start + done
         return marks

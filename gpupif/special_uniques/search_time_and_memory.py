@@ -1,7 +1,7 @@
 """Predictions of the time and the memory that each way to search for special uniques takes, and which is the fastest.
 
-The times are of one core of a server of 2023. They choose among ways with the same result, and say about how long the
-search takes; elsewhere it may take three times as long.
+Times are of one core of a server of 2023; other machines may take three times as long. They only choose between ways
+that give the same result, refuse a search that takes days, and announce a long search.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from ..rows.partition import index_type
 from ..rows.threads import default_threads
 from ..utils.memory import free_bytes, resident_bytes, shown
 
-# Nanoseconds for a pair of rows, for each column of it, and for a set of a row's rarer columns with all of the others.
+# Nanoseconds for a pair of rows, for each column of a pair, and for a block (a set of the upper columns) of a row.
 PAIR, PAIR_COLUMN, BLOCK = 2.0, 0.06, 450.0
 # Nanoseconds for a set of columns, and for each row of it: if each combination of values has a counter, if rows are
 # grouped, and if the table is on disk.
 SET, COUNTED, GROUPED, ON_DISK = 1e5, 4.0, 30.0, 60.0
 # How many times as fast a GPU counts: an estimate, not measured.
 GPU = 10
-# At most MOST_SETS sets are searched one by one. A search may take LONGEST hours; errors propose a size of sets with
-# which it takes at most SHORT hours.
+# At most MOST_SETS sets are searched one by one. A search may take LONGEST hours; an error proposes a max_size with
+# which the search takes at most SHORT hours.
 MOST_SETS, LONGEST, SHORT = 10**7, 48, 1
-# Bytes of a table that has one byte for each possible combination: at most, for each row, and of all threads together.
+# Limits in bytes of a table with one byte for each possible combination: of a table, for each row, of all threads.
 DENSE, DENSE_PER_ROW, DENSE_ALL = 1 << 27, 256, 1 << 28
 # Bytes of a set of columns, measured: its name, its result, and the place of its rows.
 SET_BYTES = 600
-# Blocks of `kernels.agreements` that each thread has room for at first, and the bytes of a block.
+# The number of blocks of `kernels.agreements` for which each thread has room at first, and the bytes of a block.
 FIRST_BLOCKS, BLOCK_BYTES = 1 << 10, (1 << agreements.LOW) // 8
-# The share of the spare memory that threads work with; the rest is for rows that are unique on some columns.
+# The share of the spare memory for the work of threads; the rest keeps the rows that are unique on some columns.
 WORK_SHARE = 0.5
 LEAST_DENSE = 1 << 16
 
 
 def count_sets(columns: int, size: int) -> int:
-    """Return how many sets of 1 to `size` columns there are, of so many columns."""
+    """Return how many sets of 1 to `size` columns there are among a number of columns."""
     return sum(math.comb(columns, k) for k in range(1, size + 1))
 
 
 def seconds_by_pairs(rows: int, single: int, columns: int) -> float:
-    """Return the seconds to compare each single row with all distinct rows. single: how many rows occur once."""
+    """Return the seconds to compare each single row with all distinct rows. rows, single: how many of each."""
     blocks: float = 2.0 ** max(0, columns - agreements.LOW)
     return single * (rows * (PAIR + PAIR_COLUMN * columns) + blocks * BLOCK) * 1e-9
 
@@ -73,7 +73,7 @@ def seconds_by_way(rows: int, single: int, cardinalities: Sequence[int], size: i
 
 
 def check_sets(columns: int, size: int) -> None:
-    """Raise InputError for more sets of columns than there is any way to search."""
+    """Raise InputError if neither way can search: too many columns for pairs of rows, too many sets for set by set."""
     if columns > agreements.MOST_COLUMNS and count_sets(columns, size) > MOST_SETS:
         most = max(k for k in range(1, size) if count_sets(columns, k) <= MOST_SETS)
         raise InputError(
@@ -84,7 +84,7 @@ def check_sets(columns: int, size: int) -> None:
 
 
 def check_counting(columns: int, size: int) -> None:
-    """Raise InputError for more sets of columns than can be counted one by one."""
+    """Raise InputError if there are more sets than can be counted one by one."""
     if count_sets(columns, size) > MOST_SETS:
         most = max((k for k in range(1, size) if count_sets(columns, k) <= MOST_SETS), default=0)
         mend = (
@@ -94,7 +94,7 @@ def check_counting(columns: int, size: int) -> None:
         )
         raise InputError(
             f"max_size: {columns} columns have {count_sets(columns, size):,} sets of up to {size}, too many to count "
-            f"where distinct rows do not fit into memory. {mend}, or give more memory."
+            f"if distinct rows do not fit into memory. {mend}, or give more memory."
         )
 
 
@@ -118,7 +118,7 @@ def check_time(rows: int, columns: int, seconds: Mapping[int, float]) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Return about how long so many seconds are, in words."""
+    """Return a number of seconds in words, rounded."""
     for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:,.0f} {unit}"
@@ -128,8 +128,8 @@ def duration(seconds: float) -> str:
 class SearchMemory(NamedTuple):
     """The memory of a search set by set.
 
-    threads: how many search at once. dense: bytes for counters of combinations of each thread (None: as many as are of
-    use). room: bytes for the rows that are unique on some columns (None: any number).
+    threads: the threads that search at once. dense: bytes of each thread for counters of combinations; None for as many
+    as are useful. room: bytes for the rows that are unique on some columns; None for any number.
     """
 
     threads: int
@@ -161,13 +161,13 @@ class FreeMemory(NamedTuple):
 
 
 def packing_bytes(rows: int, cardinalities: Sequence[int]) -> int:
-    """Return the bytes to find distinct rows: keys, twice, and numbers of rows; and then codes."""
+    """Return the bytes to find the distinct rows of a table: keys twice, numbers of rows, and codes."""
     codes = len(cardinalities) * np.dtype(common_type(cardinalities)).itemsize
     return rows * (2 * 8 * KeyLayout.of(cardinalities).words + 5 * np.dtype(index_type(rows)).itemsize + codes)
 
 
 def found_bytes(rows: int, columns: int, size: int, contributions: bool) -> int:
-    """Return the bytes of the result for so many distinct rows, without the rows."""
+    """Return the bytes of the result for a number of distinct rows, without the bytes of the rows."""
     return rows * (1 + 4 * size + 8 + 12 * columns * contributions)
 
 
@@ -179,24 +179,24 @@ def thread_bytes(rows: int, cardinalities: Sequence[int], size: int) -> int:
 
 
 def bytes_by_sets(rows: int, cardinalities: Sequence[int], size: int, contributions: bool) -> int:
-    """Return the bytes that a search set by set takes at least, without the rows."""
+    """Return the least bytes of a search set by set, without the bytes of the rows."""
     sets = count_sets(len(cardinalities), size)
-    found = found_bytes(rows, len(cardinalities), size, contributions) + SET_BYTES * sets
-    return found + thread_bytes(rows, cardinalities, size) + LEAST_DENSE
+    kept = found_bytes(rows, len(cardinalities), size, contributions) + SET_BYTES * sets
+    return kept + thread_bytes(rows, cardinalities, size) + LEAST_DENSE
 
 
 def bytes_by_pairs(rows: int, cardinalities: Sequence[int], size: int, contributions: bool) -> int:
-    """Return the bytes that a search by pairs of rows takes at least, without the rows."""
+    """Return the least bytes of a search by pairs of rows, without the bytes of the rows."""
     blocks: int = 1 << max(0, len(cardinalities) - agreements.LOW)
-    found = found_bytes(rows, len(cardinalities), size, contributions)
+    kept = found_bytes(rows, len(cardinalities), size, contributions)
     first: int = min(blocks, FIRST_BLOCKS) * (BLOCK_BYTES + 4)
-    return found + 12 * sum(cardinalities) + default_threads() * (4 * blocks + first + LEAST_DENSE)
+    return kept + 12 * sum(cardinalities) + default_threads() * (4 * blocks + first + LEAST_DENSE)
 
 
 def share_by_sets(
     memory: FreeMemory, rows: int, cardinalities: Sequence[int], size: int, contributions: bool
 ) -> SearchMemory:
-    """Share out the free memory to a search set by set."""
+    """Return how a search set by set divides the free memory."""
     sets = count_sets(len(cardinalities), size)
     kept = found_bytes(rows, len(cardinalities), size, contributions) + SET_BYTES * sets
     each = thread_bytes(rows, cardinalities, size) + LEAST_DENSE

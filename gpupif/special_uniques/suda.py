@@ -1,4 +1,4 @@
-"""The public `suda`: special uniques, people whom few of their values single out."""
+"""The public function `suda`: special uniques, people whom few of their values single out."""
 
 from __future__ import annotations
 
@@ -32,78 +32,86 @@ def suda(
     sampling_fraction: float | None = None,
     contributions: bool = False,
 ) -> SpecialUniques:
-    """Find special uniques: rows that few of their values single out, and how many sets of values do so.
+    """Find special uniques: rows that few of their values single out. Score each row by the sets of values that do so.
 
     A row is *unique* on a set of columns if no other row agrees with it there. The set is a *minimal sample unique*
     (MSU) of the row if the row is unique on no subset of it. The fewer columns an MSU has, and the more MSUs a row, the
-    likelier is the row unique in the population too. An MSU of size k adds to the score of its row
+    likelier the row is unique in the population too. An MSU of size k adds to the score of its row
 
         (m - k) (m - k - 1) ... (m - M),    the product of m - i for i from k to M,
 
     with m columns and M = max_size (for M = m the last factor, 0, is left out). With M of m - 1 or m that is (m - k)!,
-    the score of sdcMicro's ``suda2`` with ``original_scores=TRUE``; for a lower M it is (m - k)! / (m - M - 1)!, which
+    the score of sdcMicro's ``suda2`` with ``original_scores=TRUE``. For a lower M it is (m - k)! / (m - M - 1)!, which
     ranks rows as the factorials do. Equal rows have no MSU and score 0.
 
     Parameters
     ----------
     table:
-        n rows; as of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder
-        or a pattern, or a Dask DataFrame, which is searched at once; frames of its rows are then lazy.
+        n rows, of any kind that `gpupif.score` takes: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of
+        a file, a folder or a pattern, or a Dask DataFrame. A Dask DataFrame is searched at once; frames of its rows are
+        lazy.
 
-        Rows are searched set of columns by set, or by pairs of rows, whichever takes less time: pairs for many columns
-        (up to 32) and not too many rows. Which rows are unique on which columns is kept on disk where it does not fit
-        into memory (see `gpupif.config`). Files of more than that are read in streams; where not even their distinct
-        rows fit, what is unique on each set of columns is counted on disk, and only the MSUs have to fit. Sets of
-        columns that do not fit into a GPU's memory, and pairs of rows, are searched on the host. What comes out is the
-        same, to the last bit.
+        Rows are searched set by set of columns, or by pairs of rows, whichever takes less time. Pairs are faster for
+        many columns (up to 32) and not too many rows. The rows that are unique on each set are kept on disk if they do
+        not fit into memory (see `gpupif.config`). Files that do not fit into memory are read in streams. If not even
+        their distinct rows fit, combinations are counted on disk, and only the MSUs have to fit. Pairs of rows, and
+        sets of columns that do not fit into a GPU's memory, are searched on the host. The result is the same to the
+        last bit.
     max_size:
-        M, the most columns that an MSU may have, from 1 to the number of columns; default 3, or all of fewer columns.
+        M, the most columns that an MSU may have, from 1 to the number of columns. Default: 3, or the number of columns
+        if it is smaller.
     columns:
-        The key variables, each named once; default all, but for that of the weights.
+        The key variables, each named once. Default: all columns except the column of the weights.
     weights:
-        A column with the sampling weight of each row, 1 or more: how many people of the population it stands for. Who
-        is unique in the sample does not depend on them; they give DIS and DIS-SUDA scores in place of a sampling
-        fraction, for rows that were not all as likely to be in the sample: with W the sum of the weights of the P rows
-        in pairs, DIS = U / (U + W - P).
+        A column with the sampling weight of each row, 1 or more: how many people of the population the row represents.
+        MSUs and scores do not depend on it. It gives DIS and DIS-SUDA scores in place of a sampling fraction, if rows
+        were not equally likely to be in the sample: DIS = U / (U + W - P), with U unique rows, P rows in pairs of equal
+        rows, and W the sum of the weights of the rows in pairs.
     missing:
-        "category": missing values are one value of their own, which can be part of an MSU, so that suppressing a value
-        may raise the score of its own row. "ignore", as in sdcMicro's ``suda2``: no MSU of a row has a column that it
-        lacks, and a row that lacks a value agrees there with no row that has one, so that suppressing a value may raise
-        the score of another row. "wildcard", as of `gpupif.score`: what is missing matches every value, so that a row
-        is unique on columns if it lacks none of them and no other row has, or may have, its values there; suppressing a
-        value raises no score. "error": refuse missing values. Rows in `unique_rows`, and U and P of DIS, are in any
-        case those that are equal with missing values as one value more; so there is no DIS with "wildcard".
+        How missing values are read. `unique_rows`, and U and P of DIS, always read them as "category" does; so there is
+        no DIS with "wildcard".
+
+        * "category": missing values of a column are a value of their own, which can be part of an MSU. Suppressing a
+          value may raise the score of its own row.
+        * "ignore", as in sdcMicro's ``suda2``: a row has no MSU with a column in which its value is missing. There it
+          agrees with no row that has a value. Suppressing a value may raise the score of another row.
+        * "wildcard", as in `gpupif.score`: a missing value matches every value. A row is unique on columns if none of
+          its values there is missing, and no other row has, or may have, the same values. Suppressing a value raises no
+          score.
+        * "error": missing values are refused.
     sampling_fraction:
-        The share of the population that the table holds, above 0 and up to 1, for DIS-SUDA scores: with U unique rows,
-        P rows in pairs of equal rows, DIS = U f / (U f + P (1 - f)), and for a row with score s, as sdcMicro has it,
-        1 / (1 + (U / DIS - U) / (s^q A)), q = 1 + (8 - m) / 20, A the sum of s^-q over rows with a score.
+        f, the share of the population that the table holds, above 0 and up to 1, for DIS-SUDA scores. With U unique
+        rows and P rows in pairs of equal rows, DIS = U f / (U f + P (1 - f)). The DIS-SUDA score of a row with score s
+        is, as in sdcMicro, 1 / (1 + (U / DIS - U) / (s^q A)), with q = 1 + (8 - m) / 20 and A the sum of s^-q over the
+        rows with a score.
     contributions:
-        Find also which columns the scores of each row come from; takes 12 bytes a distinct row and column.
+        Whether to find which columns the score of each row comes from. This takes 12 bytes for each distinct row and
+        column.
 
     Returns
     -------
     SpecialUniques
-        ``.score``, ``.dis_score``, ``.msus`` (numbers of MSUs by size), ``.contributions``: one item a row, of the kind
-        of table that came in; ``.summary()``, ``.top(20)``; ``.write(file)``.
+        ``.score``, ``.dis_score``, ``.msus`` (numbers of MSUs by size), ``.contributions``: one item for each row, of
+        the kind of the table; ``.summary()``, ``.top(20)``; ``.write(file)``.
 
     Raises
     ------
     InputError
-        No rows, unknown columns (ColumnNotFoundError), values that are no categories (ColumnTypeError), missing values
-        under "error", a max_size or sampling_fraction out of range, weights below 1 or beside a sampling fraction,
-        either of them with wildcards, more columns and rows than can be searched in two days or than memory is there
-        for.
+        If the table has no rows, a column is unknown (ColumnNotFoundError), values are no categories (ColumnTypeError),
+        values are missing under "error", max_size or sampling_fraction is out of range, a weight is below 1, weights
+        and a sampling fraction are given together, or either with wildcards, or a search takes more than two days or
+        more memory than there is.
     TableReadError
-        A file that cannot be read, or changes meanwhile.
+        If a file cannot be read, or changes while it is read.
     OutputError
-        Temporary files that cannot be written.
+        If temporary files cannot be written.
     DeviceError
-        A GPU that was asked for (`gpupif.config`) and cannot be used, or that fails.
+        If a requested GPU (`gpupif.config`) cannot be used, or fails.
 
     Warns
     -----
     NearlyUniqueWarning
-        A column in which at least 90 % of the rows have different values.
+        If at least 90 % of the rows of a column have different values.
 
     References
     ----------
@@ -156,7 +164,7 @@ def suda(
 
 
 def _fit(request: SudaRequest, columns: Sequence[Column], rows: int) -> SudaRequest:
-    """The request for these columns, with a warning of identifiers; raises InputError for sets of more columns."""
+    """Return the request for these columns, and warn of identifiers. Raises InputError for a larger max_size."""
     fitted = request.for_columns(len(columns))
     warn_of_unique(columns, rows)
     return fitted

@@ -1,6 +1,7 @@
-"""Combinations of values of some columns that are looked up among many rows, also by rows that lack values.
+"""Combinations of values of some columns that are looked up among many rows, and matches by missing values.
 
-Missing values may be no values: a row is then not unique by them, and with "wildcard" they match every value.
+With missing="ignore" and "wildcard", missing values are no values: they make no row unique. With "wildcard" they match
+every value.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from gpupif.kernels.partition import partition_ids
 from ..engines.cpu.count_tables import key_layout, key_order
 from ..rows.threads import Workers
 
-# Places of a table of hashes for each combination: few rows without one of the combinations pass it.
+# Places of the hash table for each combination: with 8, about an eighth of the rows without a combination pass it.
 PLACES = 8
 FEWEST_PLACES, MOST_PLACES = 1 << 10, 1 << 28
 
 
 class KeySet:
-    """A set of combinations of values. codes: by column, an array (combinations). cardinalities: of the columns."""
+    """A set of combinations of values.
+
+    codes: by column, array (combinations). cardinalities: of the columns.
+    """
 
     def __init__(self, codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int]) -> None:
         self._layout = key_layout(cardinalities)
@@ -38,7 +42,7 @@ class KeySet:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes that it takes."""
+        """The bytes of the keys and of the hash table."""
         return self._keys.nbytes + self._there.nbytes
 
     def _pack(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
@@ -52,7 +56,7 @@ class KeySet:
         return places
 
     def find(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.intp]:
-        """Return the rows with one of the combinations, ascending. codes: by column, an array (rows)."""
+        """Return the rows with one of the combinations, ascending. codes: by column, array (rows)."""
         if not len(codes[0]):
             return np.empty(0, np.intp)
         keys = self._pack(codes)
@@ -63,19 +67,22 @@ class KeySet:
             place[place == len(self._keys)] = 0
             there: npt.NDArray[np.bool_] = self._keys[place, 0] == keys[:, 0]
             return rows[there]
-        # Sorted together, stably: each combination comes before the rows that have it.
+        # The sort is stable: each combination comes before the rows that have it, and heads its run of equal keys.
         both = np.concatenate([self._keys, keys])
         order = key_order(both)
         ordered = both[order]
-        group = np.cumsum(np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))) - 1
-        heads = order[np.append(True, group[1:] != group[:-1])]
+        run = np.cumsum(np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))) - 1
+        heads = order[np.append(True, run[1:] != run[:-1])]
         has = np.empty(len(both), np.bool_)
-        has[order] = heads[group] < len(self._keys)
+        has[order] = heads[run] < len(self._keys)
         return rows[has[len(self._keys) :]]
 
 
 class MissingValues(NamedTuple):
-    """Missing values. codes: by column the code of its missing values, -1 for none. match: they match every value."""
+    """The missing values of columns, if they are no values.
+
+    codes: by column the code of its missing values, -1 for none. match: whether they match every value.
+    """
 
     codes: tuple[int, ...]
     match: bool
@@ -86,11 +93,11 @@ class MissingValues(NamedTuple):
 
     @property
     def some(self) -> bool:
-        """Return whether any column has missing values."""
+        """True if any column has missing values."""
         return any(code >= 0 for code in self.codes)
 
     def lacking(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
-        """Return the columns that each row lacks, as bits. codes: by column, an array (rows)."""
+        """Return for each row the columns with a missing value, as bits. codes: by column, array (rows)."""
         pattern = np.zeros(len(codes[0]), np.uint64)
         for place, (own, missing) in enumerate(zip(codes, self.codes, strict=True)):
             if missing >= 0:
@@ -99,14 +106,14 @@ class MissingValues(NamedTuple):
 
 
 class IncompleteRows:
-    """Rows that lack values of a set of columns, by the columns that they lack.
+    """Rows with missing values in a set of columns. Missing values match every value.
 
-    codes: of these rows, by column. cardinalities, missing: of the columns.
+    codes: by column, array (rows). cardinalities, missing: of the columns.
     """
 
     def __init__(self, codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], missing: MissingValues) -> None:
         pattern = missing.lacking(codes)
-        # By the columns that rows do not lack, their combinations there.
+        # Rows that lack the same columns match by the other columns: for each such case, these and their combinations.
         self._matched: list[tuple[list[int], KeySet | None]] = []
         for lacked in np.unique(pattern).tolist():
             rows = np.flatnonzero(pattern == lacked)
@@ -116,11 +123,11 @@ class IncompleteRows:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes that it takes."""
+        """The bytes of all combinations."""
         return sum(keys.nbytes for _, keys in self._matched if keys is not None)
 
     def unmatched(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.bool_]:
-        """Return which rows, which lack no value, are matched by none of the incomplete rows. codes: by column."""
+        """Return which complete rows no incomplete row matches. codes: of complete rows, by column, array (rows)."""
         out = np.ones(len(codes[0]), np.bool_)
         for there, keys in self._matched:
             if keys is None:

@@ -45,7 +45,7 @@ def test_roles_name_the_columns_to_advise_on(folder, run):
     ("arguments", "words"),
     [
         (["none.csv"], "none.csv: no such file"),
-        (["people.csv", "--criterion", "pif"], "expected a percentile behind pif"),
+        (["people.csv", "--criterion", "pif"], "expected a percentile after pif"),
         (["people.csv", "--columns", "age,job"], "--columns: no column 'job'"),
         (["people.csv", "--quasi-identifiers", "job"], "--quasi-identifiers: no column 'job'"),
         (["people.csv", "--sensitive", "job"], "--sensitive: no column 'job'"),

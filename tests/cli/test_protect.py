@@ -53,7 +53,7 @@ def test_json_has_the_figures_of_python(run, table):
 
 REFUSED = [
     ((), "--require: expected at least one limit"),
-    (("--require", "k<=3"), "k is safe where it is high: write k>=3"),
+    (("--require", "k<=3"), "k is safe if it is high: write k>=3"),
     (("--require", "k>=300"), "--require: no treatment meets the criteria. 'k>=300' is not even met"),
     (
         ("--require", "k>=3", "--importance", "agee=2"),

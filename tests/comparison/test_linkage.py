@@ -77,7 +77,7 @@ def test_a_sampled_share_follows_from_the_seed_and_is_near_the_truth(monkeypatch
     monkeypatch.setattr(record_linkage, "MOST_PAIRS", 1000)
     monkeypatch.setattr(record_linkage, "SAMPLE_ROWS", 50)
     assert gpupif.compare(before, after).linkage.rows == 50
-    with pytest.raises(gpupif.InputError, match="linkage: 'exact' compares 400 different rows with"):
+    with pytest.raises(gpupif.InputError, match="linkage: 'exact' compares 400 distinct rows with"):
         gpupif.compare(before, after, linkage="exact")
 
 

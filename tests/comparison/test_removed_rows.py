@@ -99,7 +99,7 @@ def test_random_draws_are_refused_only_if_they_decide_about_rows(before):
 
 def test_another_plan_is_refused(before, treated):
     other = gpupif.Plan([gpupif.treatments.SuppressRows(k=2, quasi_identifiers=KNOWN)])
-    with pytest.raises(gpupif.InputError, match="which is what the plan leaves of the 50 of the table before"):
+    with pytest.raises(gpupif.InputError, match="which the plan keeps of the 50 rows of the table before"):
         found(before, treated.table, other)
 
 

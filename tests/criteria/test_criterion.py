@@ -77,15 +77,15 @@ def test_the_smallest_class_follows_from_a_criterion(text, k):
 
 
 BAD = {
-    "kk>=5": "'kk' is nothing that is measured. Did you mean 'k'",
-    "k<=5": "k is safe where it is high: write k>=5",
-    "pif95>=3": "pif95 is safe where it is low: write pif95<=3",
+    "kk>=5": "'kk' is no figure. Did you mean 'k'",
+    "k<=5": "k is safe if it is high: write k>=5",
+    "pif95>=3": "pif95 is safe if it is low: write pif95<=3",
     "k>5": "write k>=5",
     "k>=": "expected a number as the limit, got nothing",
     "k>=five": "expected a number as the limit, got 'five'",
     "k>=inf": "expected a number as the limit, got 'inf'",
-    "k": "expected what is limited, >= or <=, and a number",
-    "pif<=3": "expected a percentile behind pif, as in pif95",
+    "k": "expected a figure, >= or <=, and a number",
+    "pif<=3": "expected a percentile after pif, as in pif95",
     "pif101<=3": "expected a percentile from 0 to 100",
     "max k>=3": "k is one number of a table, without max",
     "k(age)>=3": "k is of the whole table: expected no brackets",

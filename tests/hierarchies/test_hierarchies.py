@@ -269,7 +269,7 @@ BAD = {
     "weeks in months": ({"dates": ["week", "month"]}, "do not nest: .*months and years cut"),
     "more than there are": ({"common": ["a"], "keep": [2]}, "how many of the 1 common values are kept"),
     "keeping more above": ({"common": ["a", "b"], "keep": [1, 2]}, "fewer at each level"),
-    "common twice": ({"common": ["a", "a"]}, "'a' stands there twice"),
+    "common twice": ({"common": ["a", "a"]}, "'a' is there twice"),
     "a misspelt word": ({"width": [5]}, "'width' alone. Did you mean 'widths'?"),
     "a key that is none": ({"widths": [5], "strat": 3}, "no key 'strat' beside 'widths'.*Did you mean 'start'?"),
     "levels that do not nest": (

@@ -262,7 +262,7 @@ def test_a_warning_names_nearly_unique_columns():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"criterion": "pif"}, "expected a percentile behind pif"),
+        ({"criterion": "pif"}, "expected a percentile after pif"),
         ({"criterion": "max cfs"}, "Did you mean 'csf'"),
         ({"criterion": "k<=3"}, "write k>=3"),
         ({"criterion": 3}, "expected limits as text"),

@@ -189,7 +189,7 @@ BAD = {
     ),
     "a column's score": ({"where": "csf_age > 0.9"}, "where: expected the name of a measure"),
     "no condition": ({"where": "csf = 0.9"}, "There is no '=='"),
-    "no criterion": ({"require": ["q>=2"]}, "'q' is nothing that is measured"),
+    "no criterion": ({"require": ["q>=2"]}, "'q' is no figure"),
     "no criteria": ({"require": []}, "expected at least one limit"),
     "importance below 0": ({"k": 2, "importance": {"age": -1}}, "importance: column 'age': expected a number above 0"),
     "importance of another column": ({"k": 2, "importance": {"pay": 1}}, "importance: no column 'pay'"),
