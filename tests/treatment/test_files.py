@@ -1,4 +1,4 @@
-"""From files to files: what is written, what is refused, what stays when a run is killed."""
+"""Treatments from files to files: written files, refused arguments, and killed runs."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_from_and_to_every_format(tmp_path, expected, kind, output):
 
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
 def test_csv(tmp_path, output):
-    """Texts of a CSV file are the values that they say; those that nobody treats are written as they were read."""
+    """Check that texts of a CSV file count as values, and that untreated texts are written unchanged."""
     TABLE.to_csv(tmp_path / "in.csv", index=False)
     plan = [*PLAN[:2], Gone(("born",))]
     expected = gpupif.treat(tmp_path / "in.csv", plan).table
@@ -175,7 +175,7 @@ quasi_identifiers = ["sex", "job"]
 @pytest.mark.parametrize("moment", ["next", "mark"])
 @pytest.mark.parametrize("kind", ["folder", "rows", "file"])
 def test_killed_at_each_mark_and_resumed(tmp_path, kind, moment):
-    """Killed at each step, it ends in the same bits, and leaves nothing else."""
+    """Check that a run which is killed at any step and resumed gives equal bits, and leaves no other files."""
     source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
     (tmp_path / "plan.toml").write_text(PLAN_FILE)
     expected = gpupif.treat(TABLE, tmp_path / "plan.toml")
@@ -225,7 +225,7 @@ def test_a_run_that_is_resumed_has_the_same_plan_and_key(tmp_path, monkeypatch):
 
 
 def test_a_part_of_a_file_of_text_loses_all_its_rows(tmp_path):
-    """Dates are no values of which Arrow makes a dictionary of none."""
+    """Check dates: Arrow cannot make an empty dictionary of dates."""
     table = pd.DataFrame(
         {"sex": ["f"] * 9 + ["m"], "born": pd.date_range("2001-01-01", periods=10).strftime("%Y-%m-%d")}
     )
@@ -277,7 +277,10 @@ def test_suppression_until_criteria_hold_counts_what_it_takes(tmp_path):
     plan = [gpupif.treatments.Suppress(["a", "b"], k=3)]
     with (
         gpupif.config(memory_limit=resident_bytes() + RESERVE + 80 * rows // 2),
-        pytest.raises(InputError, match="memory_limit: the codes of a, b, and what is made of them, take about"),
+        pytest.raises(
+            InputError,
+            match="memory_limit: the treatment needs all rows at once of a, b: their codes and working",
+        ),
     ):
         gpupif.treat_files(tmp_path / "in.parquet", tmp_path / "out.parquet", plan)
     assert nothing_left(tmp_path)
@@ -294,7 +297,7 @@ def test_groups_that_are_written_fit_into_the_memory_limit(tmp_path):
 
 
 def test_scores_that_a_condition_asks_for_are_read_as_the_memory_limit_allows(tmp_path, monkeypatch):
-    """A million rows of them at once were half as much again as the limit of 500 MB."""
+    """Check a limit of 500 MB: the scores of a million rows at once take half as much again."""
     source = tmp_path / "in.parquet"
     TABLE.to_parquet(source)
     store = Store(tmp_path / "work", tmp_path / "work")
@@ -318,7 +321,7 @@ def test_scores_that_a_condition_asks_for_are_read_as_the_memory_limit_allows(tm
 
 
 def test_advice_where_a_treatment_lacks_memory(tmp_path, monkeypatch):
-    """What scoring lacks is no question of what to score: the plan says that."""
+    """Check the advice if scoring lacks memory: it is about the plan, which chooses the scores."""
     source = tmp_path / "in.parquet"
     TABLE.to_parquet(source)
     plan = [gpupif.treatments.SuppressRows(where="csf > 1", known=["sex"])]
@@ -327,7 +330,7 @@ def test_advice_where_a_treatment_lacks_memory(tmp_path, monkeypatch):
         gpupif.treat_files(source, tmp_path / "out.parquet", plan)
     assert "treatment 1 (suppress_rows)" in str(caught.value)
     assert "score fewer columns" not in str(caught.value)
-    assert "or split the plan and treat what its first part makes" in str(caught.value)
+    assert "or split the plan and treat the output of its first part" in str(caught.value)
     assert not (tmp_path / "out.parquet").exists()
 
 

@@ -1,4 +1,4 @@
-"""Values put together in groups."""
+"""Recoding: values are replaced by groups."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_what_becomes_of_a_value_without_a_place():
 
 
 def test_a_value_that_is_in_no_row_any_more_needs_no_place():
-    """Its label may be there still, of rows that were taken away or cells that were suppressed."""
+    """Check a label that no row has any more, after rows were removed or cells suppressed."""
     first = Recode("x", mapping={"a": "a", "b": None})
     column = pd.Categorical(["a", "a"], categories=["a", "b"])
     assert treated_values(column, Recode("x", mapping={"a": "c"})) == ["c", "c"]
@@ -140,7 +140,7 @@ def test_bins_of_dates():
         ({"mapping": {}}, "expected a dictionary"),
         ({"mapping": ["a"]}, "expected a dictionary"),
         ({"mapping": {"a": ["b"]}}, "expected texts, numbers or booleans as new values, got ['b']"),
-        ({"mapping": {1: "a", "1": "b"}}, "'1' stands in it twice"),
+        ({"mapping": {1: "a", "1": "b"}}, "'1' is given twice"),
         ({"mapping": {"a": "b"}, "labels": ["c"]}, "labels are of edges"),
         ({"mapping": {"a": "b"}, "unmapped": "drop"}, "expected 'error' or 'suppress' or 'keep', got 'drop'"),
         ({"edges": [1]}, "expected a list of two or more numbers or dates, got [1]"),
