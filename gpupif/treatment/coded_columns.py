@@ -103,13 +103,7 @@ def column_values(labels: pa.Array, counts: npt.NDArray[np.int64], missing: int)
     return ColumnValues(labels.take(pa.array(order)), counts[order], missing)
 
 
-def values_of(column: CodedColumn) -> ColumnValues:
-    """Return the values of a column, and how often each occurs in its rows."""
-    counts = counts_of(column)
-    return column_values(column.labels, counts[:-1], int(counts[-1]))
-
-
-def in_order(column: CodedColumn, values: pa.Array) -> CodedColumn:
+def with_other_labels(column: CodedColumn, values: pa.Array) -> CodedColumn:
     """Return the column with other labels. values: the labels; they must contain all values that occur."""
     if not len(column.labels):
         return CodedColumn(np.full(len(column.codes), len(values), code_type(len(values) + 1)), values)
@@ -140,7 +134,7 @@ def joined(name: Hashable, parts: Sequence[CodedColumn]) -> CodedColumn:
     return CodedColumn(codes, labels)
 
 
-def some_rows(column: CodedColumn, rows: Any) -> CodedColumn:
+def selected_rows(column: CodedColumn, rows: Any) -> CodedColumn:
     """Return the rows that a mask or a slice selects."""
     return CodedColumn(column.codes[rows], column.labels)
 

@@ -58,7 +58,7 @@ class Place(NamedTuple):
 
 
 class TreatedPartition(NamedTuple):
-    """A partition after some steps. counts: changes by step. before: the original partition."""
+    """A partition after steps. chunk: its treated rows. counts: changes by step. before: the original partition."""
 
     chunk: Chunk
     counts: list[StepCounts]

@@ -33,7 +33,7 @@ from ..rows.keys import code_type
 from ..scoring.score import score_table
 from ..utils.progress import Reporter
 from ..utils.validation import check_unique
-from .coded_columns import CodedColumn, ColumnValues, column_values, in_order
+from .coded_columns import CodedColumn, ColumnValues, column_values, with_other_labels
 from .dask_partition import (
     DaskFacts,
     PartitionEnds,
@@ -251,7 +251,7 @@ def _total(names: Sequence[Hashable], *parts: Sequence[ValueCounts | None]) -> l
 
 def _codes_in(names: Sequence[Hashable], labels: Sequence[pa.Array], *given: Any) -> list[npt.NDArray[Any]]:
     chunk = given[0].run(*given[1:]).chunk
-    return [in_order(chunk[name], own).codes for name, own in zip(names, labels, strict=True)]
+    return [with_other_labels(chunk[name], own).codes for name, own in zip(names, labels, strict=True)]
 
 
 def _final_type(whole: PartitionEnds, name: Hashable, like: Any) -> Any:

@@ -32,7 +32,7 @@ from ..utils.config import resources
 from ..utils.memory import give_back_unused, shown
 from ..utils.private_folder import open_private, private_folder
 from ..utils.progress import Reporter
-from .coded_columns import CodedColumn, ColumnValues, coded_column, column_values, in_order
+from .coded_columns import CodedColumn, ColumnValues, coded_column, column_values, with_other_labels
 from .steps import Chunk, RowFacts, Step, StepCounts, Steps
 from .treated_source import TreatedSource, TypedSource
 from .treatment import TreatedTable
@@ -178,7 +178,7 @@ class FileTable(TreatedTable):
         for _, chunk in self.source(plain=True).read(texts, FACT_ROWS, self._bytes()):
             stop = start + chunk.num_rows
             for name, own, out in zip(texts, labels, codes, strict=True):
-                out[start:stop] = in_order(coded_column(name, chunk.column(name)), own).codes
+                out[start:stop] = with_other_labels(coded_column(name, chunk.column(name)), own).codes
             start = stop
         return [CodedColumn(own, values) for own, values in zip(codes, labels, strict=True)]
 

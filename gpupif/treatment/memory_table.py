@@ -28,11 +28,11 @@ from .coded_columns import (
     coded_column,
     column_values,
     counts_of,
-    in_order,
     joined,
     places_among,
-    some_rows,
+    selected_rows,
     table_column,
+    with_other_labels,
 )
 from .steps import Chunk, RowFacts, Step, StepCounts
 from .treatment import TreatedTable, ValueMapStep
@@ -147,7 +147,7 @@ class MemoryTable(TreatedTable):
 
     def _take_column(self, name: Hashable, column: MemoryColumn) -> None:
         self._types[name] = column.labels.type
-        self._columns[name] = column if self._kept is None else MemoryColumn(some_rows(column.rows(), self._kept))
+        self._columns[name] = column if self._kept is None else MemoryColumn(selected_rows(column.rows(), self._kept))
 
     def column(self, name: Hashable) -> CodedColumn:
         """Return a column after the steps so far; raises ColumnTypeError for values that are no categories."""
@@ -176,7 +176,7 @@ class MemoryTable(TreatedTable):
         self._take(step, chunks, counts)
 
     def _chunk(self, start: int, rows: int) -> Chunk:
-        return Chunk(self.names, rows, lambda name: some_rows(self.column(name), slice(start, start + rows)))
+        return Chunk(self.names, rows, lambda name: selected_rows(self.column(name), slice(start, start + rows)))
 
     def _take(self, step: Step, chunks: Sequence[Chunk], counts: Sequence[StepCounts]) -> None:
         """Join the treated chunks, and make them the current table."""
@@ -202,7 +202,8 @@ class MemoryTable(TreatedTable):
         before = np.ones(self.frame.rows, np.bool_) if self._kept is None else self._kept.copy()
         before[before] = kept
         self._kept = before
-        self._columns = {name: MemoryColumn(some_rows(column.rows(), kept)) for name, column in self._columns.items()}
+        left = {name: selected_rows(column.rows(), kept) for name, column in self._columns.items()}
+        self._columns = {name: MemoryColumn(column) for name, column in left.items()}
         self.rows = int(kept.sum())
 
     def kept_rows(self) -> npt.NDArray[np.bool_]:
@@ -216,7 +217,7 @@ class MemoryTable(TreatedTable):
         self.expect(names)
         with Workers() as workers:
             tasks = [(self._stored(name),) for name in names]
-            return workers.run(lambda column: in_order(column.rows(), column.values().labels), tasks)
+            return workers.run(lambda column: with_other_labels(column.rows(), column.values().labels), tasks)
 
     def facts_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> RowFacts:
         return MemoryFacts(arrays)

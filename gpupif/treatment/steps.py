@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import ColumnNotFoundError, GpupifError
-from .coded_columns import Changes, CodedColumn, ColumnValues, changes, some_rows
+from .coded_columns import Changes, CodedColumn, ColumnValues, changes, selected_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +83,10 @@ class Step(ABC):
 
 @dataclass
 class StepCounts:
-    """The changes that a step made: changed cells by column, names of dropped columns, number of removed rows."""
+    """The changes that a step made.
+
+    changed: changed cells by column. dropped: names of dropped columns. rows_removed: number of removed rows.
+    """
 
     changed: dict[Hashable, Changes] = field(default_factory=dict)
     dropped: Sequence[Hashable] = ()
@@ -144,7 +147,7 @@ class Chunk:
             else:
                 self.kept = self.kept.copy()
                 self.kept[self.kept] = left
-            self._columns = {name: some_rows(column, left) for name, column in self._columns.items()}
+            self._columns = {name: selected_rows(column, left) for name, column in self._columns.items()}
             self.rows = int(np.count_nonzero(left))
 
     def __getitem__(self, name: Hashable) -> CodedColumn:
@@ -155,7 +158,7 @@ class Chunk:
                 raise ColumnNotFoundError("plan", [name], self.names)
             column = self._column_that_came(name)
             self.types_before[name] = column.labels.type
-            self._columns[name] = column if self.kept is None else some_rows(column, self.kept)
+            self._columns[name] = column if self.kept is None else selected_rows(column, self.kept)
         return self._columns[name]
 
     def __setitem__(self, name: Hashable, column: CodedColumn) -> None:

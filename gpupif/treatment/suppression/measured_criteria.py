@@ -117,8 +117,8 @@ class MeasuredCriteria:
         quantity, known = criterion.quantity, criteria.known(criterion)
 
         def scored(columns: Sequence[Hashable], measure: Measure) -> list[Floats]:
-            ways = criteria.distances, self._engine
-            _, scores = score_counted(table, known, columns, [measure], *ways, missing=criteria.missing)
+            given = table, known, columns, [measure], criteria.distances, self._engine
+            _, scores = score_counted(*given, missing=criteria.missing)
             return [np.asarray(own.scores).astype(float) for own in scores[measure.name]]
 
         if isinstance(quantity, ClassQuantity) or (isinstance(quantity, ModelQuantity) and not quantity.sensitive):

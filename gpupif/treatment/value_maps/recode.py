@@ -127,8 +127,9 @@ class Recode(ValueMap):
     Missing values stay missing, except at the top of a hierarchy, where all cells are one group. Names of groups and
     bins are texts. A mapping to numbers gives numbers, unless texts are kept beside them.
 
-    Raises InputError for a value without a group under ``"error"``, and for a level that the hierarchy lacks. Raises
-    ColumnTypeError if the edges do not fit the type of the column.
+    Raises InputError for a value without a group under ``"error"``, for a level that the hierarchy lacks, and for dates
+    under edges that are numbers. Raises ColumnTypeError for other values than dates under edges that are dates, and for
+    values other than numbers and dates under edges that are numbers.
     """
 
     do: ClassVar[str] = "recode"
