@@ -1,1 +1,1 @@
-"""Treatments of a table: value maps, row rules and random ones, the same whatever the kind of table."""
+"""Treatments of a table: value maps, suppression and random treatments, with equal results for every kind of table."""

@@ -1,4 +1,4 @@
-"""Columns as codes and labels, as steps see them: made, brought together, relabelled, compared."""
+"""Coded columns, the form in which steps read values: made from tables, joined, relabelled and compared."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ from ..rows.keys import code_type
 from ..rows.threads import Workers
 from ..utils.arrays import read_only
 
-# Numbers of these families are compared as numbers, all else of different families by its text.
+# Families whose values are compared as numbers. Values of other different families are compared by their texts.
 NUMBERS = ("whole", "number", "decimal")
 
 
 @dataclass(frozen=True)
 class CodedColumn:
-    """A column of some rows: per row the number of its value among the labels, `len(labels)` where it is missing.
+    """A column of some rows, as codes.
 
-    labels: values, all different, none of them missing; not all of them need occur, and their order means nothing.
-    Those of a table that comes in are of plain types, whatever kind of table it is: int64 (uint64 beyond), float64,
-    string, bool, date32, timestamps, ... What a step puts in their place has one type in all pieces.
+    codes: unsigned integers (rows,). Position of each row's value among the labels; `len(labels)` if it is missing.
+    labels: Arrow array. Distinct values, none missing, in any order. Some may occur in no row.
+
+    Original labels have plain types for every kind of table: int64 (uint64 for larger numbers), float64, string, bool,
+    date32, timestamps, ... The labels that a step writes have the same type in all chunks.
     """
 
     codes: npt.NDArray[Any]
@@ -41,9 +43,11 @@ class CodedColumn:
 
 @dataclass(frozen=True)
 class ColumnValues:
-    """The values of a column of a whole table, ascending (the same order whatever the kind of table), and their rows.
+    """The distinct values of a column of a whole table, and how often each occurs.
 
-    counts: by value. missing: rows without one.
+    labels: Arrow array (values,). Distinct values, ascending: the same order for every kind of table.
+    counts: int64 (values,). Rows with each value.
+    missing: int. Rows with a missing value.
     """
 
     labels: pa.Array
@@ -52,22 +56,25 @@ class ColumnValues:
 
 
 def coded_column(name: Hashable, array: Any) -> CodedColumn:
-    """A column as `encode_column` takes it; raises ColumnTypeError for values that are no categories."""
+    """Return the coded column of an array.
+
+    array: any column that `encode_column` takes. Raises ColumnTypeError for values that are no categories.
+    """
     if hasattr(array, "__len__") and len(array) == 0:
-        return CodedColumn(np.empty(0, np.uint8), plain_labels(_none_of(array)))
+        return CodedColumn(np.empty(0, np.uint8), plain_labels(_no_values(array)))
     column = encode_column(name, array).on_host()
     labels = label_array(column)
-    return CodedColumn(column.codes, plain_labels(labels) if len(labels) else plain_labels(_none_of(array)))
+    return CodedColumn(column.codes, plain_labels(labels) if len(labels) else plain_labels(_no_values(array)))
 
 
-def _none_of(array: Any) -> pa.Array:
-    """No values, of the type that an Arrow column has."""
+def _no_values(array: Any) -> pa.Array:
+    """Return an empty array with the type of an Arrow column's values; of type null for other columns."""
     kind = array.type if isinstance(array, pa.ChunkedArray) else pa.null()
     return pa.array([], kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def counts_of(column: CodedColumn) -> npt.NDArray[np.int64]:
-    """Rows by code, missing ones last."""
+    """Return the number of rows with each code: int64 (labels + 1,). The last is the number of missing values."""
     counters = np.zeros((len(column.labels) + 1, 4 if len(column.labels) < 1 << 16 else 1), np.int64)
     code_kernels.count_values(read_only(column.codes), 0, counters)
     counts: npt.NDArray[np.int64] = counters.sum(axis=1)
@@ -75,35 +82,29 @@ def counts_of(column: CodedColumn) -> npt.NDArray[np.int64]:
 
 
 def table_column(name: Hashable, column: CodedColumn) -> Column:
-    """The same column for what takes a table encoded: with codes only for values that occur."""
+    """Return the column in the form of encoded tables, which have codes only for values that occur."""
     counts = counts_of(column)
-    # There the missing values are the first.
+    # `plan_codes` takes missing values first; coded columns have them last.
     new_codes, kept, missing = plan_codes(np.append(counts[-1:], counts[:-1]), True)
     codes = recode(column.codes, np.append(new_codes[1:], new_codes[:1]))
     return Column(name, codes, kept, column.labels.filter(pa.array(counts[:-1] > 0)), missing)
 
 
 def ascending(labels: pa.Array) -> npt.NDArray[np.int64]:
-    """The places of labels in the order of their values."""
+    """Return the positions of labels in ascending order of their values."""
     column = Column("", np.empty(0, np.uint8), np.ones(len(labels), np.int64), labels, False)
     return np.argsort(value_order(column), kind="stable")
 
 
 def column_values(labels: pa.Array, counts: npt.NDArray[np.int64], missing: int) -> ColumnValues:
-    """Those of labels that occur, in the order of their values."""
+    """Return the labels that occur, in ascending order, with their counts. counts: rows by label."""
     labels, counts = labels.filter(pa.array(counts > 0)), counts[counts > 0]
     order = ascending(labels)
     return ColumnValues(labels.take(pa.array(order)), counts[order], missing)
 
 
-def values_of(column: CodedColumn) -> ColumnValues:
-    """The values of all rows of a column."""
-    counts = counts_of(column)
-    return column_values(column.labels, counts[:-1], int(counts[-1]))
-
-
-def in_order(column: CodedColumn, values: pa.Array) -> CodedColumn:
-    """The same column with these labels, all that occur in it among them."""
+def with_other_labels(column: CodedColumn, values: pa.Array) -> CodedColumn:
+    """Return the column with other labels. values: the labels; they must contain all values that occur."""
     if not len(column.labels):
         return CodedColumn(np.full(len(column.codes), len(values), code_type(len(values) + 1)), values)
     labels = column.labels if column.labels.type == values.type else column.labels.cast(values.type)
@@ -112,7 +113,7 @@ def in_order(column: CodedColumn, values: pa.Array) -> CodedColumn:
 
 
 def joined(name: Hashable, parts: Sequence[CodedColumn]) -> CodedColumn:
-    """Rows that follow each other; raises ColumnTypeError where the types of parts do not go together."""
+    """Join the rows of several coded columns; raises ColumnTypeError if the types of their values do not agree."""
     if len(parts) == 1:
         return parts[0]
     first = parts[0].labels
@@ -133,13 +134,16 @@ def joined(name: Hashable, parts: Sequence[CodedColumn]) -> CodedColumn:
     return CodedColumn(codes, labels)
 
 
-def some_rows(column: CodedColumn, rows: Any) -> CodedColumn:
-    """Those rows that a mask or a slice says."""
+def selected_rows(column: CodedColumn, rows: Any) -> CodedColumn:
+    """Return the rows that a mask or a slice selects."""
     return CodedColumn(column.codes[rows], column.labels)
 
 
 class Changes(NamedTuple):
-    """Cells of a column that have another value than before, and those of them that have none any more."""
+    """The changes of a column's cells.
+
+    cells: cells with another value than before. suppressed: changed cells whose value is missing now.
+    """
 
     cells: int = 0
     suppressed: int = 0
@@ -149,7 +153,7 @@ class Changes(NamedTuple):
 
 
 def changes(before: CodedColumn, after: CodedColumn) -> Changes:
-    """How the same rows of a column differ; numbers are compared as such, values of other types by their texts."""
+    """Count the changed cells between two versions of a column, see `places_among` for equal values."""
     if before.codes is after.codes and before.labels is after.labels:
         return Changes()
     if max(len(before.labels), len(after.labels)) > len(after.codes):
@@ -162,21 +166,24 @@ def changes(before: CodedColumn, after: CodedColumn) -> Changes:
 
 
 def places_among(labels: pa.Array, among: pa.Array) -> npt.NDArray[np.int64]:
-    """Of each of these labels its place among others, -1 where it is not there."""
+    """Return the position of each label among other labels, -1 if it is not there: int64 (labels,).
+
+    Numbers of different types are equal if they are as floats, other values of different types if their texts are.
+    """
     if labels.equals(among):
         return np.arange(len(labels))
     kinds = family(labels.type), family(among.type)
     if labels.type != among.type or not pa.types.is_primitive(labels.type):
         if kinds[0] in NUMBERS and kinds[1] in NUMBERS:
-            labels, among = (one.cast(pa.float64(), safe=False) for one in (labels, among))
+            labels, among = (values.cast(pa.float64(), safe=False) for values in (labels, among))
         elif labels.type != among.type:
-            labels, among = (as_text(one) for one in (labels, among))
+            labels, among = (as_text(values) for values in (labels, among))
     place = pc.index_in(labels, among).fill_null(-1).to_numpy(zero_copy_only=False)
     return np.asarray(place, np.int64)
 
 
 def as_text(labels: pa.Array) -> pa.Array:
-    """Labels as files of text have them."""
+    """Return labels as files of text hold them."""
     if family(labels.type) == "text":
         return labels.cast(pa.large_string())
     return pa.array(
@@ -185,39 +192,40 @@ def as_text(labels: pa.Array) -> pa.Array:
 
 
 def with_used_labels(column: CodedColumn) -> CodedColumn:
-    """Return the same column without labels that no row has."""
+    """Return the column without the labels that no row has."""
     occurs = np.bincount(column.codes, minlength=len(column.labels) + 1) > 0
     occurs[-1] = True
     new_codes = (np.cumsum(occurs) - 1).astype(code_type(len(occurs)))
     return CodedColumn(_recoded(column.codes, new_codes), column.labels.filter(pa.array(occurs[:-1])))
 
 
-def relabeled(column: CodedColumn, labels: pa.Array, of_missing: str | None = None) -> CodedColumn:
-    """The column with other labels, some of which may be equal to each other, or null: then the value is missing.
+def relabeled(column: CodedColumn, labels: pa.Array, missing_value: str | None = None) -> CodedColumn:
+    """Return the column with new labels.
 
-    of_missing: in place of missing values; the labels are texts then.
+    labels: Arrow array with an item for each old label. Labels may be equal to each other; null makes the value
+    missing. missing_value: the text that replaces missing values, if the labels are texts; None keeps them missing.
     """
-    if of_missing is not None:
-        labels = pa.concat_arrays([labels, pa.array([of_missing], labels.type)])
+    if missing_value is not None:
+        labels = pa.concat_arrays([labels, pa.array([missing_value], labels.type)])
     elif labels is column.labels:
         return column
     elif pa.types.is_null(labels.type) or not len(labels):
         return CodedColumn(np.zeros(len(column.codes), np.uint8), labels[:0])
-    different, number = merge_labels("", pa.chunked_array([plain_labels(labels)]))
-    if len(different) == len(column.labels) and of_missing is None:
-        # Each label has one of its own, in their order.
-        return CodedColumn(column.codes, different)
-    missing = len(different)
-    new_codes = np.append(np.where(number < 0, missing, number), [missing] * (of_missing is None))
-    return CodedColumn(_recoded(column.codes, new_codes.astype(code_type(missing + 1))), different)
+    distinct, number = merge_labels("", pa.chunked_array([plain_labels(labels)]))
+    if len(distinct) == len(column.labels) and missing_value is None:
+        # All new labels are distinct and keep their order: the codes stay valid.
+        return CodedColumn(column.codes, distinct)
+    missing = len(distinct)
+    new_codes = np.append(np.where(number < 0, missing, number), [missing] * (missing_value is None))
+    return CodedColumn(_recoded(column.codes, new_codes.astype(code_type(missing + 1))), distinct)
 
 
 def _recoded(codes: npt.NDArray[Any], new_codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """For each row new_codes[code], by all threads."""
-    codes, found = read_only(codes), np.empty(len(codes), new_codes.dtype)
+    """Return new_codes[codes], computed by all threads."""
+    codes, recoded = read_only(codes), np.empty(len(codes), new_codes.dtype)
     with Workers() as workers:
         workers.run(
-            lambda start, stop: code_kernels.recode(codes[start:stop], 0, read_only(new_codes), found[start:stop]),
+            lambda start, stop: code_kernels.recode(codes[start:stop], 0, read_only(new_codes), recoded[start:stop]),
             workers.ranges(len(codes)),
         )
-    return found
+    return recoded

@@ -1,9 +1,9 @@
-"""Tasks of a partition of a Dask frame: treat it, and say what is in it then."""
+"""Tasks for a partition of a Dask frame: treat the partition, and describe its values afterwards."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,12 +24,15 @@ from ..utils.config import config
 from .coded_columns import CodedColumn, coded_column, counts_of
 from .steps import Chunk, RowFacts, Step, StepCounts
 
-# Rows of a partition that show of which types the values of its columns are.
+# The first rows of a partition, which show the types of its columns.
 FIRST_ROWS = 1 << 10
 
 
 class DaskFacts(RowFacts):
-    """Facts by partition. Only their key goes to tasks; the facts of the task's partition go with it."""
+    """Facts by partition.
+
+    Pickling a `DaskFacts` keeps only its key. The facts of a task's partition are sent with the task, see `Place`.
+    """
 
     def __init__(self, parts: Sequence[Mapping[str, npt.NDArray[Any]]], key: str = "") -> None:
         self.key = key or uuid.uuid4().hex
@@ -39,20 +42,23 @@ class DaskFacts(RowFacts):
         return DaskFacts, ([], self.key)
 
     def read(self, chunk: Chunk) -> Mapping[str, npt.NDArray[Any]]:
-        # A chunk without rows, which shows types, may be of no partition.
+        # A chunk without rows, which only shows types, may belong to no partition.
         arrays = chunk.facts[self.key] if self.key in chunk.facts else self.parts[0]
         return {name: array[: chunk.rows] for name, array in arrays.items()}
 
 
 class Place(NamedTuple):
-    """What a task has to know of its partition: the row at which it begins before each step, and its facts by key."""
+    """The place of a partition in the table.
+
+    starts: number of the partition's first row, before each step. facts: facts of the partition, by key.
+    """
 
     starts: Sequence[int]
     facts: Mapping[str, Mapping[str, npt.NDArray[Any]]]
 
 
 class TreatedPartition(NamedTuple):
-    """A partition after some steps. before: as it came."""
+    """A partition after steps. chunk: its treated rows. counts: changes by step. before: the original partition."""
 
     chunk: Chunk
     counts: list[StepCounts]
@@ -61,9 +67,11 @@ class TreatedPartition(NamedTuple):
 
 @dataclass(frozen=True)
 class PartitionSteps:
-    """Steps for partitions with the columns `names`. left: the columns that there are afterwards.
+    """Steps for the partitions of a table.
 
-    types: of the values of columns in the whole table, for partitions in which such a column has no value.
+    applied: pairs of a step and the prefix of its errors, in order.
+    names: names of the original columns. left: names of the columns after the steps.
+    types: Arrow type by column name, in the whole table. A partition without a value in a column takes its type here.
     """
 
     applied: Sequence[tuple[Step, str]]
@@ -72,7 +80,7 @@ class PartitionSteps:
     types: Mapping[Hashable, pa.DataType]
 
     def run(self, partition: Any, place: Place, counted: bool = False) -> TreatedPartition:
-        """Treat a partition. counted: count what each step does."""
+        """Treat a partition. counted: whether the changes of each step are counted."""
         frame = open_frame(partition)
         chunk = Chunk(self.names, frame.rows, lambda name: column_of_frame(frame, name, self.types), place.facts)
         counts = [StepCounts() for _ in self.applied]
@@ -83,7 +91,7 @@ class PartitionSteps:
 
 
 def column_of_frame(frame: Frame, name: Hashable, types: Mapping[Hashable, pa.DataType]) -> CodedColumn:
-    """Return a column of a frame, of a type in `types` if it has no value; a frame without rows may have another."""
+    """Return a column of a frame, with its type in `types` if no row has a value."""
     column = coded_column(name, frame.column(frame.names.index(name)) if frame.rows else pd.Series(dtype=object))
     if pa.types.is_null(column.labels.type) and name in types:
         return CodedColumn(column.codes, pa.array([], types[name]))
@@ -91,42 +99,45 @@ def column_of_frame(frame: Frame, name: Hashable, types: Mapping[Hashable, pa.Da
 
 
 def rows_in(steps: PartitionSteps, *given: Any) -> int:
-    """Return how many rows a partition has after steps."""
+    """Return the number of rows of a treated partition."""
     return steps.run(*given).chunk.rows
 
 
 def first_rows_of(partition: Any) -> tuple[int, Any]:
-    """Return how many rows a partition has, and the first of them, which show the types of its columns."""
+    """Return the number of rows of a partition, and its first rows, which show the types of columns."""
     return len(partition), partition.iloc[:FIRST_ROWS]
 
 
 def values_in(
     names: Sequence[Hashable], needed: Hashable, steps: PartitionSteps, *given: Any
 ) -> list[ValueCounts | None]:
-    """The values of columns in a partition; of one but `needed` that cannot be compared none."""
+    """Return the values of columns in a treated partition, and how often each occurs.
+
+    needed: the column that raises ColumnTypeError if its values are no categories. Other such columns give None.
+    """
     treated = steps.run(*given)
-    found: list[ValueCounts | None] = []
+    counted: list[ValueCounts | None] = []
     for name in names:
         try:
             column = treated.chunk[name]
         except ColumnTypeError:
             if name == needed:
                 raise
-            found.append(None)
+            counted.append(None)
             continue
         counts = counts_of(column)
         used = counts[:-1] > 0
-        found.append(ValueCounts(column.labels.filter(pa.array(used)), counts[:-1][used], int(counts[-1])))
-    return found
+        counted.append(ValueCounts(column.labels.filter(pa.array(used)), counts[:-1][used], int(counts[-1])))
+    return counted
 
 
 def kept_in(steps: PartitionSteps, partition: Any, *given: Any) -> npt.NDArray[np.bool_]:
-    """Return by row of a partition whether it is still there."""
+    """Return for each row of a partition whether the steps keep it: booleans (rows,)."""
     return steps.run(partition, *given).chunk.kept_rows(len(partition))
 
 
 def facts_of_scores(make: Callable[..., Any], scores: Any) -> dict[str, npt.NDArray[Any]]:
-    """What is made of the scores of a partition."""
+    """Return the facts that `make` computes from the scores of a partition, see `TreatedTable.scores`."""
     scores = scores.to_pandas() if hasattr(scores, "to_pandas") else scores
     arrays = {str(name): scores.iloc[:, place].to_numpy() for place, name in enumerate(scores.columns)}
     return {name: np.asarray(array) for name, array in make(arrays).items()}
@@ -135,7 +146,7 @@ def facts_of_scores(make: Callable[..., Any], scores: Any) -> dict[str, npt.NDAr
 def plain_frame(
     kinds: Mapping[Hashable, pa.DataType], steps: PartitionSteps, partition: Any, *given: Any
 ) -> pd.DataFrame:
-    """A treated partition with values as steps see them, in Arrow's types."""
+    """Return a treated partition as a pandas DataFrame. kinds: Arrow type by name of the changed columns."""
     treated = steps.run(partition, *given)
     partition = partition.to_pandas() if hasattr(partition, "to_pandas") else partition
     kept = treated.chunk.kept
@@ -160,9 +171,14 @@ def _decoded(column: CodedColumn, kind: pa.DataType) -> pa.Array:
 
 
 class PartitionEnds(NamedTuple):
-    """What steps did, and by column what is in it then: labels, as many as say of which type it will be, whether any is
-    missing; kinds: types of values before and after; orders: of categories that there were. categories: as they came,
-    all that there were, and those that rows have which are left.
+    """The changes of the steps, and the facts that decide the types of columns in the treated frame.
+
+    counts: changes by step.
+    labels: by changed column, labels that show its type: all labels of categories, else the extremes or a first value.
+    missing: by changed column, whether a value is missing.
+    kinds: by changed column, the types of its values before and after the steps.
+    orders: by changed column, the order of its original categories, if it has one.
+    categories: by column of categories, all original categories, and the categories among the rows that are left.
     """
 
     counts: list[StepCounts]
@@ -180,19 +196,20 @@ def ends_of(
     steps: PartitionSteps,
     *given: Any,
 ) -> PartitionEnds:
-    """Return what a partition is in the end, and how it came to be that.
+    """Return the changes of a partition, and the facts about its treated columns, see `PartitionEnds`.
 
-    watched: columns that steps may change. categorical: columns of categories, and left: those that stay.
+    watched: columns that steps may change. categorical: columns of categories. left: columns of categories that no
+    step drops.
     """
     partition, place = given
     treated = steps.run(partition, place, counted=True)
-    found = PartitionEnds(treated.counts, {}, {}, {}, {}, {})
+    ends = PartitionEnds(treated.counts, {}, {}, {}, {}, {})
     with treated.before.active():
         rows = treated.before.replaced(left, {}, treated.chunk.kept)
     for name in left:
         # A partition without rows may have a column of another type.
         if hasattr(partition[name].dtype, "categories"):
-            found.categories[name] = _categories(partition[name]), _categories(rows[name])
+            ends.categories[name] = _categories(partition[name]), _categories(rows[name])
     orders = treated.before.orders()
     for name in watched:
         column = treated.chunk[name]
@@ -202,21 +219,21 @@ def ends_of(
         text = family(labels.type) == "text" and (name in categorical or family(before) != "text")
         if not text and name not in categorical and len(labels):
             labels = _bounds(labels)
-        found.labels[name], found.missing[name] = labels, bool(counts[-1])
-        found.kinds[name] = before, labels.type
+        ends.labels[name], ends.missing[name] = labels, bool(counts[-1])
+        ends.kinds[name] = before, labels.type
         if name in orders:
-            found.orders[name] = orders[name]
-    return found
+            ends.orders[name] = orders[name]
+    return ends
 
 
 def _categories(column: Any) -> pd.Index[Any]:
     categories: Any = column.dtype.categories
-    found: pd.Index[Any] = categories.to_pandas() if hasattr(categories, "to_pandas") else categories
-    return found
+    on_host: pd.Index[Any] = categories.to_pandas() if hasattr(categories, "to_pandas") else categories
+    return on_host
 
 
 def _bounds(labels: pa.Array) -> pa.Array:
-    """The lowest and highest of numbers, the first of other values."""
+    """Return the lowest and highest of whole numbers, the first of other values: they decide the column's type."""
     if family(labels.type) != "whole":
         return labels[:1]
     bounds = pc.min_max(labels)
@@ -224,46 +241,45 @@ def _bounds(labels: pa.Array) -> pa.Array:
 
 
 def total_ends(watched: Sequence[Hashable], *parts: PartitionEnds) -> PartitionEnds:
-    """Of partitions that follow each other."""
+    """Join the facts about consecutive partitions."""
     counts = [StepCounts() for _ in parts[0].counts]
     for part in parts:
         for own, more in zip(counts, part.counts, strict=True):
             own.add(more.changed, more.rows_removed)
-    found = PartitionEnds(counts, {}, {}, {}, {}, {})
+    ends = PartitionEnds(counts, {}, {}, {}, {}, {})
     for name in watched:
         merger = ColumnMerger(name)
         for part in parts:
             labels = part.labels[name]
             merger.add(ValueCounts(labels, np.zeros(len(labels), np.int64), 0))
         merger.flush()
-        found.labels[name] = merger.values.labels
-        found.missing[name] = any(part.missing[name] for part in parts)
+        ends.labels[name] = merger.values.labels
+        ends.missing[name] = any(part.missing[name] for part in parts)
         kinds = [part.kinds[name] for part in parts]
-        found.kinds[name] = _known(one for one, _ in kinds), _known(one for _, one in kinds)
+        ends.kinds[name] = _first_known(before for before, _ in kinds), _first_known(after for _, after in kinds)
     for part in reversed(parts):
-        found.orders.update(part.orders)
+        ends.orders.update(part.orders)
     for name in dict.fromkeys(name for part in parts for name in part.categories):
         every, used = zip(*(part.categories[name] for part in parts if name in part.categories), strict=True)
-        found.categories[name] = every[0].append(list(every[1:])).unique(), used[0].append(list(used[1:])).unique()
-    return found
+        ends.categories[name] = every[0].append(list(every[1:])).unique(), used[0].append(list(used[1:])).unique()
+    return ends
 
 
-def _known(kinds: Any) -> pa.DataType:
-    """The first type that is not that of nothing."""
-    several = list(kinds)
-    return next((one for one in several if not pa.types.is_null(one)), several[0])
+def _first_known(kinds: Iterable[pa.DataType]) -> pa.DataType:
+    """Return the first type that is not null; null if all are."""
+    return next((kind for kind in kinds if not pa.types.is_null(kind)), pa.null())
 
 
 def treated_frame(
     columns: Mapping[Hashable, Any],
-    left_alone: Mapping[Hashable, Any],
+    unchanged: Mapping[Hashable, Any],
     steps: PartitionSteps,
     partition: Any,
     *given: Any,
 ) -> Any:
-    """Return a treated partition, of the kind that came in.
+    """Return a treated partition, of the kind of the original partition.
 
-    columns: the types of those that steps changed. left_alone: the types of columns of categories that none did.
+    columns: type by name of the changed columns. unchanged: type by name of the other columns of categories.
     """
     treated = steps.run(partition, *given)
     replaced = {}
@@ -273,11 +289,11 @@ def treated_frame(
         replaced[name] = Replacement(column.codes, column.labels, before)
     with treated.before.active():
         frame = treated.before.replaced(steps.left, replaced, treated.chunk.kept)
-        for name, kind in {**columns, **left_alone}.items():
+        for name, kind in {**columns, **unchanged}.items():
             place = list(steps.left).index(name)
             if frame.dtypes.iloc[place] != kind:
                 column = frame.iloc[:, place]
-                # What has no value may be of a type that no value can be brought from.
+                # A column without a value may have a type that pandas cannot convert.
                 absent = [None] * len(column) if column.isna().all() else column
                 frame.isetitem(place, type(column)(absent, index=column.index, dtype=kind))
     return frame

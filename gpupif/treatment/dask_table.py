@@ -1,7 +1,7 @@
-"""A Dask frame as treated so far: what has to be known of all rows is computed at once, the treated frame stays lazy.
+"""A Dask frame after the steps so far: facts about all rows are computed at once, the treated frame stays lazy.
 
-Each partition is treated by a task of its own. Where it begins in the table, its facts, and the types and categories
-that its columns have in the whole table, go with it.
+Each partition is treated by a separate task. The task gets the number of the partition's first row, its facts, and the
+types that columns have in the whole table.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..rows.keys import code_type
 from ..scoring.score import score_table
 from ..utils.progress import Reporter
 from ..utils.validation import check_unique
-from .coded_columns import CodedColumn, ColumnValues, column_values, in_order
+from .coded_columns import CodedColumn, ColumnValues, column_values, with_other_labels
 from .dask_partition import (
     DaskFacts,
     PartitionEnds,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 class DaskTable(TreatedTable):
-    """A Dask frame."""
+    """A Dask frame. table: the original frame."""
 
     def __init__(self, table: Any, report: Reporter) -> None:
         check_dask_frame(table)
@@ -74,37 +74,38 @@ class DaskTable(TreatedTable):
         self._facts: list[DaskFacts] = []
         self._expected: list[Hashable] = []
         graph = self._graph.copy()
-        found = compute(graph.value(graph.all("counts", graph.each("first", first_rows_of, self._partitions))), report)
-        # Before each step, the rows of each partition; None where they have to be counted.
-        self._sizes: list[list[int] | None] = [[rows for rows, _ in found]]
+        firsts = compute(graph.value(graph.all("counts", graph.each("first", first_rows_of, self._partitions))), report)
+        # The rows of each partition before each step, and after the last; None if they are not known yet.
+        self._sizes: list[list[int] | None] = [[rows for rows, _ in firsts]]
         if not sum(self._sizes[0] or []):
             listed = ", ".join(map(str, table.columns))
             raise InputError(f"table: expected at least one row, got none (columns: {listed}).")
-        self._first = open_frame(next(first for rows, first in found if rows))
+        self._first = open_frame(next(first for rows, first in firsts if rows))
         self._types: dict[Hashable, pa.DataType] = {}
         self._steps = Steps(list(table.columns), self._type_of)
 
     def _type_of(self, name: Hashable) -> pa.DataType:
-        """Return the type of the values of a column as it came."""
+        """Return the type of the original values of a column."""
         return column_of_frame(self._first, name, self._types).labels.type
 
     @property
     def names(self) -> Sequence[Hashable]:  # type: ignore[override]
-        """The columns that there are still."""
+        """The names of the columns that are left."""
         return self._steps.names
 
     @property
     def rows(self) -> int:  # type: ignore[override]
-        """Rows as treated so far, of all partitions."""
+        """The number of rows that are left, in all partitions."""
         return sum(self.sizes(len(self._steps.applied)))
 
     def expect(self, names: Sequence[Hashable]) -> None:
-        """Find of which types the values of columns are.
+        """Find the types of columns, see `TreatedTable`.
 
-        A column without a value in a partition tells none there: what the first rows do not tell all are asked.
+        The first rows usually show a type. If they have no value in a column, the column's values are counted in all
+        partitions.
         """
         for name in dict.fromkeys(names):
-            # What cannot be compared is refused when it is asked for.
+            # A column whose values are no categories is refused later, when it is needed.
             with contextlib.suppress(ColumnTypeError):
                 self._types[name] = self._type_of(name)
         unknown = [name for name, kind in self._types.items() if pa.types.is_null(kind)]
@@ -117,15 +118,15 @@ class DaskTable(TreatedTable):
         self._expected = list(dict.fromkeys(names))
 
     def sizes(self, level: int) -> list[int]:
-        """The rows of each partition before a step."""
-        found = self._sizes[level]
-        if found is None:
+        """Return the number of rows of each partition after the first `level` steps."""
+        sizes = self._sizes[level]
+        if sizes is None:
             if self._steps.applied[level - 1][0].removes_rows:
-                found = self._compute(f"count-{level}", rows_in, level)
+                sizes = self._compute(f"count-{level}", rows_in, level)
             else:
-                found = self.sizes(level - 1)
-            self._sizes[level] = found
-        return found
+                sizes = self.sizes(level - 1)
+            self._sizes[level] = sizes
+        return sizes
 
     def apply(self, step: Step, said: str = "") -> None:
         self._steps.add(step, said)
@@ -133,14 +134,17 @@ class DaskTable(TreatedTable):
         self.counts.append(StepCounts(dropped=step.drops))
 
     def each(self, graph: Graph, stage: str, function: Callable[..., Any], level: int | None = None) -> list[Result]:
-        """A task for each partition: function(steps, partition, place). level: so many steps are done."""
+        """Add a task for each partition to a graph: function(steps, partition, place).
+
+        level: number of steps that the tasks apply. Default None: all steps so far.
+        """
         level = len(self._steps.applied) if level is None else level
         starts: list[list[int]] = [[] for _ in self._partitions]
         for number in range(level):
             before = [0, *accumulate(self.sizes(number))]
             for own, start in zip(starts, before, strict=False):
                 own.append(start)
-        places = [Place(own, {one.key: one.parts[number] for one in self._facts}) for number, own in enumerate(starts)]
+        places = [Place(own, {facts.key: facts.parts[i] for facts in self._facts}) for i, own in enumerate(starts)]
         steps = PartitionSteps(
             self._steps.applied[:level], list(self.table.columns), list(self._steps.names), self._types
         )
@@ -153,16 +157,16 @@ class DaskTable(TreatedTable):
 
     def values(self, name: Hashable) -> ColumnValues:
         if name not in self._steps.values:
-            others = [one for one in self._expected if one in self._steps.names and one not in self._steps.values]
-            names = list(dict.fromkeys([name, *others]))
+            known, left = self._steps.values, self._steps.names
+            names = list(dict.fromkeys([name, *(own for own in self._expected if own in left and own not in known)]))
             graph = self._graph.copy()
             parts = self.each(graph, "values", partial(values_in, names, name))
             whole = graph.tree("merge", partial(_total, names), parts)
-            found: Sequence[ValueCounts | None] = compute(graph.value(whole), self._report)
-            for one, own in zip(names, found, strict=True):
-                if own is not None:
-                    values = column_values(*own)
-                    self._steps.values[one] = replace(values, labels=self._steps.typed(one, values.labels))
+            totals: Sequence[ValueCounts | None] = compute(graph.value(whole), self._report)
+            for column, total in zip(names, totals, strict=True):
+                if total is not None:
+                    values = column_values(*total)
+                    known[column] = replace(values, labels=self._steps.typed(column, values.labels))
         return self._steps.values[name]
 
     def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[CodedColumn]:
@@ -176,8 +180,8 @@ class DaskTable(TreatedTable):
 
     def facts_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> RowFacts:
         edges = np.cumsum(self.sizes(len(self._steps.applied)))[:-1]
-        cut = {name: np.split(array, edges) for name, array in arrays.items()}
-        return self._kept([{name: own[place] for name, own in cut.items()} for place in range(len(self._partitions))])
+        split = {name: np.split(array, edges) for name, array in arrays.items()}
+        return self._add_facts([{name: own[i] for name, own in split.items()} for i in range(len(self._partitions))])
 
     def scores(
         self, arguments: Arguments, make: Callable[[Mapping[str, npt.NDArray[Any]]], Mapping[str, npt.NDArray[Any]]]
@@ -185,26 +189,26 @@ class DaskTable(TreatedTable):
         scored = score_table(self.plain(), arguments).frame()
         graph = Graph()
         parts = graph.each("facts", partial(facts_of_scores, make), graph.take(scored))
-        return self._kept(list(compute(graph.value(graph.all("all-facts", parts)), self._report)))
+        return self._add_facts(list(compute(graph.value(graph.all("all-facts", parts)), self._report)))
 
-    def _kept(self, parts: Sequence[Mapping[str, npt.NDArray[Any]]]) -> DaskFacts:
+    def _add_facts(self, parts: Sequence[Mapping[str, npt.NDArray[Any]]]) -> DaskFacts:
         facts = DaskFacts(parts)
         self._facts.append(facts)
         return facts
 
     def kept_rows(self) -> npt.NDArray[np.bool_]:
-        """Return by row of the frame whether it is still there."""
+        """Return for each row of the frame whether it is left: booleans (rows,)."""
         return np.concatenate(self._compute("kept", kept_in))
 
     def plain(self) -> Any:
-        """The frame as it is now, values as steps see them."""
+        """Return the frame after the steps so far, lazy, with changed columns in the plain types of steps."""
         graph = self._graph.copy()
         kinds = dict(self._steps.types)
         partitions = self.each(graph, "plain", partial(plain_frame, kinds))
         return graph.frame("plain", partitions, plain_frame(kinds, *self._nothing()), self._divisions())
 
     def _nothing(self) -> Any:
-        """What makes a frame without rows."""
+        """Return the arguments of a task for a partition without rows."""
         steps = PartitionSteps([], list(self.table.columns), list(self._steps.names), self._types)
         return steps, self.table._meta.iloc[:0], Place([], {})
 
@@ -212,7 +216,7 @@ class DaskTable(TreatedTable):
         return tuple(self.table.divisions)
 
     def done(self) -> Any:
-        """The treated frame, lazy; what was done is counted now, and of which types and categories its columns are."""
+        """Return the treated frame, lazy. Changes, and the types and categories of its columns, are computed now."""
         touched = {name for step, _ in self._steps.applied for name in step.writes}
         names = [name for name in self._steps.names if name in touched]
         categorical = [name for name, kind in self.table._meta.dtypes.items() if hasattr(kind, "categories")]
@@ -220,38 +224,38 @@ class DaskTable(TreatedTable):
         graph = self._graph.copy()
         ends = self.each(graph, "ends", partial(ends_of, names, categorical, left))
         whole: PartitionEnds = compute(graph.value(graph.tree("total", partial(total_ends, names), ends)), self._report)
-        for own, found in zip(self.counts, whole.counts, strict=True):
-            own.changed, own.rows_removed = found.changed, found.rows_removed
-        changed = {name for one in whole.counts for name, cells in one.changed.items() if cells.cells}
-        made = {name for name in names if name in changed or whole.kinds[name][0] != whole.kinds[name][1]}
-        columns = {name: _final(whole, name, self.table._meta[name]) for name in names if name in made}
-        left_alone = {
+        for own, counts in zip(self.counts, whole.counts, strict=True):
+            own.changed, own.rows_removed = counts.changed, counts.rows_removed
+        changed = {name for counts in whole.counts for name, cells in counts.changed.items() if cells.cells}
+        replaced = [name for name in names if name in changed or whole.kinds[name][0] != whole.kinds[name][1]]
+        columns = {name: _final_type(whole, name, self.table._meta[name]) for name in replaced}
+        unchanged = {
             name: pd.CategoricalDtype(every[every.isin(used)], self.table._meta[name].dtype.ordered)
             for name, (every, used) in whole.categories.items()
             if name not in columns
         }
         graph = self._graph.copy()
-        partitions = self.each(graph, "treated", partial(treated_frame, columns, left_alone))
-        meta = treated_frame(columns, left_alone, *self._nothing())
+        partitions = self.each(graph, "treated", partial(treated_frame, columns, unchanged))
+        meta = treated_frame(columns, unchanged, *self._nothing())
         return graph.frame("treated", partitions, meta, self._divisions())
 
 
 def _total(names: Sequence[Hashable], *parts: Sequence[ValueCounts | None]) -> list[ValueCounts | None]:
-    """The values of columns in partitions that follow each other; of one that cannot be counted none."""
-    found: list[ValueCounts | None] = []
+    """Join the values of columns in consecutive partitions; None for a column that a partition could not count."""
+    totals: list[ValueCounts | None] = []
     for place, name in enumerate(names):
-        own = [part[place] for part in parts]
-        found.append(None if any(one is None for one in own) else total_values(name, [one for one in own if one]))
-    return found
+        known = [values for part in parts if (values := part[place]) is not None]
+        totals.append(total_values(name, known) if len(known) == len(parts) else None)
+    return totals
 
 
 def _codes_in(names: Sequence[Hashable], labels: Sequence[pa.Array], *given: Any) -> list[npt.NDArray[Any]]:
     chunk = given[0].run(*given[1:]).chunk
-    return [in_order(chunk[name], own).codes for name, own in zip(names, labels, strict=True)]
+    return [with_other_labels(chunk[name], own).codes for name, own in zip(names, labels, strict=True)]
 
 
-def _final(whole: PartitionEnds, name: Hashable, like: Any) -> Any:
-    """The type that a column has in the treated frame: that of a column with all its values."""
+def _final_type(whole: PartitionEnds, name: Hashable, like: Any) -> Any:
+    """Return the type of a changed column in the treated frame: the type of a column with all its values."""
     labels, missing = whole.labels[name], whole.missing[name]
     codes = np.arange(len(labels) + missing).astype(np.int64)
     like = like.to_pandas() if hasattr(like, "to_pandas") else like
@@ -261,7 +265,7 @@ def _final(whole: PartitionEnds, name: Hashable, like: Any) -> Any:
 
 
 def treat_dask(table: Any, plan: Plan, key: Key | None) -> Treated:
-    """As `gpupif.treat`, of a Dask frame, and with a plan and key that are checked."""
+    """Treat a Dask frame, see `gpupif.treat`. plan and key: already checked."""
     started = time.perf_counter()
     with Reporter() as report:
         working = DaskTable(table, report)

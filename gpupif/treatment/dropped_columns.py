@@ -1,4 +1,4 @@
-"""Whole columns: dropped, or a table refused that has columns that nobody declared."""
+"""Treatments of whole columns: drop columns, or refuse a table with undeclared columns."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .treatment import Tools, TreatedTable, Treatment
 
 @dataclass(frozen=True)
 class Drop(Treatment):
-    """Take columns away, or an index. columns: their names; a single one may stand alone.
+    """Drop columns, or levels of an index.
 
-    Raises InputError where no column would be left.
+    columns: names, a list or a single name. Raises InputError if no column would be left.
     """
 
     do: ClassVar[str] = "drop"
@@ -36,7 +36,7 @@ class Drop(Treatment):
 
 @dataclass(frozen=True)
 class DropStep(Step):
-    """Columns to be taken away."""
+    """The prepared `Drop`."""
 
     columns: Sequence[Hashable]
 
@@ -51,12 +51,13 @@ class DropStep(Step):
 
 @dataclass(frozen=True)
 class DeclaredColumns(Treatment):
-    """Refuse a table with other columns than these, or without one of them; change nothing.
+    """Refuse a table whose columns are not exactly the declared columns; change nothing.
 
-    So is one whose index says more than the place of a row: one with a name, or of anything but whole numbers.
+    columns: names of all columns of the table. Put this treatment first in a plan that must cover every column: a
+    column that is added to the table later is refused until somebody declares it.
 
-    A plan that is to leave nothing out begins with it: a column that comes to the table later is not handed on before
-    somebody has said what is to be done with it.
+    Raises InputError for an undeclared column, for a declared column that the table lacks, and for an index that may
+    identify rows: an index with a name, or with values that are no whole numbers. A RangeIndex identifies no row.
     """
 
     do: ClassVar[str] = "declared_columns"
@@ -69,34 +70,34 @@ class DeclaredColumns(Treatment):
 
     def prepare(self, table: TreatedTable, tools: Tools) -> NoStep:
         declared = set(self.columns)
-        others = [name for name in table.names if name not in declared]
-        if others:
-            listed = ", ".join(repr(name) for name in others[:20]) + (
-                f" and {len(others) - 20} more" * (len(others) > 20)
+        undeclared = [name for name in table.names if name not in declared]
+        if undeclared:
+            listed = ", ".join(repr(name) for name in undeclared[:20]) + (
+                f" and {len(undeclared) - 20} more" * (len(undeclared) > 20)
             )
             raise InputError(
-                f"expected every column to be declared, got none for {listed}. Declare them (of Safe Harbor, say what "
-                "they hold), or drop them first."
+                f"expected every column to be declared, got none for {listed}. Declare them (with Safe Harbor, by "
+                "their content), or drop them first."
             )
         if _labels_rows(table.index):
             named = [name for name in table.index.names if name is not None]
-            of = f" ({', '.join(map(repr, named))})" if named else ""
+            levels = f" ({', '.join(map(repr, named))})" if named else ""
             raise InputError(
-                f"expected every column to be declared, got an index{of} that goes with the rows as it is. Make "
-                "columns of it, to be declared, by reset_index(), or take it away by reset_index(drop=True)."
+                f"expected every column to be declared, got an index{levels}, which would stay unchanged. Turn the "
+                "index into columns by reset_index(), and declare them, or drop the index by reset_index(drop=True)."
             )
         return NoStep()
 
 
 def _labels_rows(index: Any) -> bool:
-    """Whether an index may say whose row it is."""
+    """Return whether an index may tell whose row a row is."""
     if index is None or type(index).__name__ == "RangeIndex":
         return False
     return any(name is not None for name in index.names) or getattr(index.dtype, "kind", "O") not in "iu"
 
 
 class NoStep(Step):
-    """What leaves the table as it is."""
+    """A step that changes nothing."""
 
     def apply(self, chunk: Chunk) -> None:
         return

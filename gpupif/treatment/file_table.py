@@ -1,4 +1,4 @@
-"""A table of files as treated so far: steps are applied when its rows are read, within the memory limit."""
+"""A table of files after the steps so far: steps are applied when rows are read, within the memory limit."""
 
 from __future__ import annotations
 
@@ -32,23 +32,27 @@ from ..utils.config import resources
 from ..utils.memory import give_back_unused, shown
 from ..utils.private_folder import open_private, private_folder
 from ..utils.progress import Reporter
-from .coded_columns import CodedColumn, ColumnValues, coded_column, column_values, in_order
+from .coded_columns import CodedColumn, ColumnValues, coded_column, column_values, with_other_labels
 from .steps import Chunk, RowFacts, Step, StepCounts, Steps
 from .treated_source import TreatedSource, TypedSource
 from .treatment import TreatedTable
 
-# Of the working memory, what codes of all rows may take that a treatment asks for.
+# The share of the working memory that the codes of all rows may take.
 CODES_SHARE = 0.5
-# What helps a treatment that takes too much memory, beside a higher limit.
-LESS_AT_ONCE = "have the treatment look at fewer columns, or split the plan and treat what its first part makes"
-# Rows of which facts are made at once, and what each score takes meanwhile: as it is read, as an array, as facts.
+# Advice for errors about a treatment that needs too much memory, beside a higher limit.
+LESS_AT_ONCE = "let the treatment use fewer columns, or split the plan and treat the output of its first part"
+# The most rows for which facts are computed at once, and the bytes of each score then: as read, as array, as fact.
 FACT_ROWS, SCORE_BYTES = 1 << 20, 64
 
 
 class FileTable(TreatedTable):
-    """A table of files; store: has its temporary files, and knows which of them a killed run has finished.
+    """A table of files.
 
-    all_typed: whether columns of text files get the types that their values have, also those that no treatment names.
+    source: the original files.
+    store: temporary files of the run. It knows which of them a killed run has finished.
+    budget: sizes in memory that follow from the memory limit.
+    all_typed: whether each column of text files gets the type of its values. Default False: only columns that a
+        treatment names.
     """
 
     def __init__(self, source: Source, store: Store, budget: Budget, report: Reporter, all_typed: bool = False) -> None:
@@ -59,7 +63,7 @@ class FileTable(TreatedTable):
         self._report = report
         self._all_typed = all_typed
         self._rows = source.rows
-        self._asked = 0
+        self._facts = 0
         self._expected: list[str] = []
         self._begin()
 
@@ -69,36 +73,36 @@ class FileTable(TreatedTable):
 
     @property
     def names(self) -> Sequence[Hashable]:  # type: ignore[override]
-        """The columns that there are still."""
+        """The names of the columns that are left."""
         return self._steps.names
 
     @property
     def rows(self) -> int:  # type: ignore[override]
-        """Rows as treated so far; where that is not known they are counted."""
+        """The number of rows that are left. They are read and counted if the number is not known."""
         if self._rows is None:
             source = self.source(plain=True)
-            self._rows = sum(piece.num_rows for _, piece in source.read([], FACT_ROWS, self._bytes()))
+            self._rows = sum(chunk.num_rows for _, chunk in source.read([], FACT_ROWS, self._bytes()))
         return self._rows
 
     def kept_rows(self) -> npt.NDArray[np.bool_]:
-        """Return by row of the files whether it is still there."""
+        """Return for each row of the files whether it is left: booleans (rows,)."""
         source = self.source(plain=True)
         source.masked = True
-        pieces = [piece.column(0).to_numpy() for _, piece in source.read([], FACT_ROWS, self._bytes())]
-        return np.concatenate([np.empty(0, np.bool_), *pieces])
+        chunks = [chunk.column(0).to_numpy() for _, chunk in source.read([], FACT_ROWS, self._bytes())]
+        return np.concatenate([np.empty(0, np.bool_), *chunks])
 
     def source(self, plain: bool = False) -> TreatedSource:
-        """The files after all steps so far; plain: see `TreatedSource`."""
+        """Return the files after all steps so far. plain: see `TreatedSource`."""
         return TreatedSource(self._source, self._steps, plain)
 
     def expect(self, names: Sequence[Hashable]) -> None:
-        """See `TreatedTable`. What texts of files of text stand for only all of them say: these are read now."""
+        """Find the types of columns of text files: all texts are read now, as only they show a type."""
         if self._source.found.format.as_text:
             typed = self._source.names if self._all_typed else dict.fromkeys(map(str, names))
-            found = self._look(list(typed))
-            self._source = TypedSource(self._source, {name: values.labels.type for name, values in found.items()})
+            counted = self._count_values(list(typed))
+            self._source = TypedSource(self._source, {name: values.labels.type for name, values in counted.items()})
             self._begin()
-            self._steps.values = {name: column_values(*values) for name, values in found.items()}
+            self._steps.values = {name: column_values(*values) for name, values in counted.items()}
 
     def ask_together(self, names: Sequence[Hashable]) -> None:
         self._expected = [str(name) for name in dict.fromkeys(names)]
@@ -112,13 +116,17 @@ class FileTable(TreatedTable):
     def values(self, name: Hashable) -> ColumnValues:
         known = self._steps.values
         if str(name) not in known:
-            others = [one for one in self._expected if one in self._steps.names and one not in known]
-            found = self._look(list(dict.fromkeys([str(name), *others])))
-            known.update({one: column_values(*values) for one, values in found.items()})
+            more = [other for other in self._expected if other in self._steps.names and other not in known]
+            counted = self._count_values(list(dict.fromkeys([str(name), *more])))
+            known.update({column: column_values(*values) for column, values in counted.items()})
         return known[str(name)]
 
-    def _look(self, names: list[str]) -> dict[str, ValueCounts]:
-        """The values of columns; of those but the first, where they do not fit into memory, or cannot be, none."""
+    def _count_values(self, names: list[str]) -> dict[str, ValueCounts]:
+        """Return the values of columns, and how often each occurs, from one pass over the rows.
+
+        The first column is needed: errors are raised for it. Any other column is omitted if its values do not fit into
+        memory, or are no categories.
+        """
         source = self.source(plain=True)
         done, memory, rows = rows_read(source, self._report), self._budget.values_bytes(), 0
         mergers = {name: ColumnMerger(name) for name in names}
@@ -135,21 +143,21 @@ class FileTable(TreatedTable):
                     raise
             del mergers[name]
 
-        pieces = (piece for _, piece in source.read(names, self._budget.chunk_rows, self._bytes()))
+        read = (chunk for _, chunk in source.read(names, self._budget.chunk_rows, self._bytes()))
         with Workers() as workers:
-            for chunk in in_chunks(pieces, self._budget.chunk_rows, memory):
+            for chunk in in_chunks(read, self._budget.chunk_rows, memory):
                 workers.run(add, [(name, chunk.column(name)) for name in list(mergers)])
                 rows += chunk.num_rows
                 done(chunk.num_rows)
         self._rows = rows
-        found = {}
+        counted = {}
         for name, merger in mergers.items():
             merger.flush()
             labels = self._steps.typed(name, merger.values.labels)
             if name not in self._steps.types:
                 labels = self._source.labels(labels)
-            found[name] = merger.values._replace(labels=plain_labels(labels))
-        return found
+            counted[name] = merger.values._replace(labels=plain_labels(labels))
+        return counted
 
     def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[CodedColumn]:
         texts = [str(name) for name in names]
@@ -161,21 +169,21 @@ class FileTable(TreatedTable):
             needed, most = needed + self.rows * row_bytes, self._budget.working
         if needed > most:
             raise InputError(
-                f"memory_limit: the codes of {', '.join(texts)}, and what is made of them, take about {shown(needed)} "
-                f"for all rows at once, which this treatment asks for, and the limit leaves {shown(most)} for them. "
-                f"Raise it (--memory-limit), or {LESS_AT_ONCE}."
+                f"memory_limit: the treatment needs all rows at once of {', '.join(texts)}: their codes and working "
+                f"memory take about {shown(needed)}, and the limit leaves {shown(most)}. Raise the limit "
+                f"(--memory-limit), or {LESS_AT_ONCE}."
             )
         codes = [np.empty(self.rows, kind) for kind in kinds]
         start = 0
-        for _, piece in self.source(plain=True).read(texts, FACT_ROWS, self._bytes()):
-            stop = start + piece.num_rows
+        for _, chunk in self.source(plain=True).read(texts, FACT_ROWS, self._bytes()):
+            stop = start + chunk.num_rows
             for name, own, out in zip(texts, labels, codes, strict=True):
-                out[start:stop] = in_order(coded_column(name, piece.column(name)), own).codes
+                out[start:stop] = with_other_labels(coded_column(name, chunk.column(name)), own).codes
             start = stop
         return [CodedColumn(own, values) for own, values in zip(codes, labels, strict=True)]
 
     def facts_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> RowFacts:
-        folder = self._store.fresh(f"facts-{self._number()}")
+        folder = self._store.fresh(self._next_facts())
         writer = FactsWriter(folder)
         writer.write(arrays)
         return StoredFacts(folder, writer.types)
@@ -183,7 +191,7 @@ class FileTable(TreatedTable):
     def scores(
         self, arguments: Arguments, make: Callable[[Mapping[str, npt.NDArray[Any]]], Mapping[str, npt.NDArray[Any]]]
     ) -> RowFacts:
-        name = f"facts-{self._number()}"
+        name = self._next_facts()
 
         def find() -> dict[str, str]:
             folder = self._store.fresh(name)
@@ -204,23 +212,23 @@ class FileTable(TreatedTable):
                     columns = zip(batch.schema.names, batch.columns, strict=True)
                     writer.write(make({name: column.to_numpy(zero_copy_only=False) for name, column in columns}))
             output.unlink()
-            # The next treatment plans with what is left of the limit.
+            # The next treatment plans with the memory that is left of the limit.
             give_back_unused()
             return writer.types
 
         return StoredFacts(self._store.part(name), self._store.once(name, find))
 
-    def _number(self) -> int:
-        """Which of the questions that leave files this is."""
-        self._asked += 1
-        return self._asked
+    def _next_facts(self) -> str:
+        """Return a new name for a folder of facts. A resumed run gives equal names in equal order."""
+        self._facts += 1
+        return f"facts-{self._facts}"
 
     def _bytes(self) -> int:
         return self._budget.values_bytes() // PIECES
 
 
 class StoredFacts(RowFacts):
-    """Facts in a folder, in the order of the rows."""
+    """Facts in a folder: a file for each name, with an item for each row. types: NumPy type by name."""
 
     def __init__(self, folder: Path, types: Mapping[str, str]) -> None:
         self._files = {name: folder / f"{place}.bin" for place, name in enumerate(types)}
@@ -234,7 +242,7 @@ class StoredFacts(RowFacts):
 
 
 class FactsWriter:
-    """Writes facts to a folder, rows after rows. types: by name, known when there are some."""
+    """The writer of facts to a folder, chunk by chunk. types: NumPy type by name; empty before the first chunk."""
 
     def __init__(self, folder: Path) -> None:
         self.types: dict[str, str] = {}
@@ -243,7 +251,7 @@ class FactsWriter:
             private_folder(folder)
 
     def write(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Facts of the next rows."""
+        """Append the facts of the next rows."""
         if not self.types:
             self.types = {name: np.asarray(array).dtype.str for name, array in arrays.items()}
             for place in range(len(arrays)):

@@ -1,4 +1,4 @@
-"""The rows of a table that a plan leaves: the treatments that decide about rows are applied to the table again."""
+"""The rows that a plan keeps, found by applying the treatments that decide about rows to the table again."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from .treatment import Treatment, ValueMap
 
 
 def removes_rows(plan: Plan) -> bool:
-    """Return whether a plan takes rows away."""
-    return any(_removes(one) for one in plan.treatments)
+    """Return whether a plan removes rows."""
+    return any(_removes(treatment) for treatment in plan.treatments)
 
 
 def _removes(treatment: Treatment) -> bool:
@@ -37,10 +37,10 @@ def _removes(treatment: Treatment) -> bool:
 
 
 def find_kept_rows(table: Any, plan: Plan, report: Reporter) -> npt.NDArray[np.bool_]:
-    """Return by row of a table whether a plan leaves it.
+    """Return for each row of a table whether a plan keeps the row: booleans (rows,).
 
-    table: as `gpupif.treat` takes it. Raises what `gpupif.treat` does, and InputError where what is drawn at random
-    decides which rows are taken away.
+    table: any table that `gpupif.treat` takes. Raises the errors of `gpupif.treat`, and InputError if a random
+    treatment decides which rows are removed.
     """
     if is_dask(table):
         from .dask_table import DaskTable
@@ -66,28 +66,27 @@ def find_kept_rows(table: Any, plan: Plan, report: Reporter) -> npt.NDArray[np.b
 
 
 def _looks_at_its_columns(treatment: Treatment) -> bool:
-    """Return whether a treatment looks at the columns that it names alone; scores may be of all columns."""
+    """Return whether a treatment reads only the columns that it names. Scores may depend on all columns."""
     return isinstance(treatment, ValueMap) or (isinstance(treatment, SuppressRows) and treatment.k is not None)
 
 
 def _deciding(plan: Plan, names: Sequence[Hashable]) -> Plan:
-    """Return the treatments of a plan that decide which rows are taken away; raises InputError where one is random.
+    """Return the treatments of a plan that decide which rows are removed.
 
-    names: of the columns of the table.
+    names: the columns of the table. Raises InputError if a random treatment is among them.
     """
     chosen: list[Treatment] = []
     looked_at: set[Hashable] = set()
     for treatment in reversed(plan.treatments):
-        # One that names no column may change all.
+        # A treatment that names no column may change every column.
         own = set(named_in(treatment, names)) or set(names)
         if not _removes(treatment) and not own & looked_at:
             continue
         if treatment.is_random:
             column = next(name for name in names if name in own)
             raise InputError(
-                f"plan: which rows it takes away depends on what {treatment.do!r} draws at random for column "
-                f"{column!r}, and the plan does not say that. Name a column of both tables that tells which row is "
-                "which: row_id=."
+                f"plan: the removed rows depend on the random numbers of {treatment.do!r} for column {column!r}, which "
+                "the plan does not contain. Name a column of both tables that identifies rows: row_id=."
             )
         looked_at |= own if _looks_at_its_columns(treatment) else set(names)
         chosen.append(treatment)

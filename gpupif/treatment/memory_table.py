@@ -1,4 +1,4 @@
-"""A table in memory as treated so far."""
+"""A table in memory after the steps so far."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from .coded_columns import (
     coded_column,
     column_values,
     counts_of,
-    in_order,
     joined,
     places_among,
-    some_rows,
+    selected_rows,
     table_column,
+    with_other_labels,
 )
 from .steps import Chunk, RowFacts, Step, StepCounts
 from .treatment import TreatedTable, ValueMapStep
 
-# Rows that a step treats at once.
+# The most rows of a chunk that a step is applied to.
 CHUNK_ROWS = 1 << 20
 
 
 class MemoryFacts(RowFacts):
-    """Facts in memory, of all rows."""
+    """Facts in memory. arrays: an array (rows,) by name."""
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         self._arrays = arrays
@@ -52,18 +52,25 @@ class MemoryFacts(RowFacts):
 
 
 class MemoryColumn:
-    """All rows of a column. counts: rows by code, missing ones last; found where they are not given."""
+    """A column of all rows.
+
+    Value maps change labels only. `_now` collects their effect on codes, and `rows` applies it once, when a step needs
+    the rows.
+
+    labels: Arrow array. The current labels. counts: int64 (labels + 1,). Rows by code, missing values last. Default
+    None: counted on first use.
+    """
 
     def __init__(self, column: CodedColumn, counts: npt.NDArray[np.int64] | None = None) -> None:
         self.labels = column.labels
         self._codes = column.codes
-        # By code of the rows what it is now; None where nothing changed.
+        # The current code by code in `_codes`; None if the codes are current.
         self._now: npt.NDArray[np.int64] | None = None
         self._counts = counts
 
     @classmethod
     def encoded(cls, name: Hashable, array: Any) -> MemoryColumn:
-        """A column of a frame, see `encode_column`; raises ColumnTypeError for values that are no categories."""
+        """Encode an array, see `encode_column`; raises ColumnTypeError for values that are no categories."""
         if hasattr(array, "__len__") and len(array) == 0:
             return cls(coded_column(name, array))
         column = encode_column(name, array)
@@ -71,7 +78,7 @@ class MemoryColumn:
         return cls(coded_column(name, column), counts)
 
     def rows(self) -> CodedColumn:
-        """What it is now, row by row."""
+        """Return the current codes of all rows."""
         if self._now is not None:
             counts = self.counts()
             self._codes = recode(read_only(self._codes), self._now)
@@ -79,11 +86,11 @@ class MemoryColumn:
         return CodedColumn(self._codes, self.labels)
 
     def replacement(self, before: pa.DataType) -> Replacement:
-        """What it is now, in the place of a column with values of the type `before`."""
+        """Return the replacement of the original column. before: type of the original values."""
         return Replacement(self._codes, self.labels, before, self.counts(), self._now)
 
     def counts(self) -> npt.NDArray[np.int64]:
-        """Rows by code of what it is now, missing ones last."""
+        """Return the number of rows with each current code, missing values last: int64 (labels + 1,)."""
         if self._counts is None:
             self._counts = counts_of(CodedColumn(self._codes, self.labels))
         if self._now is None:
@@ -91,12 +98,12 @@ class MemoryColumn:
         return np.bincount(self._now, self._counts, len(self.labels) + 1).astype(np.int64)
 
     def values(self) -> ColumnValues:
-        """Its values."""
+        """Return the current values, and how often each occurs."""
         counts = self.counts()
         return column_values(self.labels, counts[:-1], int(counts[-1]))
 
     def mapped(self, step: ValueMapStep) -> tuple[MemoryColumn, Changes]:
-        """Return the column after a step that looks at values alone, and what changes; no row is looked at."""
+        """Return the column after a value map, and the changes. The rows are not read: counts by code suffice."""
         counts = self.counts()
         occurs = np.flatnonzero(counts)
         after = step.mapped(CodedColumn(occurs, self.labels))
@@ -112,10 +119,7 @@ class MemoryColumn:
 
 
 class MemoryTable(TreatedTable):
-    """A table in memory as treated so far; a column is encoded when it is first asked for.
-
-    frame: as it came in.
-    """
+    """A table in memory. A column is encoded when it is first needed. frame: the original table."""
 
     def __init__(self, frame: Frame) -> None:
         check_unique(frame.names)
@@ -130,7 +134,7 @@ class MemoryTable(TreatedTable):
         self._kept: npt.NDArray[np.bool_] | None = None
 
     def expect(self, names: Sequence[Hashable]) -> None:
-        """Encode columns, several at a time; those that cannot be when they are asked for."""
+        """Encode columns in parallel. A column that cannot be encoded is refused later, when it is needed."""
         left = [name for name in dict.fromkeys(names) if name not in self._columns]
         with self.frame.active(), Workers() as workers:
             arrays = [self.frame.column(self.frame.names.index(name)) for name in left]
@@ -143,10 +147,10 @@ class MemoryTable(TreatedTable):
 
     def _take_column(self, name: Hashable, column: MemoryColumn) -> None:
         self._types[name] = column.labels.type
-        self._columns[name] = column if self._kept is None else MemoryColumn(some_rows(column.rows(), self._kept))
+        self._columns[name] = column if self._kept is None else MemoryColumn(selected_rows(column.rows(), self._kept))
 
     def column(self, name: Hashable) -> CodedColumn:
-        """A column as it is now; raises ColumnTypeError for values that are no categories."""
+        """Return a column after the steps so far; raises ColumnTypeError for values that are no categories."""
         return self._stored(name).rows()
 
     def _stored(self, name: Hashable) -> MemoryColumn:
@@ -157,14 +161,14 @@ class MemoryTable(TreatedTable):
 
     def apply(self, step: Step, said: str = "") -> None:
         if isinstance(step, ValueMapStep):
-            column, found = self._stored(step.column).mapped(step)
-            self.counts.append(StepCounts({step.column: found}))
-            self._put(step.column, column, found)
+            column, changed = self._stored(step.column).mapped(step)
+            self.counts.append(StepCounts({step.column: changed}))
+            self._put(step.column, column, changed)
             return
         starts = range(0, max(1, self.rows), CHUNK_ROWS)
         chunks = [self._chunk(start, min(CHUNK_ROWS, self.rows - start)) for start in starts]
         counts = [StepCounts() for _ in chunks]
-        # The columns that the first chunk has encoded no other thread has to encode.
+        # The first chunk encodes the columns that the step needs; the threads of the other chunks only read them.
         chunks[0].apply(step, counts=counts[0])
         with Workers() as workers:
             others = zip(chunks[1:], starts[1:], counts[1:], strict=True)
@@ -172,10 +176,10 @@ class MemoryTable(TreatedTable):
         self._take(step, chunks, counts)
 
     def _chunk(self, start: int, rows: int) -> Chunk:
-        return Chunk(self.names, rows, lambda name: some_rows(self.column(name), slice(start, start + rows)))
+        return Chunk(self.names, rows, lambda name: selected_rows(self.column(name), slice(start, start + rows)))
 
     def _take(self, step: Step, chunks: Sequence[Chunk], counts: Sequence[StepCounts]) -> None:
-        """Make the table what its chunks are after a step."""
+        """Join the treated chunks, and make them the current table."""
         total = StepCounts(dropped=step.drops)
         sizes = [min(CHUNK_ROWS, self.rows - start) for start in range(0, max(1, self.rows), CHUNK_ROWS)]
         for own in counts:
@@ -185,24 +189,25 @@ class MemoryTable(TreatedTable):
         if total.rows_removed:
             kept = [chunk.kept_rows(size) for chunk, size in zip(chunks, sizes, strict=True)]
             self._keep(np.concatenate(kept))
-        for name, found in total.changed.items():
-            self._put(name, MemoryColumn(joined(name, [chunk[name] for chunk in chunks])), found)
+        for name, changed in total.changed.items():
+            self._put(name, MemoryColumn(joined(name, [chunk[name] for chunk in chunks])), changed)
         self.counts.append(total)
 
-    def _put(self, name: Hashable, column: MemoryColumn, found: Changes) -> None:
+    def _put(self, name: Hashable, column: MemoryColumn, changed: Changes) -> None:
         self._columns[name] = column
-        if found.cells or column.labels.type != self._types[name]:
+        if changed.cells or column.labels.type != self._types[name]:
             self._changed.add(name)
 
     def _keep(self, kept: npt.NDArray[np.bool_]) -> None:
         before = np.ones(self.frame.rows, np.bool_) if self._kept is None else self._kept.copy()
         before[before] = kept
         self._kept = before
-        self._columns = {name: MemoryColumn(some_rows(column.rows(), kept)) for name, column in self._columns.items()}
+        left = {name: selected_rows(column.rows(), kept) for name, column in self._columns.items()}
+        self._columns = {name: MemoryColumn(column) for name, column in left.items()}
         self.rows = int(kept.sum())
 
     def kept_rows(self) -> npt.NDArray[np.bool_]:
-        """Return by row that came in whether it is still there."""
+        """Return for each original row whether it is left: booleans (rows,)."""
         return np.ones(self.frame.rows, np.bool_) if self._kept is None else self._kept
 
     def values(self, name: Hashable) -> ColumnValues:
@@ -212,7 +217,7 @@ class MemoryTable(TreatedTable):
         self.expect(names)
         with Workers() as workers:
             tasks = [(self._stored(name),) for name in names]
-            return workers.run(lambda column: in_order(column.rows(), column.values().labels), tasks)
+            return workers.run(lambda column: with_other_labels(column.rows(), column.values().labels), tasks)
 
     def facts_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> RowFacts:
         return MemoryFacts(arrays)
@@ -222,11 +227,11 @@ class MemoryTable(TreatedTable):
     ) -> RowFacts:
         frame = WorkingFrame(self)
         self.expect(arguments.needed([*frame.names]) or frame.names)  # type: ignore[list-item]
-        found = score_table(frame, arguments).to_arrow()
-        return MemoryFacts(make({name: found.column(name).to_numpy() for name in found.column_names}))
+        scores = score_table(frame, arguments).to_arrow()
+        return MemoryFacts(make({name: scores.column(name).to_numpy() for name in scores.column_names}))
 
     def done(self) -> Any:
-        """The table as it is now, of the kind that came in; columns that did not change as they came."""
+        """Return the treated table, of the kind of the original table. Unchanged columns are the original columns."""
         names = [name for name in self.names if name in self._changed]
         with Workers() as workers:
             made = workers.run(self._replacement, [(name,) for name in names])
@@ -244,7 +249,7 @@ def _encoded(name: Hashable, array: Any) -> MemoryColumn | None:
 
 
 class WorkingFrame(Frame):
-    """A table as treated so far, for what takes frames: encoded columns."""
+    """A table after the steps so far as a `Frame` of encoded columns, for functions that take frames."""
 
     scores_on = "host"
 
@@ -259,12 +264,12 @@ class WorkingFrame(Frame):
         return table_column(name, self._table.column(name))
 
     def orders(self) -> dict[Hashable, list[Any]]:
-        """See `Frame`; a column with values that the order has not has none."""
-        found = {}
-        for name, order in self._table.frame.orders().items():
-            if name in self.names and set(self._table.values(name).labels.to_pylist()) <= set(order):
-                found[name] = order
-        return found
+        """Return the order of categories by column, see `Frame`. A column with a value outside its order is omitted."""
+        return {
+            name: order
+            for name, order in self._table.frame.orders().items()
+            if name in self.names and set(self._table.values(name).labels.to_pylist()) <= set(order)
+        }
 
     def arrow(self) -> pa.Table:
         columns = []

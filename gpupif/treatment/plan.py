@@ -1,4 +1,4 @@
-"""Plans: what is done to a table, in which order, and the hierarchies that this needs; read from files and written."""
+"""Plans: the treatments of a table in their order, and the hierarchies of its columns; plans are read and written."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .random.randomized_response import RandomizedResponse
 from .random.shift_dates import ShiftDates
 from .random.swap import Swap
 from .safe_harbor import safe_harbor_treatments
-from .steps import of_treatment
+from .steps import name_treatment
 from .suppression.suppress import Suppress, SuppressRows
 from .treatment import Treatment
 from .value_maps.date_part import DatePart
@@ -36,7 +36,7 @@ from .value_maps.recode import Recode
 from .value_maps.rounding import Round
 from .value_maps.zip3 import Zip3
 
-# All treatments, by their word in a plan.
+# All treatments by their word in a plan.
 TREATMENTS: Mapping[str, type[Treatment]] = {
     kind.do: kind
     for kind in (
@@ -62,32 +62,35 @@ TREATMENTS: Mapping[str, type[Treatment]] = {
         Swap,
     )
 }
-# The keys of a plan.
+# The keys of a plan's document.
 HIERARCHIES, TREATMENT = "hierarchies", "treatment"
 
 
 class Plan:
-    """What is done to a table: treatments, one after the other, and hierarchies of values, by column.
+    """A list of treatments in their order, and hierarchies of the values of columns.
 
     Parameters
     ----------
     treatments:
-        Such as ``gpupif.treatments.Recode("age", level=2)``, in the order in which they are done.
+        A list of treatments, such as ``gpupif.treatments.Recode("age", level=2)``, in the order of application.
     hierarchies:
-        By column the path of a file (.csv as ARX has it, with lines of ``value;level1;...;*``, or .json), a dictionary
-        of each value and the names of what it is part of, the narrowest first, a `Hierarchy`, or one of
-        ``{"widths": [5, 10, 20]}`` for numbers, ``{"digits": 3}`` for codes that are masked from the right,
-        ``{"dates": ["month", "year"]}`` and ``{"common": ["a", "b", "c"], "keep": [3, 1]}``. Or the path of a file of
-        such by column, as `gpupif.read_hierarchies` takes it.
+        A dictionary with one hierarchy for each column, or the path of a file that `gpupif.read_hierarchies` takes.
+        Default None: no hierarchies. The hierarchy of a column is one of:
 
-    A plan has no key: what is random in it is drawn with the key that goes with it beside the plan, so that a plan may
-    be shown. Plans are equal where they do the same.
+        * the path of a .csv file in the format of ARX, with lines of ``value;level1;...;*``, or of a .json file;
+        * a dictionary by value of the names of its groups, the narrowest group first;
+        * a `Hierarchy`;
+        * ``{"widths": [5, 10, 20]}`` for numbers, ``{"digits": 3}`` for codes that are masked from the right,
+          ``{"dates": ["month", "year"]}``, or ``{"common": ["a", "b", "c"], "keep": [3, 1]}``.
+
+    A plan contains no key, and may therefore be shown to others. The key of random treatments is given beside the plan.
+    Two plans are equal if their treatments and hierarchies are.
 
     Raises
     ------
     InputError
-        Anything in it that is wrong whatever the table is: a level that a hierarchy does not have, levels that do not
-        nest, a value that a treatment does not take.
+        The plan is wrong for every table: a hierarchy lacks a level, levels do not nest, or a treatment does not
+        allow a value.
 
     Examples
     --------
@@ -102,26 +105,29 @@ class Plan:
     def __init__(self, treatments: Sequence[Treatment], hierarchies: Any = None) -> None:
         if isinstance(treatments, Treatment) or not isinstance(treatments, Sequence) or isinstance(treatments, str):
             raise InputError(f"plan: expected a list of treatments, got {brief(treatments)}.")
-        for number, one in enumerate(treatments, 1):
-            if not isinstance(one, Treatment):
-                raise InputError(f"plan: treatment {number}: expected a treatment, got {brief(one)}.")
+        for number, treatment in enumerate(treatments, 1):
+            if not isinstance(treatment, Treatment):
+                raise InputError(f"plan: treatment {number}: expected a treatment, got {brief(treatment)}.")
         self.hierarchies: Mapping[Hashable, Hierarchy] = open_hierarchies(hierarchies)
         self.treatments: tuple[Treatment, ...] = tuple(map(self._checked, range(1, len(treatments) + 1), treatments))
 
     def _checked(self, number: int, given: Treatment) -> Treatment:
-        """The treatment at a place, from 1; raises InputError."""
+        """Return a treatment with checked types and fields; raises InputError. number: its position, from 1."""
         said = _said("plan", number, given.do)
         treatment = with_types(said, given)
         try:
             treatment.check()
             treatment.check_hierarchies(self.hierarchies)
         except InputError as error:
-            raise of_treatment(error, said) from None
+            raise name_treatment(error, said) from None
         return treatment
 
     @classmethod
     def of(cls, given: Any) -> Plan:
-        """A plan from a plan, what `load` or `from_dict` takes, or a list of treatments; raises InputError."""
+        """Return a plan made from `given`; raises InputError.
+
+        given: a plan, the path of a plan, a dictionary that `from_dict` takes, a treatment or a list of treatments.
+        """
         if isinstance(given, Plan):
             return given
         if isinstance(given, str | os.PathLike):
@@ -143,43 +149,43 @@ class Plan:
         as_of: int | datetime.date | None = None,
         date_format: str | Mapping[Hashable, str] | None = None,
     ) -> Plan:
-        """The plan that takes from a table what Safe Harbor of HIPAA names, 45 CFR 164.514(b)(2)(i).
+        """Make the plan that removes the identifiers of Safe Harbor of HIPAA, 45 CFR 164.514(b)(2)(i).
 
         Parameters
         ----------
         columns:
-            What each column of the table holds, all of them: ``"name"``, ``"phone"``, ``"ssn"``, ... or ``"direct"``,
-            which are dropped; ``"date"``, ``"year"``, ``"age"``, ``"zip"``; ``"state"`` and ``"keep"``, which stand. A
-            table with a column that is not declared is refused. All words
-            are in the documentation of value maps.
+            A dictionary with a word for the content of every column of the table. Columns of ``"name"``, ``"phone"``,
+            ``"ssn"``, ... and ``"direct"`` are dropped. Columns of ``"date"``, ``"year"``, ``"age"`` and ``"zip"`` are
+            coarsened. Columns of ``"state"`` and ``"keep"`` are not changed. A table with an undeclared column is
+            refused. The documentation of value maps lists all words.
         populations:
-            People by three-digit postcode area, as `gpupif.treatments.Zip3` has them; needed for ``"zip"``.
+            Number of people by three-digit postcode area, see `gpupif.treatments.Zip3`. Needed for ``"zip"``.
         as_of:
-            The year, or a date in it, at which the table is handed on; default this year. Years in which somebody was
-            born who is over 89 then are pooled, of every date.
+            The year, or a date in the year, in which the table is handed on. Default: this year. Years of all dates are
+            pooled if a person born in the year is over 89 then.
         date_format:
-            How dates are written that are texts and not as 2001-05-17, such as ``"%m/%d/%Y"``; of all columns of dates
-            or by column.
+            The format of dates that are texts in another form than 2001-05-17, such as ``"%m/%d/%Y"``. A text for all
+            columns of dates, or a dictionary by column. Default None: ISO form.
 
         Returns
         -------
         Plan
-            That Safe Harbor is met has another half, which no program sees: that who hands the table on does not know
-            how what is left could identify somebody (paragraph ii).
+            A plan for paragraph (i) of Safe Harbor. Paragraph (ii) remains, which no program can check: the sender
+            must not know that the remaining data could identify a person.
 
         Raises
         ------
         InputError
-            An unknown word, free text, postcodes without populations.
+            A word is unknown, a column holds free text, or postcodes have no populations.
 
         """
         return cls(safe_harbor_treatments(columns, populations, as_of, date_format))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
-        """Read a plan from a .toml, .json, .yaml or .yml file; relative paths in it begin at its folder.
+        """Read a plan from a .toml, .json, .yaml or .yml file. Relative paths in the file begin at its folder.
 
-        Raises InputError for what is no such file, and for all that is wrong in it. YAML needs PyYAML.
+        Raises InputError for another kind of file, and for every error in the file. YAML needs PyYAML.
         """
         check_path("plan", path, "a .toml, .json or .yaml file")
         file = Path(path)
@@ -187,7 +193,10 @@ class Plan:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any], folder: str | os.PathLike[str] | None = None) -> Plan:
-        """A plan from what `to_dict` makes of one; raises InputError. folder: relative paths in it begin at it."""
+        """Make a plan from the dictionary that `to_dict` returns; raises InputError.
+
+        folder: start of relative paths in the plan. Default None: the current folder.
+        """
         return cls._from("plan", given, None if folder is None else Path(folder))
 
     @classmethod
@@ -205,7 +214,7 @@ class Plan:
             raise InputError(f"{said}: {TREATMENT}: expected a list, [[{TREATMENT}]], got {brief(listed)}.")
         if not isinstance(hierarchies, Mapping):
             raise InputError(f"{said}: {HIERARCHIES}: expected a table by column, got {brief(hierarchies)}.")
-        treatments = [_treatment(said, number, one, folder) for number, one in enumerate(listed, 1)]
+        treatments = [_treatment(said, number, keys, folder) for number, keys in enumerate(listed, 1)]
         try:
             made = cls(treatments, open_hierarchies(hierarchies, folder))
         except InputError as error:
@@ -213,41 +222,42 @@ class Plan:
         if TREATMENT not in given:
             came = f"only [{HIERARCHIES}]" if given else "nothing"
             raise InputError(
-                f"{said}: expected treatments, a list [[{TREATMENT}]], got {came}. Where the table is to stay as it "
-                f"is, say so: {TREATMENT} = []."
+                f"{said}: expected treatments, a list [[{TREATMENT}]], got {came}. To leave the table "
+                f"unchanged, write {TREATMENT} = []."
             )
         return made
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as text, numbers, lists and dictionaries of such, with keys that are not as by default."""
-        hierarchies = {HIERARCHIES: {name: one.to_plan() for name, one in self.hierarchies.items()}}
-        treatments = [{"do": one.do, **plain_fields(one)} for one in self.treatments]
+        """Return the plan as nested dictionaries and lists of texts and numbers, without keys of default value."""
+        hierarchies = {HIERARCHIES: {name: hierarchy.to_plan() for name, hierarchy in self.hierarchies.items()}}
+        treatments = [{"do": treatment.do, **plain_fields(treatment)} for treatment in self.treatments]
         return {**(hierarchies if self.hierarchies else {}), TREATMENT: treatments}
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Write the plan to a .toml, .json, .yaml or .yml file, whole or not at all.
 
-        Paths of files below the plan's folder are written as they are seen from there, so that the two go together.
+        Paths of files inside the plan's folder are written relative to the folder: plan and files can be moved
+        together.
 
-        Raises OutputError where the file exists (without `overwrite`) or cannot be written, and for names of columns
-        that are no text; InputError where YAML needs PyYAML.
+        Raises OutputError if the file exists (without `overwrite`) or cannot be written, and if the name of a column is
+        no text. Raises InputError if YAML needs PyYAML.
         """
         check_path("path", path, "a .toml, .json or .yaml file")
         kind, file = check_plan_output(path, overwrite), Path(path)
-        write_text(_as_text(kind, self._seen_from(file.parent)), file, overwrite)
+        write_text(_as_text(kind, self._relative_to(file.parent)), file, overwrite)
 
-    def _seen_from(self, folder: Path) -> dict[str, Any]:
-        """As `to_dict`, with paths that begin at a folder where they lie below it."""
+    def _relative_to(self, folder: Path) -> dict[str, Any]:
+        """Return the document of `to_dict`, with relative paths for files inside a folder."""
         document = self.to_dict()
         hierarchies = document.get(HIERARCHIES, {})
-        for name, one in hierarchies.items():
+        for name, hierarchy in hierarchies.items():
             toml_key(name)
-            if isinstance(one, str):
-                hierarchies[name] = _seen(one, folder)
+            if isinstance(hierarchy, str):
+                hierarchies[name] = _relative(hierarchy, folder)
         for treatment, plain in zip(self.treatments, document[TREATMENT], strict=True):
             for name in treatment.files:
                 if isinstance(plain.get(name), str):
-                    plain[name] = _seen(plain[name], folder)
+                    plain[name] = _relative(plain[name], folder)
         return document
 
     def __eq__(self, other: object) -> bool:
@@ -259,13 +269,13 @@ class Plan:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        listed = "".join(f"\n    {as_call(one)}," for one in self.treatments)
+        listed = "".join(f"\n    {as_call(treatment)}," for treatment in self.treatments)
         treatments = f"[{listed}\n]" if listed else "[]"
         return f"Plan({treatments}{f', hierarchies={self.hierarchies!r}' if self.hierarchies else ''})"
 
 
 def check_plan_output(path: str | os.PathLike[str], overwrite: bool) -> str:
-    """What a plan is written as to a file: "TOML", "JSON" or "YAML"; raises what `Plan.save` does of the file."""
+    """Return the format of a plan's file: "TOML", "JSON" or "YAML". Raises the errors of `Plan.save` for the file."""
     check_output(path, overwrite, endings=tuple(DOCUMENTS))
     return document_kind("plan", Path(path))
 
@@ -275,7 +285,7 @@ def _said(said: str, number: int, do: Any) -> str:
 
 
 def _treatment(said: str, number: int, given: Any, folder: Path | None) -> Treatment:
-    """The treatment that stands at a place, from 1."""
+    """Return a treatment from its keys in a document; raises InputError. number: its position, from 1."""
     if not isinstance(given, Mapping):
         raise InputError(f"{said}: treatment {number}: expected keys and their values, got {brief(given)}.")
     keys = dict(given)
@@ -288,8 +298,8 @@ def _treatment(said: str, number: int, given: Any, folder: Path | None) -> Treat
     return treatment_from(_said(said, number, do), TREATMENTS[do], keys, folder)
 
 
-def _seen(path: str, folder: Path) -> str:
-    """A path as it is seen from a folder, where it lies below that; else whole."""
+def _relative(path: str, folder: Path) -> str:
+    """Return a path relative to a folder if it is inside the folder, else the absolute path."""
     whole = Path(path).expanduser().resolve()
     return str(whole.relative_to(folder.resolve())) if whole.is_relative_to(folder.resolve()) else str(whole)
 
@@ -298,16 +308,16 @@ def _as_text(kind: str, document: Mapping[str, Any]) -> str:
     if kind == "TOML":
         if _has_none(document):
             raise OutputError(
-                "plan: expected text and numbers, got None in it, which TOML has not. Save it as .json or .yaml."
+                "plan: expected text and numbers, got None, which TOML cannot hold. Save the plan as .json or .yaml."
             )
         return _as_toml(document)
     if kind == "JSON":
         return json_text(document, infinite=True) + "\n"
     import yaml
 
-    # Of what may not be seen PyYAML reads something else than it wrote, but for its escapes.
-    seen = json.dumps(document, ensure_ascii=False).isprintable()
-    return str(yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=seen))
+    # PyYAML reads unprintable characters differently from how it wrote them, unless they are escaped.
+    printable = json.dumps(document, ensure_ascii=False).isprintable()
+    return str(yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=printable))
 
 
 def _has_none(value: Any) -> bool:
@@ -319,11 +329,11 @@ def _has_none(value: Any) -> bool:
 def _as_toml(document: Mapping[str, Any]) -> str:
     lines = [toml_comment("A plan of treatments: gpupif treat TABLE --plan this file.")]
     if not document[TREATMENT]:
-        # A list that is not there may have been forgotten.
+        # `Plan.load` refuses a plan without a list: the author may have forgotten it.
         lines += ["", f"{TREATMENT} = []"]
     if document.get(HIERARCHIES):
         lines += ["", f"[{HIERARCHIES}]"]
-        lines += [f"{toml_key(name)} = {toml_value(one)}" for name, one in document[HIERARCHIES].items()]
+        lines += [f"{toml_key(name)} = {toml_value(hierarchy)}" for name, hierarchy in document[HIERARCHIES].items()]
     for treatment in document[TREATMENT]:
         lines += ["", f"[[{TREATMENT}]]"]
         lines += [f"{toml_key(key)} = {toml_value(value)}" for key, value in treatment.items()]

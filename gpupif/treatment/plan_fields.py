@@ -1,4 +1,4 @@
-"""The keys of a treatment in a plan: its fields, with types that are checked, as plain values that a plan can hold."""
+"""The keys of a treatment in a plan: checks of their types, and their conversion from and to plain values."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from ..errors import InputError, did_you_mean
 from ..utils.validation import brief, is_hashable, is_number, is_whole
 from .treatment import Treatment
 
-# What a plan never has: it is given beside it, so that a plan can be shown.
+# Keys that a plan must not have: plans may be shown to others, so the secret is given beside the plan.
 SECRETS = ("key", "key_file", "password", "secret", "seed")
 
 
 @cache
 def types_of(kind: type[Treatment]) -> Mapping[str, Any]:
-    """The type of each field of a treatment."""
+    """Return the type of each field of a class of treatments, by name."""
     hints = typing.get_type_hints(kind)
-    return {one.name: hints[one.name] for one in dataclasses.fields(kind)}
+    return {own.name: hints[own.name] for own in dataclasses.fields(kind)}
 
 
 def refuse_secret(said: str, key: Any) -> None:
-    """Raise InputError for a key that would give away what a plan was drawn with."""
+    """Raise InputError for a key of a plan that would hold a secret. said: prefix of the error."""
     if str(key).lower() in SECRETS:
         raise InputError(
             f"{said}: {key!r} is never in a plan, which may be shown to others. Remove it, and give the key beside the "
@@ -40,56 +40,60 @@ def refuse_secret(said: str, key: Any) -> None:
 
 
 def treatment_from(said: str, kind: type[Treatment], given: Mapping[str, Any], folder: Path | None) -> Treatment:
-    """A treatment of some keys; raises InputError for an unknown key, and for one that lacks.
+    """Return the treatment with some keys. Its values are not checked yet.
 
-    Its values are not looked at yet. said: what errors call it. folder: relative paths begin at it.
+    said: prefix of errors. folder: start of relative paths; None leaves paths unchanged. Raises InputError for an
+    unknown key, and for a missing key.
     """
-    fields = {one.name: one for one in dataclasses.fields(kind)}
+    fields = {own.name: own for own in dataclasses.fields(kind)}
     for key in given:
         refuse_secret(said, key)
         if key not in fields:
             listed = ", ".join(map(repr, fields))
             hint = did_you_mean(str(key), fields)
             raise InputError(f"{said}: there is no key {brief(key)}.{hint} Expected some of {listed}.")
-    for name, one in fields.items():
-        needed = one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
+    for name, own in fields.items():
+        needed = own.default is dataclasses.MISSING and own.default_factory is dataclasses.MISSING
         if needed and name not in given:
             raise InputError(f"{said}: expected a key {name!r}, got none. Add it.")
     return kind(**{key: _resolved(value, folder) if key in kind.files else value for key, value in given.items()})
 
 
 def _resolved(path: Any, folder: Path | None) -> Any:
-    """A path with the folder before it where it is relative; what is no path as it is."""
+    """Return a relative path joined to a folder. Absolute paths, and values that are no text, stay unchanged."""
     return path if folder is None or not isinstance(path, str) else str(folder / Path(path).expanduser())
 
 
 def with_types(said: str, treatment: Treatment) -> Treatment:
-    """The treatment with a list of names where one stands alone; raises InputError for a value of another type."""
-    alone = {}
+    """Return the treatment with a list in place of each single name that is given for a list.
+
+    said: prefix of errors. Raises InputError for a value of another type.
+    """
+    wrapped = {}
     for name, hint in types_of(type(treatment)).items():
         value = getattr(treatment, name)
         if _fits(value, hint):
             continue
-        names = isinstance(value, str) or (Hashable in _listed(hint) and not isinstance(value, Iterable))
-        if not names or not _fits([value], hint):
+        may_be_item = isinstance(value, str) or (Hashable in _item_types(hint) and not isinstance(value, Iterable))
+        if not may_be_item or not _fits([value], hint):
             raise InputError(f"{said}: {name}: expected {_in_words(hint)}, got {brief(value)}.")
-        alone[name] = [value]
-    return dataclasses.replace(treatment, **alone) if alone else treatment
+        wrapped[name] = [value]
+    return dataclasses.replace(treatment, **wrapped) if wrapped else treatment
 
 
-def _listed(hint: Any) -> tuple[Any, ...]:
-    """Return what the values are of a list of a type, also one that may be missing; empty where it is no list."""
-    several = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-    return tuple(inner for one in several if typing.get_origin(one) is Sequence for inner in typing.get_args(one))
+def _item_types(hint: Any) -> tuple[Any, ...]:
+    """Return the types of the items of a list type, also of an optional list; empty if the type is no list."""
+    options = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    return tuple(item for own in options if typing.get_origin(own) is Sequence for item in typing.get_args(own))
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type, as those of treatments' fields are."""
+    """Return whether a value is of the type of a treatment's field."""
     if hint is Any or hint is object:
         return True
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return any(_fits(value, one) for one in inner)
+        return any(_fits(value, option) for option in inner)
     if origin is typing.Literal:
         return isinstance(value, str | int) and value in inner
     if origin is not None:
@@ -111,7 +115,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _fits_key(key: Any, hint: Any) -> bool:
-    """As `_fits`, of a key: in a document it is text, whatever it stands for."""
+    """Return whether the key of a dictionary is of a type, see `_fits`. Documents hold every key as text."""
     return isinstance(key, str) or _fits(key, hint)
 
 
@@ -128,10 +132,10 @@ _WORDS: Mapping[Any, str] = {
 
 
 def _in_words(hint: Any) -> str:
-    """A type as errors say it."""
+    """Return the words for a type in errors."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return " or ".join(dict.fromkeys(_in_words(one) for one in inner if one is not type(None)))
+        return " or ".join(dict.fromkeys(_in_words(option) for option in inner if option is not type(None)))
     if origin is typing.Literal:
         return " or ".join(map(repr, inner))
     if origin is not None:
@@ -149,24 +153,24 @@ def _plural(hint: Any) -> str:
 
 
 def plain_fields(treatment: Treatment) -> dict[str, Any]:
-    """The keys of a treatment that are not as by default, as text, numbers, lists and dictionaries of such."""
-    found = {}
-    for one in dataclasses.fields(treatment):
-        value = getattr(treatment, one.name)
-        default = one.default_factory() if one.default_factory is not dataclasses.MISSING else one.default
+    """Return the plain values of a treatment's keys, see `plain`, except keys that are None or have their default."""
+    values = {}
+    for own in dataclasses.fields(treatment):
+        value = getattr(treatment, own.name)
+        default = own.default_factory() if own.default_factory is not dataclasses.MISSING else own.default
         if value is not None and (default is dataclasses.MISSING or plain(value) != plain(default)):
-            found[one.name] = plain(value)
-    return found
+            values[own.name] = plain(value)
+    return values
 
 
 def as_call(treatment: Treatment) -> str:
-    """A treatment as it is made in Python, with keys that are not as by default."""
+    """Return the Python call that makes a treatment, without keys that have their default."""
     keys = ", ".join(f"{name}={getattr(treatment, name)!r}" for name in plain_fields(treatment))
     return f"{type(treatment).__name__}({keys})"
 
 
 def plain(value: Any) -> Any:
-    """A value of a plan as its documents have it; others than numbers, text and lists of such by their texts."""
+    """Return a value of a plan as nested lists and dictionaries of numbers and text; other values become text."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):

@@ -1,4 +1,4 @@
-"""A run of a plan: its treatments applied one after the other, the record of it, and what is returned."""
+"""A run of a plan: its treatments are applied in order, and give a record and a `Treated`."""
 
 from __future__ import annotations
 
@@ -25,25 +25,28 @@ if TYPE_CHECKING:
 
 
 class Applied(NamedTuple):
-    """A treatment, and its step for a table."""
+    """A treatment and its step for a table."""
 
     treatment: Treatment
     step: Step
 
 
 def apply_plan(table: TreatedTable, plan: Plan, key: Key | None, report: Reporter) -> list[Applied]:
-    """Treat a table. Raises InputError for what does not fit it, said of the treatment by its place in the plan."""
+    """Apply the treatments of a plan to a table, and return them with their steps.
+
+    Raises InputError if a treatment does not fit the table; the message names the treatment and its position.
+    """
     check_exist("hierarchies", plan.hierarchies, table.names)
     applied: list[Applied] = []
-    reading = [one for one in plan.treatments if one.reads_values]
-    table.expect([name for one in reading for name in named_in(one, table.names)])
+    reading = [treatment for treatment in plan.treatments if treatment.reads_values]
+    table.expect([name for treatment in reading for name in named_in(treatment, table.names)])
     report.stage("treat", len(plan.treatments), "treatments")
     for number, treatment in enumerate(plan.treatments):
         said = f"treatment {number + 1} ({treatment.do})"
         with errors_of(said):
             check_exist("column", treatment.named(), table.names)
-            alike = [one for one in plan.treatments[number:] if type(one) is type(treatment)]
-            table.ask_together([name for one in alike for name in named_in(one, table.names)])
+            alike = [later for later in plan.treatments[number:] if type(later) is type(treatment)]
+            table.ask_together([name for later in alike for name in named_in(later, table.names)])
             step = treatment.prepare(table, Tools(plan.hierarchies, key, number))
             table.apply(step, said)
         applied.append(Applied(treatment, step))
@@ -52,13 +55,12 @@ def apply_plan(table: TreatedTable, plan: Plan, key: Key | None, report: Reporte
 
 
 def named_in(treatment: Treatment, names: Sequence[Hashable]) -> list[Hashable]:
-    """The columns of a table that any field of a treatment names."""
+    """Return the columns of a table that any field of a treatment names."""
     existing = set(names)
-    found: list[Hashable] = list(treatment.named())
+    candidates: list[Hashable] = list(treatment.named())
     for value in vars(treatment).values():
-        several = value if isinstance(value, list | tuple | Mapping) and not _names(value, existing) else [value]
-        found += several
-    return [name for name in dict.fromkeys(filter(is_hashable, found)) if name in existing]
+        candidates += value if isinstance(value, list | tuple | Mapping) and not _names(value, existing) else [value]
+    return [name for name in dict.fromkeys(filter(is_hashable, candidates)) if name in existing]
 
 
 def _names(value: Any, existing: set[Hashable]) -> bool:
@@ -74,21 +76,26 @@ def make_record(
     key: Key | None,
     started: float,
 ) -> TreatmentsRecord:
-    """The record of a run that began at a time of `time.perf_counter`."""
-    records = [TreatmentRecord.of(*one, own) for one, own in zip(applied, counts, strict=True)]
+    """Return the record of a run.
+
+    counts: changes by step, an item for each applied treatment. source: description of the input, ready for JSON.
+    rows: number of original rows. started: time of `time.perf_counter` at which the run began.
+    """
+    records = [TreatmentRecord.from_step(*pair, own) for pair, own in zip(applied, counts, strict=True)]
     seconds = {"treat": round(time.perf_counter() - started, 6)}
-    used = key.digest if key is not None and any(one.treatment.is_random for one in applied) else None
+    used = key.digest if key is not None and any(pair.treatment.is_random for pair in applied) else None
     hierarchies = plan.to_dict().get("hierarchies", {})
-    return TreatmentsRecord.of(
-        records, hierarchies, source, rows, key.digest if key is not None and used else None, seconds
-    )
+    return TreatmentsRecord.from_run(records, hierarchies, source, rows, used, seconds)
 
 
 def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:
-    """The key that a plan draws by; raises InputError where it needs one and there is none, or two."""
-    random = [one for one in plan.treatments if one.is_random]
+    """Return the key for the random treatments of a plan, None if none is given or needed.
+
+    Raises InputError if the plan needs a key and has none, and if both key and seed are given.
+    """
+    random = [treatment for treatment in plan.treatments if treatment.is_random]
     if key is not None and seed is not None:
-        raise InputError("key, seed: both say what is drawn. Leave seed out; it is for tests.")
+        raise InputError("key, seed: both determine the random numbers. Leave seed out; it is for tests.")
     if key is None and seed is None:
         if random:
             raise InputError(
@@ -105,22 +112,23 @@ def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:
 
 
 def _warn_of_readers(file: Path) -> None:
-    """Warn where others than its owner may read the file of a key."""
+    """Warn if users other than its owner may read the file of a key."""
     with contextlib.suppress(OSError):
         mode = file.stat().st_mode
         if not stat.S_ISDIR(mode) and mode & (stat.S_IRGRP | stat.S_IROTH):
             warn(
-                f"key: {file} can be read by others than its owner; who has the key can undo what was drawn. Change "
+                f"key: {file} can be read by users other than its owner; a reader can undo random treatments. Change "
                 f"its rights: chmod 600 {file}.",
                 UserWarning,
             )
 
 
 class Treated:
-    """What `gpupif.treat` and `gpupif.treat_files` return.
+    """The result of `gpupif.treat` and `gpupif.treat_files`.
 
-    table: of the kind that came in; of files a path. record: what was done. files: that were written, none where the
-    table is in memory.
+    table: the treated table, of the kind of the given table; the path of the output for `treat_files`.
+    record: `TreatmentsRecord`. The treatments and the number of cells that each changed.
+    files: list of paths. The written files; empty for `treat`.
     """
 
     def __init__(
@@ -138,27 +146,29 @@ class Treated:
         self._applied = applied
 
     def estimates(self, column: Hashable) -> pd.DataFrame:
-        """How often each value of a column stood in the table before it was randomised, with standard errors.
+        """Estimate how often each value of a column occurred before the column was randomised.
 
-        Returns a frame, a row for each value, as the treatment says that randomised it. Raises InputError where none
-        did, or where a later one changed the column again.
+        Returns a pandas DataFrame with a row for each value: value, share, standard_error and rows (the share as a
+        number of rows). Estimates are unbiased: a share may be below 0 or above 1.
+
+        Raises InputError if no treatment randomised the column, or if a later treatment changed the column again.
         """
         if self._working is None:
             raise InputError(
-                "estimates: the run was finished by another one, and what they take is gone. Treat it again."
+                "estimates: a killed run had finished the table, and its probabilities are gone. Treat it again."
             )
         check_exist("column", [column], self._working.names)
         values = self._working.values(column)
         for treatment, step in reversed(self._applied):
-            found = step.estimates(column, values)
-            if found is not None:
-                return found
+            estimates = step.estimates(column, values)
+            if estimates is not None:
+                return estimates
             if column in treatment.named():
                 raise InputError(
                     f"column {column!r}: {treatment.do} changed it last, and nothing can be estimated from that. "
                     "Estimate before it."
                 )
-        raise InputError(f"column {column!r}: no treatment randomised it, so that its frequencies are as they are.")
+        raise InputError(f"column {column!r}: no treatment randomised it: its frequencies are the original ones.")
 
     def __repr__(self) -> str:
         return f"<Treated: {len(self._applied)} treatments>\n{self.record}"

@@ -1,4 +1,4 @@
-"""What was done to a table: the record of a run, and what of it may be made public."""
+"""The record of a run: the treatments of a table and their changes, in full or as a public version."""
 
 from __future__ import annotations
 
@@ -22,21 +22,28 @@ from .treatment import Treatment
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Packages that have a part in what comes out.
+# Packages on whose version the treated values may depend.
 PACKAGES = ("numpy", "pandas", "pyarrow")
-# Keys of hierarchies that list values. And what public records have in their place: digests could be tried.
+# Keys of hierarchies that list values. Public records hold words in place of the lists: a digest could be guessed.
 LISTS_OF_HIERARCHIES = ("values", "common")
 LEFT_OUT = "left out"
-# Where a document has what was done, and what it says of each treatment beside what a plan has.
+# The key of the treatments in a record, and the keys that a treatment has in a record and not in a plan.
 TREATMENTS = "treatments"
 FOUND = ("columns_dropped", "cells_changed", "cells_suppressed", "rows_removed", "found")
 
 
 @dataclass(frozen=True)
 class TreatmentRecord:
-    """One treatment. asked: as a plan has it. changed, suppressed: cells by column, those suppressed among the changed
-    ones; None where the record is public, as `rows_removed`. found: what the treatment says of itself.
-    revealing: names of what is found, value_lists: of what was asked, that a public record has not.
+    """The record of a treatment.
+
+    asked: plain values by key. The treatment as in a plan.
+    dropped: names of the columns that were dropped.
+    found: plain values by name. Facts from `Step.record`.
+    changed: number of changed cells by column; None in a public record.
+    suppressed: number of suppressed cells by column, which count as changed, too; None in a public record.
+    rows_removed: number of removed rows; None in a public record.
+    revealing: names in `found` that a public record omits.
+    value_lists: names in `asked` whose values a public record omits.
     """
 
     asked: Mapping[str, Any]
@@ -49,8 +56,8 @@ class TreatmentRecord:
     value_lists: Sequence[str] = ()
 
     @classmethod
-    def of(cls, treatment: Treatment, step: Step, counts: StepCounts) -> TreatmentRecord:
-        """Of a treatment that was applied to all rows."""
+    def from_step(cls, treatment: Treatment, step: Step, counts: StepCounts) -> TreatmentRecord:
+        """Return the record of a treatment that was applied to all rows."""
         named = {str(name): changes for name, changes in counts.changed.items() if name not in counts.dropped}
         return cls(
             asked={"do": treatment.do, **plain_fields(treatment)},
@@ -64,7 +71,7 @@ class TreatmentRecord:
         )
 
     def public(self) -> TreatmentRecord:
-        """Without counts that reveal, and lists of values."""
+        """Return the record without revealing counts and lists of values."""
         found = {name: value for name, value in self.found.items() if name not in self.revealing}
         return replace(
             self,
@@ -77,7 +84,7 @@ class TreatmentRecord:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; without what is left out."""
+        """Return the record ready for JSON, without items that are None or empty."""
         parts = {
             "columns_dropped": list(self.dropped) or None,
             "cells_changed": self.changed,
@@ -90,9 +97,9 @@ class TreatmentRecord:
 
 
 def plan_of(given: Any) -> Plan:
-    """Return a plan from what `gpupif.treat` takes as one, or from the record of a treatment, also as a file.
+    """Return the plan of a record, of the .json file of a record, or of any plan that `gpupif.treat` takes.
 
-    Raises InputError.
+    Raises InputError for a public record, and for every error of the plan.
     """
     if isinstance(given, TreatmentsRecord):
         return given.plan()
@@ -104,20 +111,19 @@ def plan_of(given: Any) -> Plan:
 
 
 def _plan(document: Mapping[str, Any], said: str) -> Plan:
-    """Return the plan that a record has."""
-    treatments = [{key: value for key, value in one.items() if key not in FOUND} for one in document[TREATMENTS]]
+    """Return the plan in the document of a record; raises InputError for a public record."""
+    treatments = [{key: value for key, value in own.items() if key not in FOUND} for own in document[TREATMENTS]]
     hierarchies = document.get("hierarchies") or {}
-    for one in [*treatments, *(own for own in hierarchies.values() if isinstance(own, Mapping))]:
-        if LEFT_OUT in one.values():
+    for part in [*treatments, *(own for own in hierarchies.values() if isinstance(own, Mapping))]:
+        if LEFT_OUT in part.values():
             raise InputError(
-                f"{said}: it is a public record, which lacks lists of values. Give the record with all counts, or the "
-                "plan."
+                f"{said}: expected a full record or a plan, got a public record, which lacks lists of values."
             )
     return Plan.from_dict({"hierarchies": hierarchies, "treatment": treatments})
 
 
 def _without(document: Any, names: Sequence[str]) -> Any:
-    """A document that says of some of its keys that they are there, and not what is."""
+    """Return a document with `LEFT_OUT` in place of the values of some keys. Values that are no mapping stay."""
     if not isinstance(document, Mapping):
         return document
     return {name: LEFT_OUT if name in names else value for name, value in document.items()}
@@ -125,11 +131,17 @@ def _without(document: Any, names: Sequence[str]) -> Any:
 
 @dataclass(frozen=True)
 class TreatmentsRecord(Displayable):
-    """What `gpupif.treat` did to a table; prints as a table.
+    """The record of a run of `gpupif.treat` or `gpupif.treat_files`; prints as a table.
 
-    treatments: one after the other. hierarchies: of the plan, as it has them. input: where the table came from, and how
-    large it was. rows: that came in; rows_removed: of them those taken away. key: its digest, by which it can be told
-    whether another run had the same; the key itself is written nowhere. seconds: by stage.
+    treatments: list of `TreatmentRecord`, in the order of the plan.
+    hierarchies: hierarchies of the plan by column, as `Plan.to_dict` has them.
+    input: description of the original table: its origin and size. None in a public record.
+    rows: number of original rows. None in a public record.
+    rows_removed: number of original rows that were removed. None in a public record.
+    key: digest of the key. Runs with equal digests had the same key; the key cannot be found from it. The word "seed"
+        for a key from a seed. None if no treatment was random, and in a public record.
+    versions: version by name of package, gpupif and the packages on which treated values may depend.
+    seconds: duration by stage, in seconds. None in a public record.
     """
 
     treatments: Sequence[TreatmentRecord]
@@ -142,7 +154,7 @@ class TreatmentsRecord(Displayable):
     seconds: Mapping[str, float] | None
 
     @classmethod
-    def of(
+    def from_run(
         cls,
         treatments: Sequence[TreatmentRecord],
         hierarchies: Mapping[str, Any],
@@ -151,24 +163,24 @@ class TreatmentsRecord(Displayable):
         key: str | None,
         seconds: Mapping[str, float],
     ) -> TreatmentsRecord:
-        """Of a run that has ended."""
-        removed = sum(one.rows_removed or 0 for one in treatments)
+        """Return the record of a finished run."""
+        removed = sum(treated.rows_removed or 0 for treated in treatments)
         versions = {name: installed_version(name) or "" for name in PACKAGES}
         return cls(
             treatments, hierarchies, source, rows, removed, key, {"gpupif": __version__, **versions}, dict(seconds)
         )
 
     def public(self) -> TreatmentsRecord:
-        """The record that may go with the treated table: without counts that reveal.
+        """Return the record that may be published with the treated table, without revealing counts.
 
-        It says what was done and with what probabilities, and leaves out how many cells and rows it was done to, of
-        which table, how long it took, and the hash of the key. Of mappings and of hierarchies that list values it says
-        that there were such, for they may be of the table, in the order of how often they occur.
+        The public record holds the treatments and their probabilities. It omits the numbers of cells and rows, the
+        input, the duration, and the digest of the key. It says that mappings and hierarchies list values, but omits the
+        values: they may be the values of the table, in the order of their frequency.
         """
         return replace(
             self,
-            treatments=[one.public() for one in self.treatments],
-            hierarchies={name: _without(one, LISTS_OF_HIERARCHIES) for name, one in self.hierarchies.items()},
+            treatments=[treated.public() for treated in self.treatments],
+            hierarchies={name: _without(own, LISTS_OF_HIERARCHIES) for name, own in self.hierarchies.items()},
             input=None,
             rows=None,
             rows_removed=None,
@@ -177,7 +189,7 @@ class TreatmentsRecord(Displayable):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, ready for JSON; without what a public record leaves out."""
+        """Return the record ready for JSON. A public record lacks the items that are None."""
         parts = {
             "versions": dict(self.versions),
             "input": self.input,
@@ -185,26 +197,26 @@ class TreatmentsRecord(Displayable):
             "rows_removed": self.rows_removed,
             "key_digest": self.key,
             "hierarchies": self.hierarchies or None,
-            "treatments": [one.to_dict() for one in self.treatments],
+            "treatments": [treated.to_dict() for treated in self.treatments],
             "seconds": self.seconds,
         }
         return {name: as_json(value) for name, value in parts.items() if value is not None}
 
     def plan(self) -> Plan:
-        """Return the plan by which the table was treated; raises InputError for a public record, which lacks values."""
-        return _plan({"hierarchies": self.hierarchies, "treatments": [one.asked for one in self.treatments]}, "record")
+        """Return the plan of the run; raises InputError for a public record that omits lists of values."""
+        return _plan({"hierarchies": self.hierarchies, "treatments": [own.asked for own in self.treatments]}, "record")
 
     def to_stored(self) -> dict[str, Any]:
-        """All of it, as `from_stored` takes it."""
-        return as_json({**vars(self), "treatments": [as_json(vars(one)) for one in self.treatments]})  # type: ignore[no-any-return]
+        """Return the whole record, ready for JSON, in the form that `from_stored` takes."""
+        return as_json({**vars(self), "treatments": [as_json(vars(treated)) for treated in self.treatments]})  # type: ignore[no-any-return]
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> TreatmentsRecord:
-        """The record that was stored."""
-        return cls(**{**stored, "treatments": [TreatmentRecord(**one) for one in stored["treatments"]]})
+        """Return the record from the dictionary of `to_stored`."""
+        return cls(**{**stored, "treatments": [TreatmentRecord(**own) for own in stored["treatments"]]})
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
-        """Write it to a JSON file, whole or not at all; raises OutputError."""
+        """Write the record to a JSON file, whole or not at all; raises OutputError, also if the file exists."""
         write_text(self.to_json() + "\n", path, overwrite)
 
     def draw(self, console: Console) -> None:
@@ -218,16 +230,16 @@ class TreatmentsRecord(Displayable):
 
     def _lines(self, public: bool) -> list[tuple[str, ...]]:
         lines: list[tuple[str, ...]] = []
-        for number, one in enumerate(self.treatments, 1):
-            start: tuple[str, ...] = (str(number), str(one.asked["do"]))
-            named = one.asked.get("columns", one.asked.get("column", ""))
+        for number, treated in enumerate(self.treatments, 1):
+            start: tuple[str, ...] = (str(number), str(treated.asked["do"]))
+            named = treated.asked.get("columns", treated.asked.get("column", ""))
             columns = ", ".join(map(str, named)) if isinstance(named, list) else str(named)
-            if public or not one.changed:
-                gone = f"{one.rows_removed:,} {plural(one.rows_removed, 'row')}" if one.rows_removed else ""
+            if public or not treated.changed:
+                gone = f"{treated.rows_removed:,} {plural(treated.rows_removed, 'row')}" if treated.rows_removed else ""
                 lines.append((*start, columns) if public else (*start, columns, "", "", gone))
                 continue
-            for name, cells in one.changed.items():
-                suppressed = (one.suppressed or {}).get(name, 0)
+            for name, cells in treated.changed.items():
+                suppressed = (treated.suppressed or {}).get(name, 0)
                 share = as_percent(cells / self.rows) if self.rows else ""
                 lines.append((*start, name, f"{cells:,}", share, f"{suppressed:,}" if suppressed else ""))
                 start = ("", "")

@@ -1,4 +1,4 @@
-"""Safe Harbor: what 45 CFR 164.514(b)(2)(i) has done to columns, by what they are declared to hold."""
+"""Safe Harbor: the treatments that 45 CFR 164.514(b)(2)(i) requires, by the declared content of each column."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ FREE_TEXT = "free_text"
 
 
 class Kind(NamedTuple):
-    """What a column may be declared to hold.
+    """A declared content of a column.
 
-    paragraph: of 45 CFR 164.514(b)(2)(i), "" where none of the eighteen is meant; done: what is done to it.
+    paragraph: text. Its paragraph in 45 CFR 164.514(b)(2)(i); "" if it is none of the eighteen identifiers.
+    holds: text. The content, for the documentation.
+    done: text. The treatment: `DROPPED`, `KEPT`, `REFUSED` or words for the documentation.
     """
 
     paragraph: str
@@ -65,7 +67,7 @@ def safe_harbor_treatments(
     as_of: int | datetime.date | None = None,
     date_format: str | Mapping[Hashable, str] | None = None,
 ) -> list[Treatment]:
-    """The treatments of `Plan.safe_harbor`, with its arguments; raises InputError."""
+    """Return the treatments of `Plan.safe_harbor`, with the same arguments; raises InputError."""
     declared = _checked(columns)
     year = _year(as_of)
     if any(kind == "zip" for kind in declared.values()):
@@ -83,7 +85,7 @@ def safe_harbor_treatments(
         if kind == "date":
             treatments.append(DatePart(name, "year", formats.get(name)))
         if kind in ("date", "year"):
-            # Who was born in it, or has a record of it, is over 89 in the last year, or has been.
+            # A person who was born in `year` - 90 or before is over 89 by the end of `year`.
             treatments.append(BottomCode(name, year - OLDEST, f"{year - OLDEST - 1} or before"))
     return treatments
 
@@ -91,14 +93,14 @@ def safe_harbor_treatments(
 def _checked(columns: Any) -> dict[Hashable, str]:
     if not isinstance(columns, Mapping) or not columns:
         raise InputError(
-            "safe_harbor: columns: expected a dictionary that says of every column what it holds, such as "
+            "safe_harbor: columns: expected a dictionary with the content of every column, such as "
             f"{{'birth': 'date', 'zip': 'zip'}}; got {brief(columns)}."
         )
     for name, kind in columns.items():
         if kind not in KINDS:
             hint = did_you_mean(str(kind), KINDS)
             raise InputError(
-                f"safe_harbor: column {name!r}: expected what it holds, one of {', '.join(KINDS)}; got {brief(kind)}."
+                f"safe_harbor: column {name!r}: expected its content, one of {', '.join(KINDS)}; got {brief(kind)}."
                 f"{hint}"
             )
     texts = [name for name, kind in columns.items() if KINDS[kind].done == REFUSED]

@@ -1,4 +1,4 @@
-"""Steps, which are treatments prepared for one table, and the chunks of rows that they are applied to."""
+"""Steps, which are treatments prepared for one table, and the chunks of rows to which steps are applied."""
 
 from __future__ import annotations
 
@@ -14,92 +14,101 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import ColumnNotFoundError, GpupifError
-from .coded_columns import Changes, CodedColumn, ColumnValues, changes, some_rows
+from .coded_columns import Changes, CodedColumn, ColumnValues, changes, selected_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# How errors begin that say of which treatment they are.
+# The prefix of errors that name their treatment.
 SAID = re.compile(r"treatment \d+ \(")
 
 
 class RowFacts(ABC):
-    """Arrays with a number for each row of a table, by name, wherever the table is."""
+    """Named arrays with an item for each row of a table, in memory, on disk or by partition."""
 
     @abstractmethod
     def read(self, chunk: Chunk) -> Mapping[str, npt.NDArray[Any]]:
-        """Return the arrays of the rows of a chunk, by name."""
+        """Return the arrays (rows of the chunk,) by name."""
 
 
 class Step(ABC):
-    """A treatment prepared for one table. It declares what it reads, writes and removes: it may do nothing else."""
+    """A treatment prepared for one table.
+
+    A step declares the columns that it reads, writes and drops, and whether it removes rows. It may do nothing else.
+    """
 
     @property
     def writes(self) -> Sequence[Hashable]:
-        """The columns in which the step may put other values; it may read them, too."""
+        """The columns whose values the step may replace. It may read them, too."""
         return ()
 
     @property
     def reads(self) -> Sequence[Hashable]:
-        """The other columns whose values the step reads."""
+        """The columns that the step reads without writing them."""
         return ()
 
     @property
     def drops(self) -> Sequence[Hashable]:
-        """The columns that the step takes away."""
+        """The columns that the step drops."""
         return ()
 
     @property
     def removes_rows(self) -> bool:
-        """Whether the step may take rows away."""
+        """The possibility that the step removes rows."""
         return False
 
     @abstractmethod
     def apply(self, chunk: Chunk) -> None:
-        """Treat some rows; the result must not depend on how the table is cut, and this object must not change."""
+        """Treat the rows of a chunk. The result must not depend on the chunks, and the step must not change itself."""
 
     def values_after(self, values: ColumnValues) -> ColumnValues | None:
-        """Return the values of the column that the step writes, from those before; None if rows have to be read."""
+        """Return the values of the written column, from its values before; None if only the rows can tell."""
         return None
 
     def record(self) -> dict[str, Any]:
-        """Return what the record says of the step beside the plan and the counts of changes, ready for JSON."""
+        """Return facts for the record, beside the plan and the counts of changes, ready for JSON."""
         return {}
 
     def revealing(self) -> Sequence[str]:
-        """Return the keys of `record` that a public record leaves out."""
+        """Return the keys of `record` that a public record omits."""
         return ()
 
     def estimates(self, column: Hashable, values: ColumnValues) -> pd.DataFrame | None:
         """Estimate from the treated table how often each value of a column occurred before this step.
 
-        values: of the treated column. Returns None if this step says nothing of the column.
+        values: values of the treated column. Returns None if this step did not randomise the column.
         """
         return None
 
 
 @dataclass
 class StepCounts:
-    """Counts of what a step did to rows: changed cells by column, dropped columns, rows that were taken away."""
+    """The changes that a step made.
+
+    changed: changed cells by column. dropped: names of dropped columns. rows_removed: number of removed rows.
+    """
 
     changed: dict[Hashable, Changes] = field(default_factory=dict)
     dropped: Sequence[Hashable] = ()
     rows_removed: int = 0
 
     def add(self, changed: Mapping[Hashable, Changes], rows_removed: int) -> None:
-        """Add the counts of more rows."""
+        """Add the changes of more rows."""
         for name, more in changed.items():
             self.changed[name] = self.changed.get(name, Changes()) + more
         self.rows_removed += rows_removed
 
 
 class Chunk:
-    """Rows of a table that follow each other, as treated so far. Steps read and replace their columns.
+    """Consecutive rows of a table, after the steps so far. Steps read and replace columns of the chunk.
 
-    start: place of the first row in the table, as the step at work finds the table. rows: how many rows are left.
-    names: the columns that are left. kept: by row that came whether it is left; None: all are. replaced: the columns
-    that steps have replaced. types_before: by column that was read the type of the values that came. facts: facts of
-    these rows by key, for tables that hand them to each chunk.
+    start: int. Number of the chunk's first row in the table, counted before the current step.
+    rows: int. The number of rows that are left.
+    names: list of column names. The columns that are left.
+    kept: booleans (original rows,). Whether each row is left; None if all are left.
+    replaced: set of column names. The columns that steps have replaced.
+    types_before: Arrow type by column name. The original types of the columns that were read.
+    facts: arrays by name, by key of the facts. Facts of the rows, for tables that hand facts to each chunk.
     """
 
     def __init__(
@@ -117,28 +126,28 @@ class Chunk:
         self.facts = {} if facts is None else facts
         self._column_that_came = column
         self._columns: dict[Hashable, CodedColumn] = {}
-        # Of the step at work: columns before it, and the rows that it leaves.
+        # The state of the current step: its columns before the step, and the rows that it keeps.
         self._step: Step | None = None
         self._before: dict[Hashable, CodedColumn] = {}
         self._left: npt.NDArray[np.bool_] | None = None
 
     def apply(self, step: Step, start: int = 0, said: str = "", counts: StepCounts | None = None) -> None:
-        """Apply a step. said: begins its errors. counts: is added to, unless it is None."""
+        """Apply a step. said: prefix of its errors. counts: gets the changes added, unless it is None."""
         self.start, self._step, self._before, self._left = start, step, {}, None
         with errors_of(said):
             step.apply(self)
         self._step = None
         left = self._left
         if counts is not None:
-            found = {name: changes(before, self._columns[name]) for name, before in self._before.items()}
-            counts.add(found, 0 if left is None else int(np.count_nonzero(~left)))
+            changed = {name: changes(before, self._columns[name]) for name, before in self._before.items()}
+            counts.add(changed, 0 if left is None else int(np.count_nonzero(~left)))
         if left is not None:
             if self.kept is None:
                 self.kept = left
             else:
                 self.kept = self.kept.copy()
                 self.kept[self.kept] = left
-            self._columns = {name: some_rows(column, left) for name, column in self._columns.items()}
+            self._columns = {name: selected_rows(column, left) for name, column in self._columns.items()}
             self.rows = int(np.count_nonzero(left))
 
     def __getitem__(self, name: Hashable) -> CodedColumn:
@@ -149,7 +158,7 @@ class Chunk:
                 raise ColumnNotFoundError("plan", [name], self.names)
             column = self._column_that_came(name)
             self.types_before[name] = column.labels.type
-            self._columns[name] = column if self.kept is None else some_rows(column, self.kept)
+            self._columns[name] = column if self.kept is None else selected_rows(column, self.kept)
         return self._columns[name]
 
     def __setitem__(self, name: Hashable, column: CodedColumn) -> None:
@@ -163,34 +172,34 @@ class Chunk:
         self.replaced.add(name)
 
     def drop(self, name: Hashable) -> None:
-        """Take a column away."""
+        """Drop a column."""
         self.names.remove(name)
         self._columns.pop(name, None)
         self.replaced.discard(name)
 
     def keep_rows(self, left: npt.NDArray[np.bool_]) -> None:
-        """Take all rows away but these; the last thing that a step does to a chunk."""
+        """Remove rows. left: booleans (rows,), False for the rows to remove. A step must call this method last."""
         if not left.all():
             self._left = left
 
     def kept_rows(self, rows: int) -> npt.NDArray[np.bool_]:
-        """Return by row that came whether it is left. rows: how many came."""
+        """Return for each original row whether it is left: booleans (rows,). rows: number of original rows."""
         return np.ones(rows, np.bool_) if self.kept is None else self.kept
 
 
 @contextlib.contextmanager
 def errors_of(said: str) -> Iterator[None]:
-    """Say of errors that they are of a treatment, unless they say already of which. said: nothing if empty."""
+    """Prefix errors with their treatment, unless they have such a prefix. said: the prefix; empty for none."""
     try:
         yield
     except GpupifError as error:
         if not said or SAID.match(str(error)):
             raise
-        raise of_treatment(error, said) from error
+        raise name_treatment(error, said) from error
 
 
-def of_treatment(error: GpupifError, said: str) -> GpupifError:
-    """Return an error said of a treatment, such as "treatment 2 (noise)", whose word is not said again."""
+def name_treatment(error: GpupifError, said: str) -> GpupifError:
+    """Return an error with a prefix such as "treatment 2 (noise)", without naming the treatment twice."""
     do = said.rpartition("(")[2].removesuffix(")")
     return error.about(said, f"{do}: ", f"{do} of ")
 
@@ -198,20 +207,22 @@ def of_treatment(error: GpupifError, said: str) -> GpupifError:
 class Steps:
     """The steps of a table whose rows are treated when they are read.
 
-    names: the columns that are left. types: the types of values of columns that steps write, the same in all chunks.
-    values: of columns that were counted. type_before: gives the type of the values of a column that came.
+    names: the columns that are left.
+    types: Arrow type by column name. Types of the columns that steps write, equal in all chunks.
+    values: `ColumnValues` by column name. Values after the steps so far, of the columns that were counted.
+    type_before: function of a column name. It returns the type of the values before the first step.
     """
 
     def __init__(self, names: Sequence[Any], type_before: Callable[[Any], pa.DataType]) -> None:
         self.names = list(names)
         self.types: dict[Any, pa.DataType] = {}
         self.values: dict[Any, ColumnValues] = {}
-        # Each with how its errors begin.
+        # Each step, and the prefix of its errors.
         self.applied: list[tuple[Step, str]] = []
         self._type_before = type_before
 
     def add(self, step: Step, said: str) -> None:
-        """Add a step. The types of what it writes are those that it gives to columns without rows."""
+        """Add a step. The step is applied to columns without rows now, to find the types that it writes."""
         nothing = np.empty(0, np.uint8)
         chunk = Chunk(self.names, 0, lambda name: CodedColumn(nothing, pa.array([], self.type_of(name))))
         chunk.apply(step)
@@ -230,17 +241,17 @@ class Steps:
                 self.values[name] = after
 
     def type_of(self, name: Any) -> pa.DataType:
-        """Return the type of the values of a column as it is treated so far."""
+        """Return the type of the values of a column after the steps so far."""
         return self.types[name] if name in self.types else self._type_before(name)
 
     def typed(self, name: Any, labels: pa.Array) -> pa.Array:
-        """Return the labels of a column in the type that it has also if no row has a value."""
+        """Return labels of a column; empty labels get the column's type."""
         return labels if len(labels) else labels.cast(self.type_of(name))
 
     def needed(self, columns: Sequence[Any], every: bool) -> tuple[list[bool], set[Any]]:
-        """Return for each step whether some columns of the treated table need it, and the columns to be read for them.
+        """Return for each step whether it is needed to read some columns, and the original columns to read.
 
-        every: all steps that write columns are needed, also if these columns go later.
+        every: whether all steps that write columns are needed, also if a later step drops these columns.
         """
         read: set[Any] = set(columns)
         needed: list[bool] = []

@@ -1,4 +1,4 @@
-"""The public `treat`: a table of any kind treated as a plan says."""
+"""The public function `treat`: treat a table of any kind by a plan."""
 
 from __future__ import annotations
 
@@ -23,42 +23,44 @@ def treat(
     key: bytes | str | os.PathLike[str] | None = None,
     seed: int | None = None,
 ) -> Treated:
-    """Treat a table as a plan says: generalise, suppress, randomise its values.
+    """Treat a table by a plan: generalise, suppress or randomise its values.
 
-    The treatments are done one after the other, each to the table as the ones before have left it. The same plan and
-    key give the same values to the last bit, whatever kind of table it is, however it is cut, on any number of threads.
+    The treatments are applied in the order of the plan, each to the result of the treatment before. A plan and a key
+    determine all values to the last bit, for any kind of table and any number of threads.
 
     Parameters
     ----------
     table:
         A pandas, Polars or cuDF DataFrame, a pyarrow Table, an object with ``__arrow_c_stream__``, a Dask DataFrame, or
-        the path of files as `read_table` takes them. It stays as it is.
+        the path of files as `read_table` takes them. The table itself is not changed.
     plan:
-        A `Plan`, the path of one (.toml, .json, .yaml), or a list of treatments. A named level of the frame's index is
-        named as a column is, and becomes one before it is treated.
+        A `Plan`, the path of a plan (.toml, .json, .yaml), or a list of treatments. A plan may name a level of the
+        frame's index as if it were a column; the level becomes a column before the table is treated.
     key:
-        What is random is drawn by this secret: 32 bytes, or the path of a file that holds them, raw or in hexadecimal
-        digits. Without it nobody can undo or repeat what was drawn. It is written nowhere.
+        The secret from which random values are drawn: 32 bytes, or the path of a file that holds the bytes, raw or in
+        hexadecimal digits. Nobody can undo or repeat the random values without the key. It is written nowhere. Default
+        None: the plan must have no random treatment.
     seed:
-        For tests only, in place of a key: a number, from which a key is made that anyone can find. Warns.
+        A number in place of a key, for tests only. Anyone who tries numbers finds the key that is made from it. Warns.
+        Default None.
 
     Returns
     -------
     Treated
-        ``.table`` of the kind that came in, lazy for Dask, a pandas DataFrame for a path; ``.record``, which says what
-        was done to how many cells. Columns that did not change are as they came, with their types; those that did keep
-        their types where the values are of the old kind (nullable, where cells were suppressed), and text in place of
-        anything else is categorical. Suppressed cells are missing values.
+        ``.table`` is of the kind of the given table: lazy for Dask, a pandas DataFrame for a path. ``.record`` says
+        how many cells each treatment changed. An unchanged column keeps its type. A changed column keeps its type if
+        its new values are of the same kind; the type becomes nullable if cells were suppressed. Text in place of
+        other values is categorical. Suppressed cells are missing values.
 
     Raises
     ------
     InputError, TableReadError
-        A table, plan or key that cannot be used; the message names the treatment and the column.
+        The table, the plan or the key cannot be used. The message names the treatment and the column.
 
     Warns
     -----
     UserWarning
-        Where a seed stands in place of a key, or others may read the file of the key.
+        A seed is given in place of a key, or other users may read the file of the key.
 
     Examples
     --------
@@ -71,7 +73,7 @@ def treat(
     """
     plan = Plan.of(plan)
     secret = find_key(plan, key, seed)
-    table = with_labels(table, [name for one in plan.treatments for name in one.named()])
+    table = with_labels(table, [name for treatment in plan.treatments for name in treatment.named()])
     if is_dask(table):
         from .dask_table import treat_dask
 
@@ -80,7 +82,7 @@ def treat(
 
 
 def treat_frame(frame: Any, plan: Any, key: Any) -> Treated:
-    """As `treat`, of a table in memory, and with a plan and key that are checked."""
+    """Treat a table in memory, see `treat`. frame, plan and key: already checked."""
     started = time.perf_counter()
     with Reporter() as report, announce_compilation():
         working = MemoryTable(frame)

@@ -1,4 +1,4 @@
-"""Tables of files treated and written chunk by chunk, within a memory limit; the values are those of `gpupif.treat`."""
+"""The function `treat_files`: treat tables of files within a memory limit, with the values of `gpupif.treat`."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ from .treat import treat
 from .treated_source import TreatedSource
 
 FOLDER = "scores"
-# Of a cell that is written: as it is read, treated, waits for others of its group, and is written; measured.
+# Bytes of memory for each cell while it is read, treated, collected for a row group and written. Measured.
 CELL_BYTES = 320
 LEAST_ROWS = 1 << 12
 
 
 class TreatedWriter:
-    """Writes files to a folder of the run, each of which appears whole, and publishes them."""
+    """The writer of a treated table: it writes whole files to the staging folder, and publishes them."""
 
     def __init__(
         self, source: TreatedSource, options: OutputOptions, store: Store, budget: Budget, report: Reporter
@@ -63,17 +63,17 @@ class TreatedWriter:
         self._budget = budget
         self._report = report
         self._folder = store.folder / FOLDER
-        self._names = [name for name in source.names if name not in self._held()]
+        self._names = [name for name in source.names if name not in self._folder_columns()]
         kinds = [source.nothing().schema.field(name) for name in self._names]
         self._schema = pa.schema(kinds, _metadata(source, set(source.changed)))
 
-    def _held(self) -> Sequence[str]:
-        """What the names of folders hold they hold for treated files too."""
+    def _folder_columns(self) -> Sequence[str]:
+        """Return the columns that the names of output folders hold: files do not repeat them."""
         in_folders = not is_file(self._options.output) and self._options.rows_per_file is None
         return self._source.folder_columns if in_folders else ()
 
     def write(self, counts: Sequence[StepCounts]) -> int:
-        """Write the files that are not there yet, and add up what was done; returns how many rows came in."""
+        """Write the files that a killed run has not finished, and add changes to `counts`; return the original rows."""
         self._ordered = self._ordered_values()
         self._source.counts, self._source.counted = list(counts), True
         self._source.coded = written_format(self._options.output) is PARQUET
@@ -81,7 +81,7 @@ class TreatedWriter:
             private_folder(self._folder)
         self._report.stage("treat and write", self._source.rows, "rows")
         if is_file(self._options.output):
-            self._write(self._folder / self._options.output.name, self._pieces(self._source.found.files))
+            self._write(self._folder / self._options.output.name, self._chunks(self._source.found.files))
         elif self._options.rows_per_file is None:
             self._write_each(counts)
         else:
@@ -89,98 +89,96 @@ class TreatedWriter:
         return self._source.starts_after(self._source.found.files[-1])[0]
 
     def _write_each(self, counts: Sequence[StepCounts]) -> None:
-        """A file for each file of the table."""
+        """Write a file for each file of the table."""
         names = score_names(self._options.output, self._source.found)
         for number, (name, file) in enumerate(zip(names, self._source.found.files, strict=True)):
             mark, file_to_write = f"file-{number:06}", self._folder / name
             done = self._store.done(mark)
             if done is not None and file_to_write.exists():
                 self._source.begin(self._source.next_file(file), done["starts"])
-                _set(counts, done["counts"])
+                _restore_counts(counts, done["counts"])
                 continue
             with disk_errors(file_to_write):
                 private_folder(file_to_write.parent)
-            self._write(file_to_write, self._pieces([file]))
-            self._store.mark(mark, {"starts": self._source.starts_after(file), "counts": _stored(counts)})
+            self._write(file_to_write, self._chunks([file]))
+            self._store.mark(mark, {"starts": self._source.starts_after(file), "counts": _counts_to_json(counts)})
 
     def _write_equal(self, rows: int) -> None:
-        """Files of so many rows; how many there will be is known when all are written, and gives them their names."""
-        pieces = _Rows(self._pieces(self._source.found.files))
+        """Write files of `rows` rows. Their names depend on the number of files, which is known after the last file."""
+        stream = _RowStream(self._chunks(self._source.found.files))
         written: list[Path] = []
-        while not written or not pieces.ended:
+        while not written or not stream.ended:
             file_to_write = self._folder / f"part-{len(written):09}.parquet"
             if file_to_write.exists():
-                # Of a run that was killed: what is in it is known.
-                self._report.advance(sum(piece.num_rows for piece in pieces.take(rows)))
+                # A killed run has written this file. Its rows are read again only to count their changes.
+                self._report.advance(sum(chunk.num_rows for chunk in stream.take(rows)))
             else:
-                self._write(file_to_write, pieces.take(rows))
+                self._write(file_to_write, stream.take(rows))
             written.append(file_to_write)
         width = max(5, len(str(len(written) - 1)))
-        self._final = {
-            file_to_write: file_to_write.with_name(f"part-{number:0{width}}.parquet")
-            for number, file_to_write in enumerate(written)
-        }
         if width < 9:
-            for file_to_write, name in self._final.items():
-                file_to_write.replace(name)
+            for number, file in enumerate(written):
+                file.replace(file.with_name(f"part-{number:0{width}}.parquet"))
 
-    def _pieces(self, files: Sequence[Path]) -> Iterator[pa.Table]:
+    def _chunks(self, files: Sequence[Path]) -> Iterator[pa.Table]:
         size = self._budget.values_bytes() // PIECES
         for file in files:
             yield from self._source.read_file(file, self._names, self._rows(), size)
 
-    def _write(self, file_to_write: Path, pieces: Iterator[pa.Table]) -> None:
-        with contextlib.closing(prefetched(self._groups(pieces))) as groups:
+    def _write(self, file_to_write: Path, chunks: Iterator[pa.Table]) -> None:
+        with contextlib.closing(prefetched(self._row_groups(chunks))) as groups:
             write_groups(groups, file_to_write, self._report.advance, describe=self._describe, private=True)
 
-    def _groups(self, pieces: Iterator[pa.Table]) -> Iterator[list[RowGroup]]:
-        """Rows that are written together, put together while those before are written."""
+    def _row_groups(self, chunks: Iterator[pa.Table]) -> Iterator[list[RowGroup]]:
+        """Yield the row groups of a file, at least one. A thread makes each row group while the last is written."""
         form = written_format(self._options.output)
         growing = GrowingDictionaries(self._schema) if form is FEATHER else None
-        some = False
-        for piece in _grouped(pieces, self._rows()):
-            some = True
+        is_empty = True
+        for table in _in_groups(chunks, self._rows()):
+            is_empty = False
             arrays = [
-                self._of_what_occurs(self._fitting(column, field), field.name)
-                for column, field in zip(piece.columns, self._schema, strict=True)
+                self._with_used_categories(self._with_type(column, field), field.name)
+                for column, field in zip(table.columns, self._schema, strict=True)
             ]
             if growing is not None:
                 arrays = growing.grown(pa.Table.from_arrays(arrays, schema=self._schema)).columns
             yield [RowGroup(self._schema, arrays)]
-        if not some:
-            yield [RowGroup.from_table(self._schema.empty_table())]
+        if is_empty:
+            yield [RowGroup.of(self._schema.empty_table())]
 
-    def _fitting(self, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-        """A column in its type; text for Parquet as a dictionary."""
+    def _with_type(self, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+        """Return a column in the type of its field; text for Parquet stays a dictionary."""
         coded = pa.types.is_dictionary(column.type) and column.type.value_type == field.type
         return column if column.type == field.type or (coded and self._source.coded) else column.cast(field.type)
 
-    def _of_what_occurs(self, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-        """Return a column whose dictionary holds values that occur: of ordered ones all that the files will have."""
+    def _with_used_categories(self, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+        """Return a column without unused categories. Ordered categories that occur anywhere in the table stay."""
         return with_values(column, self._ordered[name]) if name in self._ordered else without_unused(column)
 
     def _ordered_values(self) -> dict[str, pa.Array]:
-        """Return the values of ordered categories, in their order, that occur in the treated table, which is read.
+        """Return the used values of each column of ordered categories, in their order, from a pass over the rows.
 
-        Readers take the order in which values come in a file for that of the categories.
+        Readers take the order of values in a file for the order of categories: every file must list all of them.
         """
         kinds = {field.name: field.type for field in self._schema}
         names = [name for name, kind in kinds.items() if pa.types.is_dictionary(kind) and kind.ordered]
         occurs: dict[str, dict[Any, bool]] = {name: {} for name in names}
         for file in self._source.found.files if names else ():
-            for piece in self._source.read_file(file, names, self._rows(), self._budget.values_bytes() // PIECES):
+            for chunk in self._source.read_file(file, names, self._rows(), self._budget.values_bytes() // PIECES):
                 for name in names:
-                    for chunk in piece.column(name).chunks:
+                    for array in chunk.column(name).chunks:
                         own = occurs[name]
-                        own |= dict.fromkeys([one for one in chunk.dictionary.to_pylist() if one not in own], False)
-                        own |= dict.fromkeys(chunk.unique().dictionary_decode().drop_null().to_pylist(), True)
+                        own |= dict.fromkeys(
+                            [value for value in array.dictionary.to_pylist() if value not in own], False
+                        )
+                        own |= dict.fromkeys(array.unique().dictionary_decode().drop_null().to_pylist(), True)
         return {
             name: pa.array([value for value, there in occurs[name].items() if there], kinds[name].value_type)
             for name in names
         }
 
     def _rows(self) -> int:
-        """Rows that are written at once."""
+        """Return the most rows of a row group, so that its cells fit into their share of memory."""
         most = int(CHUNK_SHARE * self._budget.working) // (CELL_BYTES * max(1, len(self._names)))
         return min(GROUP_ROWS, max(most, LEAST_ROWS))
 
@@ -188,64 +186,64 @@ class TreatedWriter:
         return {MARK: __version__.encode()}
 
     def staged(self) -> Path:
-        """The file or folder that is to be published."""
+        """Return the file or folder that is to get the final name."""
         return self._folder / self._options.output.name if is_file(self._options.output) else self._folder
 
     def publish(self) -> None:
-        """Have what is written appear as a whole where it was asked for."""
+        """Give the staged file or folder its final name, unless a killed run already did."""
         output, staged = self._options.output, self.staged()
         if not (output.exists() and identity(output) == identity(staged)):
             publish(staged, output)
 
 
-class _Rows:
-    """Rows of pieces, so many at a time."""
+class _RowStream:
+    """The rows of chunks, to be taken in any number. ended: whether no row is left."""
 
-    def __init__(self, pieces: Iterator[pa.Table]) -> None:
-        self._pieces = pieces
+    def __init__(self, chunks: Iterator[pa.Table]) -> None:
+        self._chunks = chunks
         self._waiting: pa.Table | None = None
         self.ended = False
         self._fill()
 
     def _fill(self) -> None:
         while self._waiting is None and not self.ended:
-            piece = next(self._pieces, None)
-            if piece is None:
+            chunk = next(self._chunks, None)
+            if chunk is None:
                 self.ended = True
-            elif piece.num_rows:
-                self._waiting = piece
+            elif chunk.num_rows:
+                self._waiting = chunk
 
     def take(self, rows: int) -> Iterator[pa.Table]:
-        """The next ones."""
+        """Yield the next `rows` rows, or all that are left, in chunks."""
         while rows and self._waiting is not None:
-            piece = self._waiting
-            part = piece.slice(0, rows)
-            self._waiting = piece.slice(part.num_rows) if part.num_rows < piece.num_rows else None
-            rows -= part.num_rows
+            chunk = self._waiting
+            taken = chunk.slice(0, rows)
+            self._waiting = chunk.slice(taken.num_rows) if taken.num_rows < chunk.num_rows else None
+            rows -= taken.num_rows
             self._fill()
-            yield part
+            yield taken
 
 
-def _grouped(pieces: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
-    """Pieces put together to tables of about so many rows."""
+def _in_groups(chunks: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """Yield tables of whole chunks, with at most `rows` rows unless a single chunk has more."""
     waiting: list[pa.Table] = []
     size = 0
-    for piece in pieces:
-        if size and size + piece.num_rows > rows:
-            yield _one(waiting)
+    for chunk in chunks:
+        if size and size + chunk.num_rows > rows:
+            yield _joined(waiting)
             waiting, size = [], 0
-        waiting.append(piece)
-        size += piece.num_rows
+        waiting.append(chunk)
+        size += chunk.num_rows
     if waiting:
-        yield _one(waiting)
+        yield _joined(waiting)
 
 
-def _one(pieces: list[pa.Table]) -> pa.Table:
-    return pa.concat_tables(pieces).unify_dictionaries()
+def _joined(chunks: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(chunks).unify_dictionaries()
 
 
 def _metadata(source: Source, changed: set[str]) -> Any:
-    """What files may say of the treated table: what pandas noted of its index, and of columns that did not change."""
+    """Return the schema metadata that holds for the treated table: pandas' notes on index and unchanged columns."""
     first = source.found.files[0]
     if source.found.format is PARQUET:
         return kept_metadata(pq.read_schema(first), changed, False)
@@ -254,18 +252,19 @@ def _metadata(source: Source, changed: set[str]) -> Any:
     return None
 
 
-def _stored(counts: Sequence[StepCounts]) -> list[Any]:
-    """What was done so far, ready for JSON."""
-    return [[{str(name): list(found) for name, found in one.changed.items()}, one.rows_removed] for one in counts]
+def _counts_to_json(counts: Sequence[StepCounts]) -> list[Any]:
+    """Return the changes so far, ready for JSON."""
+    return [[{str(name): list(cells) for name, cells in own.changed.items()}, own.rows_removed] for own in counts]
 
 
-def _set(counts: Sequence[StepCounts], stored: Sequence[Any]) -> None:
-    for one, (changed, removed) in zip(counts, stored, strict=True):
-        one.changed = {name: Changes(*found) for name, found in changed.items()}
-        one.rows_removed = removed
+def _restore_counts(counts: Sequence[StepCounts], stored: Sequence[Any]) -> None:
+    """Set counts to the changes that `_counts_to_json` returned."""
+    for own, (changed, removed) in zip(counts, stored, strict=True):
+        own.changed = {name: Changes(*cells) for name, cells in changed.items()}
+        own.rows_removed = removed
 
 
-# Of what a run leaves in its folder, which another version may not read as its own.
+# The format of temporary files of a run. A version with another format does not resume the run.
 FORMAT = 1
 
 
@@ -281,38 +280,39 @@ def treat_files(
     resume: bool = False,
     overwrite: bool = False,
 ) -> Treated:
-    """Treat a table of files of any size, as `treat` does, and write it to files.
+    """Treat a table of files of any size by a plan, see `treat`, and write the treated table to files.
 
-    It is read, treated and written piece by piece, within the memory limit that `config` says. What comes out is whole
-    or absent, and the files that come in stay as they are.
+    The table is read, treated and written chunk by chunk, within the memory limit of `config`. The output is whole or
+    absent. The original files are not changed.
 
     Parameters
     ----------
     source:
-        The path of a Parquet file or folder of them, CSV (separator found by itself, UTF-8), or Feather, or a pattern
-        such as ``data/**/*.csv``.
+        The path of a file, of a folder of files, or a pattern such as ``data/**/*.csv``. Files are Parquet, Feather, or
+        CSV in UTF-8, whose separator is detected.
     output:
-        Where the treated table goes: a file name ending in .parquet, .csv or .feather, or a folder, which gets one
+        The path of the treated table: a file name ending in .parquet, .csv or .feather, or a folder. A folder gets a
         Parquet file for each file of the table.
     rows_per_file:
-        Of a folder: files of so many rows instead.
+        The number of rows of each file in an output folder. Default None: a file for each file of the table.
     resume:
-        Go on where a run that was killed stopped; where there is none, begin. What is done is kept when such a run
-        fails, too.
+        Whether to continue a killed run; without such a run, begin. A run with ``resume`` that fails can be
+        continued, too. Default False.
     overwrite:
-        Replace what exists.
+        Whether to replace an existing output. Default False.
 
     Returns
     -------
     Treated
-        ``.table`` is the path of the output, ``.files`` are its files, ``.record`` says what was done.
+        ``.table`` is the path of the output, ``.files`` are its files, ``.record`` says how many cells each treatment
+        changed.
 
     Raises
     ------
     InputError, TableReadError
-        As `treat`; InputError also for a memory limit that is too low.
+        See `treat`. The memory limit is too low.
     OutputError
-        An output that cannot be written where it was asked for; too little space on a disk.
+        The output cannot be written, or a disk has too little space.
 
     Examples
     --------
@@ -338,7 +338,7 @@ def treat_files(
 
 
 def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, report: Reporter) -> Treated:
-    """As `treat_files`, what it was given checked."""
+    """Treat a table of files, see `treat_files`. All arguments are already checked."""
     started = time.perf_counter()
     check_place(source, options)
     output = options.output.resolve()
@@ -353,7 +353,7 @@ def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, re
         if there:
             check_same((finished or {}).get("options") or store.done(BEGUN), settings, options.output)
         if there and finished is not None:
-            # Killed when all was done but to clean up.
+            # The run was killed after publishing, before it removed its temporary files.
             shield.raise_()
             keep = False
             record = TreatmentsRecord.from_stored(finished["record"])
@@ -383,7 +383,7 @@ def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, re
 
 
 def written_as_text(output: Path) -> bool:
-    """Whether an output has a format of text."""
+    """Return whether the format of an output is text."""
     return written_format(output).as_text
 
 
@@ -391,24 +391,24 @@ def _files(output: Path) -> Sequence[Path]:
     return [output] if is_file(output) else sorted(output.rglob("*.parquet"))
 
 
-def _read_by(plan: Plan) -> dict[str, str]:
-    """What the files hold that a plan names, by path."""
-    named = [getattr(one, name) for one in plan.treatments for name in one.files]
-    named += [one.to_plan() for one in plan.hierarchies.values()]
-    paths = [Path(one) for one in named if isinstance(one, str | os.PathLike)]
+def _digests_of_files(plan: Plan) -> dict[str, str]:
+    """Return the digests of the files that a plan names, by path."""
+    named = [getattr(treatment, name) for treatment in plan.treatments for name in treatment.files]
+    named += [hierarchy.to_plan() for hierarchy in plan.hierarchies.values()]
+    paths = [Path(value) for value in named if isinstance(value, str | os.PathLike)]
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()}
 
 
 def _settings(source: Source, options: OutputOptions, plan: Any, key: Any) -> dict[str, Any]:
-    """Settings that must be the same when a run is taken up again, by name; the first that is not is named."""
+    """Return the settings by name that a resumed run must repeat. `check_same` names the first that differs."""
     described = describe_files(source.found.path, source.stamps)
     return {
         "gpupif": __version__,
         FORMAT_OF_FILES: FORMAT,
         "files": {file["path"]: file for file in described["files"]},
         "plan": digest(plan.to_dict()),
-        "files of the plan": digest(_read_by(plan)),
-        # Not that of records, by which no seeds are told apart.
+        "files of the plan": digest(_digests_of_files(plan)),
+        # The digest in records cannot tell seeds apart.
         "key": None if key is None else digest(key.secret("resume").hex()),
         "temp": None if options.temp is None else str(options.temp.resolve()),
         "rows per file": options.rows_per_file,

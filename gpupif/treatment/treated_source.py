@@ -1,4 +1,4 @@
-"""Files as they are after some steps: a source like any other, so that all that reads files reads treated ones."""
+"""Files after some steps, as a `Source`: every function that reads files can read treated files."""
 
 from __future__ import annotations
 
@@ -21,16 +21,19 @@ from ..out_of_core.gather import prefetched
 from .coded_columns import coded_column
 from .steps import Chunk, StepCounts, Steps
 
-# Rows that are treated at once.
+# The most rows of a chunk that steps are applied to.
 CHUNK_ROWS = 1 << 18
 
 
 class TreatedSource(Source):
     """Files after some steps.
 
-    plain: values as steps see them, in plain types, in place of those that are to be written. coded: text as
-    dictionaries, which Parquet has them encoded as, for what writes that. counted: count what steps do. masked: where
-    no columns are asked for, read of each row of the files whether it is left.
+    counts: list of `StepCounts`, an item for each step. The changes so far, if `counted` is True.
+    counted: bool. Whether changes are counted while rows are read. Default False.
+    coded: bool. Whether changed text is read as dictionaries, as Parquet encodes it: writing is faster. Default False.
+    masked: bool. Whether reading no columns gives a boolean for each original row, True if the row is left. Default
+        False: reading no columns gives a null for each row that is left.
+    plain: bool. Whether changed columns are read in the plain types of steps, else in the types of the output.
     """
 
     def __init__(self, source: Source, steps: Steps, plain: bool = False) -> None:
@@ -47,14 +50,14 @@ class TreatedSource(Source):
         self._loses_rows = any(step.removes_rows for step, _ in steps.applied)
         self._given = source.nothing().schema
         self._schema = pa.schema([self._field(name) for name in self.names])
-        # By file, the row of the table at which it begins, as each step sees it.
+        # For each file and each step, the number of the file's first row among the rows before that step.
         self._starts = {source.found.files[0]: [0] * (len(steps.applied) + 1)}
         self.rows = None if self._loses_rows else source.rows
 
     def _field(self, name: str) -> pa.Field:
         given = self._given.field(name)
         if name not in self._steps.types:
-            # It may speak of rows that are gone.
+            # The metadata may describe rows that are removed.
             return given.remove_metadata() if self._loses_rows else given
         labels, values = self._steps.types[name], given.type
         values = values.value_type if pa.types.is_dictionary(values) else values
@@ -66,26 +69,26 @@ class TreatedSource(Source):
     def nothing(self) -> pa.Table:
         return self._schema.empty_table()
 
-    def as_given(self, piece: pa.Table) -> pa.Table:
-        """See `Source`; text has the type of its file again."""
-        kinds = pa.schema([self._schema.field(name) for name in piece.column_names])
-        return piece if piece.schema.equals(kinds) else piece.cast(kinds)
+    def as_given(self, chunk: pa.Table) -> pa.Table:
+        """Return a chunk with the types of the output, see `Source`: dictionaries become text again."""
+        kinds = pa.schema([self._schema.field(name) for name in chunk.column_names])
+        return chunk if chunk.schema.equals(kinds) else chunk.cast(kinds)
 
     def starts_after(self, file: Path) -> list[int]:
-        """The rows behind a file that was read, as each step sees them."""
+        """Return the number of the first row after a file that was read, before each step and after the last."""
         return self._starts[self.next_file(file)]
 
     def begin(self, file: Path, starts: Sequence[int]) -> None:
-        """The row at which a file begins is known, as each step sees it."""
+        """Set the number of a file's first row, before each step and after the last, see `starts_after`."""
         self._starts[file] = list(starts)
 
     @property
     def changed(self) -> list[str]:
-        """Columns that are not as they came, and those that went."""
+        """The names of original columns that were changed or dropped."""
         return [name for name in self._base.names if name in self._steps.types or name not in self.names]
 
     def next_file(self, file: Path) -> Path:
-        """The file behind another one."""
+        """Return the file after another file; an empty path after the last."""
         files = [*self.found.files, Path()]
         return files[files.index(file) + 1]
 
@@ -96,17 +99,17 @@ class TreatedSource(Source):
                 pass
         starts = list(self._starts[file])
         needed, read = self._steps.needed(columns, self.counted)
-        # Rows are counted by any column.
+        # If no column is needed, the first column is read to count the rows.
         names = [name for name in self._base.names if name in read] or self._base.names[:1]
-        pieces = in_chunks(self._base.read_file(file, names, rows, size), min(CHUNK_ROWS, rows), max(1, size))
-        with contextlib.closing(prefetched(pieces)) as made:
-            for piece in made:
+        chunks = in_chunks(self._base.read_file(file, names, rows, size), min(CHUNK_ROWS, rows), max(1, size))
+        with contextlib.closing(prefetched(chunks)) as read_ahead:
+            for chunk in read_ahead:
                 self.bytes_read = self._base.bytes_read
-                yield self._treat(piece, needed, starts, columns)
+                yield self._treat(chunk, needed, starts, columns)
         self._starts[self.next_file(file)] = starts
 
     def _treat(self, table: pa.Table, needed: Sequence[bool], starts: list[int], columns: Sequence[str]) -> pa.Table:
-        """Treat some rows by the steps that are needed; moves the starts behind them."""
+        """Apply the needed steps to a chunk, and advance `starts` by its rows before each step and after the last."""
         chunk = Chunk(table.column_names, table.num_rows, lambda name: coded_column(name, table.column(str(name))))
         for number, ((step, said), is_needed) in enumerate(zip(self._steps.applied, needed, strict=True)):
             start, starts[number] = starts[number], starts[number] + chunk.rows
@@ -119,7 +122,7 @@ class TreatedSource(Source):
         return pa.Table.from_arrays([self._array(name, table, chunk) for name in columns], names=list(columns))
 
     def _array(self, name: str, table: pa.Table, chunk: Chunk) -> Any:
-        """Return a column as it is to be read."""
+        """Return a column of a treated chunk in its type for readers."""
         kind = self._schema.field(name).type
         if name not in self._steps.types and name not in chunk.replaced:
             return table.column(name) if chunk.kept is None else table.column(name).filter(pa.array(chunk.kept))
@@ -144,7 +147,7 @@ class TreatedSource(Source):
 
 
 class TypedSource(Source):
-    """A source of text some columns of which have other types; types: of these."""
+    """A source of text files with other types for some columns. types: Arrow type by column name."""
 
     def __init__(self, source: Source, types: Mapping[str, pa.DataType]) -> None:
         super().__init__(source.found, source.names)
@@ -159,17 +162,17 @@ class TypedSource(Source):
         kinds = [field.with_type(self._types.get(field.name, field.type)) for field in table.schema]
         return pa.schema(kinds).empty_table()
 
-    def as_given(self, piece: pa.Table) -> pa.Table:
-        """See `Source`."""
-        return piece.cast(pa.schema([self.nothing().schema.field(name) for name in piece.column_names]))
+    def as_given(self, chunk: pa.Table) -> pa.Table:
+        """Return a chunk with the given types, see `Source`."""
+        return chunk.cast(pa.schema([self.nothing().schema.field(name) for name in chunk.column_names]))
 
     def about_rows(self) -> int:
         return self._source.about_rows()
 
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
-        for piece in self._source._read_file(file, columns, rows, size):
+        for chunk in self._source._read_file(file, columns, rows, size):
             self.bytes_read = self._source.bytes_read
-            arrays = [self._typed(name, piece.column(name)) for name in columns]
+            arrays = [self._typed(name, chunk.column(name)) for name in columns]
             yield pa.table(arrays, names=columns)
 
     def _typed(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -178,14 +181,17 @@ class TypedSource(Source):
             return column if kind is None else pa.chunked_array([], kind)
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
-        chunks = [
-            pa.DictionaryArray.from_arrays(chunk.indices, typed_labels(chunk.dictionary, kind))
-            for chunk in column.chunks
+        arrays = [
+            pa.DictionaryArray.from_arrays(array.indices, typed_labels(array.dictionary, kind))
+            for array in column.chunks
         ]
-        return pa.chunked_array(chunks, pa.dictionary(column.type.index_type, kind))
+        return pa.chunked_array(arrays, pa.dictionary(column.type.index_type, kind))
 
 
 def typed_labels(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Texts of a column as the values that they stand for; kind: their type, which all texts of the column fit."""
+    """Return the values that texts denote. kind: the type of the values; all texts of the column must fit it.
+
+    Adding 0.0 to floats turns -0.0 into 0.0: both are one value.
+    """
     values = texts.cast(kind)
     return pc.add(values, 0.0) if pa.types.is_floating(kind) else values

@@ -1,8 +1,9 @@
-"""The treatments of a plan, and what they ask of the table that they are prepared for.
+"""The base classes of treatments, and of the tables that treatments are prepared for.
 
-A treatment is prepared once, with what it has to know of the whole table (values, codes, scores). The step that this
-makes is then applied to chunks of rows, in any order and any cut, with the same result. So no treatment knows in which
-way the table is held, and no way to hold one knows a treatment.
+`Treatment.prepare` is called once, and may ask the table for facts about all rows: values, codes or scores. The
+resulting step is then applied to chunks of rows. The result depends neither on the order nor on the size of the chunks.
+Treatments use only the methods of `TreatedTable`, and a `TreatedTable` uses only the methods of `Step`. A new treatment
+or a new kind of table is therefore written once.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
 
 
 class TreatedTable(ABC):
-    """A table as treated so far, whatever holds it. Steps are applied at once, or when its rows are read.
+    """A table after the steps so far, of any kind. A step is applied at once, or when rows are read.
 
-    names: its columns; rows: how many it has. index: row labels beside the columns, which no treatment changes; None if
-    the kind of table has none. counts: what each step did, as far as that is known.
+    names: list of column names. The columns that are left.
+    rows: int. The number of rows that are left.
+    index: row labels beside the columns, which no treatment changes; None if the kind of table has no index.
+    counts: list of `StepCounts`, an item for each step. Counts of changes, complete when all rows were treated.
     """
 
     names: Sequence[Hashable]
@@ -41,50 +44,51 @@ class TreatedTable(ABC):
 
     @abstractmethod
     def values(self, name: Hashable) -> ColumnValues:
-        """Return the values of a column, and how often each occurs."""
+        """Return the distinct values of a column, and the number of rows with each value."""
 
     @abstractmethod
     def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[CodedColumn]:
-        """Return columns with the codes of all rows, labels as of `values`.
+        """Return the codes of all rows of some columns, with the labels of `values`.
 
-        row_bytes: memory that the caller takes for each row beside the codes. Raises InputError if both do not fit into
-        the memory that `gpupif.config` allows.
+        row_bytes: bytes of memory that the caller needs for each row beside the codes. A table of files raises
+        InputError if both exceed the memory limit of `gpupif.config`.
         """
 
     @abstractmethod
     def facts_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> RowFacts:
-        """Return facts from arrays over all rows, in memory."""
+        """Return the facts that are given as arrays (rows,) in memory."""
 
     @abstractmethod
     def scores(
         self, arguments: Arguments, make: Callable[[Mapping[str, npt.NDArray[Any]]], Mapping[str, npt.NDArray[Any]]]
     ) -> RowFacts:
-        """Return facts that `make` makes of the scores of rows, by the names that files of scores have.
+        """Score the table after the steps so far, and return the facts that `make` computes from the scores.
 
-        The table is scored as it is treated so far, as `gpupif.score` does it; `make` is called chunk by chunk.
+        make: called for each chunk with the scores, arrays (rows of the chunk,) by their name in a file of scores.
         """
 
     @abstractmethod
     def apply(self, step: Step, said: str = "") -> None:
-        """Have all rows treated. said: begins errors that come later, when rows are read."""
+        """Apply a step to all rows. said: prefix of errors that are raised later, when rows are read."""
 
     @abstractmethod
     def kept_rows(self) -> npt.NDArray[np.bool_]:
-        """Return by row that came in whether it is still there."""
+        """Return for each row of the original table whether it is left: booleans (rows,)."""
 
     def expect(self, names: Sequence[Hashable]) -> None:  # noqa: B027
-        """Prepare for treatments that look at these columns."""
+        """Prepare for treatments that read these columns, before the first step."""
 
     def ask_together(self, names: Sequence[Hashable]) -> None:  # noqa: B027
-        """Note that the values of these columns are asked for one soon after the other."""
+        """Note that `values` will soon be called for each of these columns: one pass over the rows can serve all."""
 
 
 @dataclass(frozen=True)
 class Tools:
-    """What treatments are prepared with.
+    """The arguments of `Treatment.prepare` that come from the plan and its run.
 
-    hierarchies: by column. key: the secret of what is random, None if the plan has nothing random. number: the place of
-    the treatment in the plan, from 0, so that no two treatments draw the same.
+    hierarchies: dictionary by column name. Hierarchies of the plan.
+    key: secret of random values. None if the plan has no random treatment.
+    number: position of the treatment in the plan, from 0. It keeps the random numbers of two treatments apart.
     """
 
     hierarchies: Mapping[Hashable, Hierarchy] = field(default_factory=dict)
@@ -92,7 +96,7 @@ class Tools:
     number: int = 0
 
     def draws(self, do: str, column: Hashable, purpose: str = "") -> Draws:
-        """Return the random numbers of a treatment; raises InputError if there is no key to draw them by."""
+        """Return the random numbers of a treatment for a column; raises InputError if there is no key."""
         if self.key is None:
             raise InputError(
                 f"key: {do} of column {column!r} draws by a secret key, and none was given. Give key= "
@@ -103,13 +107,15 @@ class Tools:
 
 @dataclass(frozen=True)
 class Treatment(ABC):
-    """One thing done to a table. Its fields are the keys that it has in a plan, with their defaults.
+    """A treatment of a table. The fields are the keys that the treatment has in a plan, with their defaults.
 
-    The types of fields are what a plan may have there, and have to be known when the class is made.
+    The type of a field is the type that its key may have in a plan: it must be importable, not only for type checkers.
 
-    do: its word in a plan. is_random: whether it draws by the key. reads_values: whether it looks at what columns hold.
-    files: keys that may be the path of a file, which begins at the plan's folder. value_lists: keys that list values of
-    columns, which public records leave out.
+    do: text. The word for the treatment in a plan.
+    files: names of fields that may be the path of a file. A relative path begins at the plan's folder.
+    value_lists: names of fields that list values of columns. Public records omit them.
+    is_random: whether the treatment draws random numbers by the key.
+    reads_values: whether the treatment reads the values of columns.
     """
 
     do: ClassVar[str]
@@ -120,65 +126,68 @@ class Treatment(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Raise InputError for what is wrong whatever the table: called when a plan is made or read."""
+        """Raise InputError for fields that no table allows. Called when a plan is made or read."""
 
     def check_hierarchies(self, hierarchies: Mapping[Hashable, Hierarchy]) -> None:  # noqa: B027
-        """Raise InputError for what does not go with the hierarchies of the plan, by column; called likewise."""
+        """Raise InputError for fields that do not fit the hierarchies of the plan, by column. Called after `check`."""
 
     @abstractmethod
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
-        """Return the step for this table; raises InputError for what does not fit the table."""
+        """Return the step for this table; raises InputError if the treatment does not fit the table."""
 
     def named(self) -> Sequence[Hashable]:
-        """Return the columns that the table must have: those of the fields `column` and `columns`."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        """Return the columns that the table must have: here the fields `column` and `columns`."""
+        values = {own.name: getattr(self, own.name) for own in fields(self)}
         column, columns = values.get("column"), values.get("columns")
         return [*([] if column is None else [column]), *([] if columns is None else columns)]
 
 
-# Makes of distinct values, none missing, what is put in their place, null for a missing value; in the same order.
+# A function of distinct values, none missing. It returns the new value of each, in the same order, null if missing.
 Mapper = Callable[[pa.Array], pa.Array]
 
 
 @dataclass(frozen=True)
 class ValueMap(Treatment):
-    """A treatment that puts a value in the place of another, whatever else the row has. column: whose values."""
+    """A treatment that replaces each value of a column by a function of the value alone. column: name of the column."""
 
     column: Hashable
 
     @abstractmethod
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
-        """Return what is to be done to values; it may ask the table how often each value occurs. Raises InputError."""
+        """Return the function of values. The table tells how often each value occurs. Raises InputError."""
 
     def prepare(self, table: TreatedTable, tools: Tools) -> ValueMapStep:
-        return ValueMapStep(self.column, self.mapper(table, tools), self.of_missing(tools))
+        return ValueMapStep(self.column, self.mapper(table, tools), self.missing_value(tools))
 
-    def of_missing(self, tools: Tools) -> str | None:
-        """Return the value that missing values get; None if they stay missing."""
+    def missing_value(self, tools: Tools) -> str | None:
+        """Return the value that replaces missing values; None if they stay missing."""
         return None
 
 
 @dataclass(frozen=True)
 class ValueMapStep(Step):
-    """A value map prepared."""
+    """A prepared value map.
+
+    mapper: see `Mapper`. missing_value: the text that replaces missing values; None if they stay missing.
+    """
 
     column: Hashable
     mapper: Mapper
-    of_missing: str | None = None
+    missing_value: str | None = None
 
     @property
     def writes(self) -> Sequence[Hashable]:
         return (self.column,)
 
     def mapped(self, column: CodedColumn) -> CodedColumn:
-        """Return a column with its values mapped."""
+        """Return a column with the mapped values."""
         try:
             labels = self.mapper(column.labels)
         except InputError:
-            # Perhaps because of a value that no row has any more.
+            # The refused value may be a label that no row has any more: a step before may have replaced it.
             column = with_used_labels(column)
             labels = self.mapper(column.labels)
-        return relabeled(column, labels, self.of_missing)
+        return relabeled(column, labels, self.missing_value)
 
     def apply(self, chunk: Chunk) -> None:
         chunk[self.column] = self.mapped(chunk[self.column])

@@ -93,7 +93,7 @@ def test_random_draws_are_refused_only_if_they_decide_about_rows(before):
         [gpupif.treatments.Pram("sex", invariant=0.8, missing="keep"), *PLAN.treatments], PLAN.hierarchies
     )
     after = gpupif.treat(before, plan, key=key).table
-    with pytest.raises(gpupif.InputError, match=r"'pram' draws at random for column 'sex'.*row_id="):
+    with pytest.raises(gpupif.InputError, match=r"the random numbers of 'pram' for column 'sex'.*row_id="):
         found(before, after, plan)
 
 

@@ -14,7 +14,7 @@ from tests.helpers.treatments import Bins, Drawn, Gone, Noisy, RareAway, RiskyAw
 from tests.helpers.ways import MEMORY, Pieces, assert_same_treated, plain
 
 TABLE = example_table()
-# Each kind of what a treatment may ask for or do, one after the other.
+# A treatment for each question to a table and each kind of change.
 MECHANISM = [
     Bins("age"),
     RareAway("job", 8),
@@ -29,12 +29,12 @@ MECHANISM = [
     RareAway("age", 12),
     Gone(("person",)),
 ]
-# Treatments together are for every change; each by itself is a slow test.
+# All treatments together are a quick test; each alone is a slow test.
 TOGETHER = ("all", "rest")
 
 
 def slow_but(name, *quick):
-    """The mark of a case that is slow unless it is one of these."""
+    """Return a case with the mark of slow tests, unless its name is among some names."""
     return () if name in quick else pytest.mark.slow
 
 
@@ -161,9 +161,9 @@ def test_a_plan_that_leaves_no_rows_gives_the_same_in_every_way(way):
 
 
 def test_errors_name_the_treatment_that_failed(way):
-    """Rows may be treated only when a later treatment needs their values, or when they are written."""
+    """Check errors of rows that are treated late: when a later treatment asks for values, or when rows are written."""
     table = TABLE.assign(born=[*TABLE["born"].dt.strftime("%Y-%m-%d")[:-1], "9999-12-30"])
     for later in ([gpupif.treatments.Rare("zip", below=3)], [gpupif.treatments.Rare("born", below=3)]):
         plan = [gpupif.treatments.Round("age", base=5), gpupif.treatments.Jitter("born", within=10_000), *later]
-        with pytest.raises(InputError, match=r"^treatment 2 \(jitter\): column 'born': a value is moved beyond"):
+        with pytest.raises(InputError, match=r"^treatment 2 \(jitter\): column 'born': a moved value does not fit"):
             way.treat(table, plan, Pieces((0.5,), chunk_rows=7, part_rows=3), key=bytes(32))

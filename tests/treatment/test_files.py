@@ -1,4 +1,4 @@
-"""From files to files: what is written, what is refused, what stays when a run is killed."""
+"""Treatments from files to files: written files, refused arguments, and killed runs."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_tables_are_treated_from_and_to_every_format(tmp_path, expected, kind, o
 
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
 def test_untreated_texts_of_csv_are_written_as_they_were_read(tmp_path, output):
-    """Texts of a CSV file are treated as the values they stand for."""
+    """Check that texts of a CSV file count as values, and that untreated texts are written unchanged."""
     TABLE.to_csv(tmp_path / "in.csv", index=False)
     plan = [*PLAN[:2], Gone(("born",))]
     expected = gpupif.treat(tmp_path / "in.csv", plan).table
@@ -175,7 +175,7 @@ quasi_identifiers = ["sex", "job"]
 @pytest.mark.parametrize("moment", ["next", "mark"])
 @pytest.mark.parametrize("kind", ["folder", "rows", "file"])
 def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(tmp_path, kind, moment):
-    """The resumed run leaves no other files."""
+    """Check that a run which is killed at any step and resumed gives equal bits, and leaves no other files."""
     source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
     (tmp_path / "plan.toml").write_text(PLAN_FILE)
     expected = gpupif.treat(TABLE, tmp_path / "plan.toml")
@@ -225,7 +225,7 @@ def test_a_run_resumed_with_another_plan_or_key_is_refused(tmp_path, monkeypatch
 
 
 def test_a_part_of_a_file_of_text_loses_all_its_rows(tmp_path):
-    """Dates are no values of which Arrow makes a dictionary of none."""
+    """Check dates: Arrow cannot make an empty dictionary of dates."""
     table = pd.DataFrame(
         {"sex": ["f"] * 9 + ["m"], "born": pd.date_range("2001-01-01", periods=10).strftime("%Y-%m-%d")}
     )
@@ -277,7 +277,10 @@ def test_suppression_plans_its_memory(tmp_path):
     plan = [gpupif.treatments.Suppress(["a", "b"], k=3)]
     with (
         gpupif.config(memory_limit=resident_bytes() + RESERVE + 80 * rows // 2),
-        pytest.raises(InputError, match="memory_limit: the codes of a, b, and what is made of them, take about"),
+        pytest.raises(
+            InputError,
+            match="memory_limit: the treatment needs all rows at once of a, b: their codes and working",
+        ),
     ):
         gpupif.treat_files(tmp_path / "in.parquet", tmp_path / "out.parquet", plan)
     assert nothing_left(tmp_path)
@@ -294,7 +297,7 @@ def test_row_groups_of_the_output_fit_into_the_memory_limit(tmp_path):
 
 
 def test_scores_for_a_condition_are_read_in_chunks_within_the_limit(tmp_path, monkeypatch):
-    """A million rows at once would take 1.5 times the limit of 500 MB."""
+    """Check a limit of 500 MB: the scores of a million rows at once take half as much again."""
     source = tmp_path / "in.parquet"
     TABLE.to_parquet(source)
     store = Store(tmp_path / "work", tmp_path / "work")
@@ -318,7 +321,7 @@ def test_scores_for_a_condition_are_read_in_chunks_within_the_limit(tmp_path, mo
 
 
 def test_a_treatment_that_lacks_memory_is_named_with_advice(tmp_path, monkeypatch):
-    """The advice names no columns or measures, which only the plan can change."""
+    """Check the advice if scoring lacks memory: it is about the plan, which chooses the scores."""
     source = tmp_path / "in.parquet"
     TABLE.to_parquet(source)
     plan = [gpupif.treatments.SuppressRows(where="csf > 1", known=["sex"])]
@@ -327,7 +330,7 @@ def test_a_treatment_that_lacks_memory_is_named_with_advice(tmp_path, monkeypatc
         gpupif.treat_files(source, tmp_path / "out.parquet", plan)
     assert "treatment 1 (suppress_rows)" in str(caught.value)
     assert "score fewer columns" not in str(caught.value)
-    assert "or split the plan and treat what its first part makes" in str(caught.value)
+    assert "or split the plan and treat the output of its first part" in str(caught.value)
     assert not (tmp_path / "out.parquet").exists()
 
 

@@ -1,4 +1,4 @@
-"""What comes out of `gpupif.treat` is of the kind that came in, with types that say the least that they can."""
+"""The kind of the table that `gpupif.treat` returns, and the types of its columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def column(dtype):
     return pd.DataFrame({"x": pd.Series(VALUES).astype(dtype)})
 
 
-# A type, what it is when a cell of it is suppressed, and what where it only changes.
+# A type, its type after a cell was suppressed, and its type after cells only changed.
 KEPT = {
     "int8": "Int8",
     "uint16": "UInt16",
@@ -48,7 +48,7 @@ KEPT = {
 def test_a_suppressed_cell_does_not_change_the_type(dtype):
     table = column(dtype)
     found = gpupif.treat(table, [RareAway("x", 2)]).table["x"]
-    # Which pandas calls what it has for `str` differs by its version.
+    # The name of the type for `str` depends on the version of pandas.
     assert found.dtype == pd.Series([], dtype=KEPT[dtype]).dtype or dtype == "category"
     expected = table["x"].astype(object).where(table.index != 3, None)
     assert plain(found) == plain(expected)
@@ -212,6 +212,6 @@ def test_tables_that_cannot_be_treated_are_refused():
         gpupif.treat(pd.DataFrame({"x": [1], "y": [[1]]}), [Bins("x"), Drawn("y")])
     with pytest.raises(InputError, match="table: expected a pandas"):
         gpupif.treat([1], [Bins("x")])
-    # A column of lists that nobody treats is none of our business.
+    # A column of lists that no treatment names is never read.
     table = pd.DataFrame({"x": [1], "y": [[1]]})
     pd.testing.assert_series_equal(gpupif.treat(table, [Bins("x")]).table["y"], table["y"])

@@ -1,4 +1,4 @@
-"""No value that was treated away is left anywhere in what comes out: not as a category, a bound, nor in a note."""
+"""Removed values are nowhere in the output: neither as a category, nor as a statistic, nor in metadata."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS = 200
 
 
 def table():
-    """One row has a name, a job and a number that no other has."""
+    """Return a table with a row whose name, job and number occur in no other row."""
     names = ["Anna", "Bert", "Cora", "Dirk"] * (ROWS // 4)
     names[17] = SECRET
     numbers = list(range(10, 14)) * (ROWS // 4)
@@ -30,7 +30,7 @@ def table():
     return frame
 
 
-# Cells away, columns away, and rows away with what they have in columns that are not treated.
+# Plans that remove cells, columns, or rows with their values in untreated columns.
 PLANS = {
     "cells": [RareAway("name", 2), RareAway("job", 2), RareAway("number", 2), RareAway("other", 2)],
     "groups": [RareAway("name", 2), RareAway("job", 2), Bins("number", 10**10), Gone(("other",))],
@@ -49,7 +49,7 @@ def treatments(request):
 
 
 def test_the_check_finds_a_secret_that_is_there(tmp_path):
-    """The tests below could not fail otherwise."""
+    """Check that the search finds the secret in an untreated table: the tests below could not fail otherwise."""
     pq.write_table(pa.Table.from_pandas(table()), tmp_path / "in.parquet", compression="none")
     assert SECRET.encode() in (tmp_path / "in.parquet").read_bytes()
 
@@ -135,9 +135,9 @@ def test_no_removed_value_is_left_in_dask(treatments):
 
 
 def with_unused():
-    """No row has the secret, which is a category, an ordered one, one of labels of rows, and one in lists.
+    """Return a table in which the secret is an unused category: of a column, of an ordered column and of the index.
 
-    The highest grade comes first, so that the order of the values in a file is not that of the grades.
+    The highest grade comes first: the order of values in a file is not the order of grades.
     """
     grades = pd.Categorical(["high", "low", "mid", "low"] * 10, ["low", SECRET, "mid", "high"], ordered=True)
     index = pd.CategoricalIndex(["a", "b"] * 20, [SECRET, "b", "a"], name="label")
@@ -193,7 +193,7 @@ def test_unused_categories_are_removed_from_polars():
         pl.col("grade").cast(pl.Enum(["low", SECRET, "mid", "high"])),
         shared=pl.Series(["x"] * 40, dtype=pl.Categorical),
     )
-    # Categories of Polars are those of the process.
+    # Categories of Polars are shared by the whole process.
     assert pl.Series([SECRET], dtype=pl.Categorical)[0] == SECRET
     found = gpupif.treat(given, ONE_CHANGES).table
     assert {name: found.schema[name].categories.to_list() for name in ("job", "grade", "shared")} == {

@@ -1,4 +1,4 @@
-"""The record of a run, what of it may be public, and the key that is in none."""
+"""The record of a run, its public version, and the key, which no record holds."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_public_record_has_no_revealing_counts(done):
 
 
 def test_a_public_record_does_not_reveal_frequencies_of_values():
-    """With prior replacement the kept share for an epsilon depends on the rarest value's share."""
+    """Check epsilon with prior replacements: the kept share would tell the share of the rarest value."""
     plan = [
         gpupif.treatments.RandomizedResponse("job", epsilon=1.0, replaced="prior"),
         gpupif.treatments.Swap(["income"], within=["sex"], share=0.5),

@@ -1,4 +1,4 @@
-"""Safe Harbor as one call."""
+"""The plan of Safe Harbor."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_only_values_that_safe_harbor_allows_are_left():
     found = gpupif.treat(TABLE, plan()).table
     assert list(found.columns) == ["birth", "admitted", "zip", "age", "sex"]
     shown = found.astype(object).where(found.notna(), None)
-    # Who was born in 1936 may be 90 in 2026; who was born in 1937 is not.
+    # A person born in 1936 may be 90 in 2026; a person born in 1937 is not.
     assert shown["birth"].tolist() == ["1936 or before", "1937", "2001", None]
     assert shown["admitted"].tolist() == ["2024", "1936 or before", "2025", "2025"]
     assert shown["zip"].tolist() == ["021", "000", "021", None]
@@ -119,9 +119,9 @@ def test_a_saved_plan_treats_the_table_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("how", "fragment"),
     [
-        ({"columns": {}}, "columns: expected a dictionary that says of every column what it holds"),
+        ({"columns": {}}, "columns: expected a dictionary with the content of every column"),
         ({"columns": ["name"]}, "expected a dictionary"),
-        ({"columns": {"a": "adress"}}, "column 'a': expected what it holds, one of direct, name"),
+        ({"columns": {"a": "adress"}}, "column 'a': expected its content, one of direct, name"),
         ({"columns": {"a": "medical_recor"}}, "Did you mean 'medical_record'?"),
         ({"columns": {"notes": "free_text"}}, "column 'notes': free text may say anything"),
         ({"columns": {"zip": "zip"}}, "populations: expected people by three-digit area, got none"),

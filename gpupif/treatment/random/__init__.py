@@ -1,1 +1,1 @@
-"""Random treatments: values that are replaced, moved or swapped by chance, drawn by a secret key."""
+"""Random treatments: values are replaced, moved or swapped by random numbers from a secret key."""

@@ -1,4 +1,4 @@
-"""Random numbers of the rows of a table, and of the values of a column."""
+"""Random numbers of 64 bits, made from a secret, for the rows of a table or for the values of a column."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from ...rows.keys import code_type
 from ...rows.threads import Workers
 
 Numbers = npt.NDArray[np.uint64]
-# Numbers of a block of ChaCha20, and bytes of a number.
+# The number of random numbers in a block of ChaCha20, and the bytes of a random number.
 BLOCK, NUMBER = 8, 8
-# Numbers that are drawn at once: they stay in the cache of a core until they are used.
+# The numbers that are drawn at once: few enough to stay in the cache of a core until they are used.
 AT_ONCE = 1 << 16
-# Rows whose blocks the counter of the RFC, which has 32 bits, can tell apart.
+# The number of rows after which the block counter of the RFC, which has 32 bits, starts again at 0.
 COUNTED = BLOCK << 32
 
 
 class Entries(NamedTuple):
     """The values that may be drawn for each state, see `kernels/drawn_values.py`.
 
-    begins, ends: by state, its first entry and the one after its last. firsts, values: by entry.
+    begins, ends: int64 (states,). A state has the entries begins[state] to ends[state] - 1.
+    firsts: uint64 (entries,). The lowest random number for which the entry is drawn; the highest is before the next.
+    values: int64 (entries,). The drawn value, or `ITSELF` for the state that is there already.
     """
 
     begins: npt.NDArray[np.int64]
@@ -39,25 +41,27 @@ class Entries(NamedTuple):
 
 @dataclass(frozen=True)
 class Draws:
-    """Numbers of 64 bits, each from 0 to 2^64 - 1 equally often, by a key and a stream of its own.
+    """A stream of random numbers, uniform from 0 to 2^64 - 1, from a secret and a nonce.
 
-    The number of row r is the r-th of 64 bits in the key stream of ChaCha20 (RFC 8439), low byte first. Blocks are
-    counted in 64 bits: the lower half is the counter of the RFC; the upper half goes into the first word of the nonce
-    by exclusive or. The number of a value is made by HMAC-SHA256. secret: the key of both. nonce: of this stream, 12
-    bytes.
+    The number of row r is the r-th word of 64 bits in the key stream of ChaCha20 (RFC 8439), low byte first. The blocks
+    of the stream are counted in 64 bits. The lower half of the count is the counter of the RFC. The upper half is
+    combined with the first word of the nonce by exclusive or. The number of a value is the first 8 bytes of
+    HMAC-SHA256 of the nonce and the value's text.
+
+    secret: bytes. The key of ChaCha20 and HMAC. nonce: 12 bytes, different for each stream.
     """
 
     secret: bytes = field(repr=False)
     nonce: bytes = field(repr=False)
 
     def of_rows(self, start: int, rows: int) -> Numbers:
-        """Return the numbers of rows that follow each other. start: the place of the first in the whole table."""
+        """Return the random numbers of consecutive rows: uint64 (rows,). start: number of the first of them."""
         out = np.empty(rows, np.uint64)
         _by_threads(lambda first, stop: self._draw(start + first, out[first:stop]), rows)
         return out
 
     def of_values(self, texts: Iterable[str]) -> Numbers:
-        """Return the numbers of values, given as text: equal values have the same number."""
+        """Return the random numbers of values, given as text: uint64 (values,). Equal values have equal numbers."""
         secret, nonce = self.secret, self.nonce
         digests = [hmac.digest(secret, nonce + text.encode("utf-8", "surrogatepass"), "sha256")[:8] for text in texts]
         return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
@@ -65,7 +69,10 @@ class Draws:
     def values_of_rows(
         self, start: int, codes: npt.NDArray[Any], states: npt.NDArray[np.int64], entries: Entries
     ) -> npt.NDArray[Any]:
-        """Return the values drawn in the place of the codes of rows, by the numbers of `of_rows`. states: by code."""
+        """Return the drawn values that replace the codes of rows, by the numbers of `of_rows`: integers (rows,).
+
+        start: number of the first row in the table. codes: integers (rows,). states: state of each code.
+        """
         out = np.empty(len(codes), code_type(len(entries.begins)))
 
         def draw(first: int, stop: int) -> None:
@@ -79,7 +86,7 @@ class Draws:
         return out
 
     def _draw(self, start: int, out: Numbers) -> None:
-        """Write the numbers of the rows from `start` on into `out`."""
+        """Write the random numbers of the rows from `start` on to `out`."""
         while len(out):
             block, skipped = divmod(start, BLOCK)
             rows = min(len(out), COUNTED - start % COUNTED)
@@ -99,12 +106,12 @@ def _by_threads(draw: Callable[[int, int], None], rows: int) -> None:
 
 
 def whole_steps(numbers: Numbers, most: int) -> npt.NDArray[np.int64]:
-    """Return for each number a whole one from -most to most, all equally often but for 2^-64 times how many they are.
+    """Return a whole number from -most to most for each random number: int64 (numbers,).
 
-    most: below 2^31.
+    All 2 most + 1 results are equally likely, up to a relative error of (2 most + 1) / 2^64. most: below 2^31.
     """
     sides = np.uint64(2 * most + 1)
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
-    # The upper word of number x sides.
+    # The upper 64 bits of the product number x sides, which has 128 bits: a whole number below `sides`.
     upper = ((numbers >> half) * sides + (((numbers & low) * sides) >> half)) >> half
     return upper.astype(np.int64) - most

@@ -1,4 +1,4 @@
-"""Jitter: dates and numbers moved by whole steps, row by row."""
+"""Jitter: dates and numbers are moved by a random whole number of steps, row by row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...utils.validation import whole_number
 from ..steps import Chunk, Step
 from ..treatment import Tools, TreatedTable, Treatment
 from .draws import Draws, whole_steps
-from .transitions import Present, column_of
+from .transitions import PresentCells, column_from_values
 from .units import units_of
 
 MOST_STEPS = 2**31 - 1
@@ -18,14 +18,18 @@ MOST_STEPS = 2**31 - 1
 
 @dataclass(frozen=True)
 class Jitter(Treatment):
-    """Move each date by whole days, or each number by whole units, up to `within` either way, all equally often.
+    """Move each date by random whole days, or each number by random whole units, up to `within` up or down.
 
-    Rows are moved apart from each other: for dates of one person, whose intervals are to be kept, there is
-    `ShiftDates`. The time of day stays. Texts of dates in ISO form are dates, too, other texts that are
-    numbers these. Missing values stay missing.
+    column: name of the column. within: days or units, from 1 to 2^31 - 1; all moves up to it are equally likely.
 
-    This is no differential privacy, and little protection: by dates known to a fortnight Narayanan and Shmatikov (2008)
-    found most people of a published table again.
+    Each row is moved independently. To keep the intervals between dates of a person, take `ShiftDates`. The time of day
+    stays. Texts of dates in ISO form count as dates; other texts must be numbers. Missing values stay missing.
+
+    Jitter gives no differential privacy and little protection: Narayanan and Shmatikov (2008) found most people in a
+    published table from dates that they knew to a fortnight.
+
+    Raises InputError for a text that is neither date nor number, and for a value that leaves its type. Raises
+    ColumnTypeError for values of other types.
     """
 
     do: ClassVar[str] = "jitter"
@@ -45,7 +49,7 @@ class Jitter(Treatment):
 
 @dataclass(frozen=True)
 class JitterStep(Step):
-    """Jitter of one column. places: see `Units`."""
+    """The prepared `Jitter` of a column. within: days or units. places: see `Units.places`."""
 
     column: Hashable
     draws: Draws
@@ -57,7 +61,7 @@ class JitterStep(Step):
         return (self.column,)
 
     def apply(self, chunk: Chunk) -> None:
-        missing, labels, places = Present.of(chunk[self.column])
+        missing, labels, places = PresentCells.from_column(chunk[self.column])
         units = units_of(self.column, labels, dates=True, numbers=True, places=self.places)
         steps = whole_steps(self.draws.of_rows(chunk.start, len(missing)), self.within)[~missing]
-        chunk[self.column] = column_of(units.stepped(places, steps), missing)
+        chunk[self.column] = column_from_values(units.stepped(places, steps), missing)

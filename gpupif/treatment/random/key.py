@@ -1,4 +1,4 @@
-"""The secret key of what is random in a treatment."""
+"""The secret key of random treatments."""
 
 from __future__ import annotations
 
@@ -15,31 +15,35 @@ from ...utils.validation import whole_number
 from .draws import Draws
 
 SIZE = 32
-# A purpose begins with one of these, so that none of gpupif's own is ever one that a treatment asks for.
+# The first word of every hashed message: it keeps internal hashes apart from the secrets of treatments.
 RECORD, SECRET, STREAM, SEED = "record", "secret", "stream", "seed"
 EXPECTED = f"expected {SIZE} bytes, or {2 * SIZE} hexadecimal digits"
 MADE_BY = f"gpupif.treatments.Key.new().save(path), or `head -c {SIZE} /dev/urandom > path`, makes one"
 
 
 class Key:
-    """The 32 secret bytes by which random treatments draw; who has them can undo what they did, nobody else can.
+    """The 32 secret bytes from which random treatments draw. Only their owner can undo the treatments.
 
-    Made by `new`, `of` or, for tests, `from_seed`. Its text never shows the bytes.
+    Keys are made by `new`, `of` or, for tests, `from_seed`. The text of a key (`repr`) never shows the bytes.
+
+    secret: 32 bytes. is_from_seed: whether the key was made from a seed. Default False. Raises InputError for another
+    number of bytes.
     """
 
     __slots__ = ("_secret", "is_from_seed")
 
     def __init__(self, secret: bytes, is_from_seed: bool = False) -> None:
         if len(secret) != SIZE:
-            raise _of_another_size(f"{len(secret)} bytes", len(secret) < SIZE)
+            raise _size_error(f"{len(secret)} bytes", len(secret) < SIZE)
         self._secret = secret
         self.is_from_seed = is_from_seed
 
     @classmethod
     def of(cls, key: Key | bytes | str | os.PathLike[str]) -> Key:
-        """A key from its bytes, or from a file with them: 32 bytes, or 64 hexadecimal digits.
+        """Return a key from its bytes, or from the path of a file with the bytes.
 
-        Raises InputError where they are more or fewer, or where there is no such file.
+        key: 32 bytes, 64 hexadecimal digits as bytes, or the path of a file that holds either; or a `Key`. Raises
+        InputError for another number of bytes or digits, and for a file that cannot be read.
         """
         if isinstance(key, Key):
             return key
@@ -54,24 +58,27 @@ class Key:
 
     @classmethod
     def new(cls) -> Key:
-        """A key that nobody can guess, from the random numbers of the system."""
+        """Return a new key from the random numbers of the operating system."""
         return cls(secrets.token_bytes(SIZE))
 
     @classmethod
     def from_seed(cls, seed: int) -> Key:
-        """A key made from a number, for tests: whoever tries the numbers finds it. Warns with SeedWarning."""
+        """Return a key that is made from a number, for tests. Anyone who tries numbers finds the key.
+
+        seed: whole number, 0 or more. Raises InputError for another value. Warns with SeedWarning.
+        """
         whole_number("seed", seed, "", least=0)
         warn(
-            "A key made from a seed is found by trying seeds, and what was randomised is undone by it. For data that "
-            f"leave your hands take a secret key: {MADE_BY}.",
+            "A key made from a seed is found by trying seeds, and undoes random treatments. For data that you "
+            f"hand on, take a secret key: {MADE_BY}.",
             SeedWarning,
         )
         return cls(hashlib.sha256(f"gpupif {SEED} {int(seed)}".encode()).digest(), is_from_seed=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a new file, as hexadecimal digits, that only its owner may read.
+        """Write the key to a new file, as hexadecimal digits. Only the owner may read the file.
 
-        Raises OutputError where there is a file already: a key that is lost cannot be made again.
+        Raises OutputError if the file exists, as a lost key cannot be made again, and if it cannot be written.
         """
         try:
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -84,23 +91,27 @@ class Key:
 
     @property
     def digest(self) -> str:
-        """By which records tell keys apart, as hexadecimal digits; nothing else can be made from it.
+        """The text that identifies the key in records: 32 hexadecimal digits, from which the key cannot be found.
 
-        Of a key from a seed it is the word "seed": by a digest seeds could be tried.
+        For a key from a seed it is the word "seed": with a digest, anyone could try seeds.
         """
         return SEED if self.is_from_seed else self._hash(RECORD).hex()[:SIZE]
 
     def secret(self, purpose: str) -> bytes:
-        """Another key, of 32 bytes, for a purpose: HMAC-SHA256 (RFC 2104) of the purpose."""
+        """Return 32 secret bytes for a purpose: HMAC-SHA256 (RFC 2104) of the purpose."""
         return self._hash(SECRET, purpose)
 
     def draws(self, number: int, column: Hashable, purpose: str = "") -> Draws:
-        """The random numbers of a treatment for a column; others for each place in the plan, column and purpose."""
+        """Return the random numbers of a treatment for a column.
+
+        number: position of the treatment in the plan, from 0. Different numbers, columns and purposes give independent
+        random numbers.
+        """
         stream = self._hash(STREAM, str(number), str(column), purpose)
         return Draws(self._hash(STREAM), stream[:12])
 
     def _hash(self, *words: str) -> bytes:
-        # Words are told apart by their lengths, so that no two lists of them are one message.
+        # The length before each word makes the messages of two different lists of words different.
         message = b"".join(len(word).to_bytes(8, "little") + word for word in (text.encode() for text in words))
         return hmac.digest(self._secret, b"gpupif" + message, "sha256")
 
@@ -118,12 +129,12 @@ class Key:
 
 
 def _read(path: str | os.PathLike[str]) -> bytes:
-    """What a file of a key holds, as far as is needed to see that it is too long."""
+    """Return the content of a key's file, cut off at a length that is certainly too long; raises InputError."""
     try:
         with Path(path).open("rb") as file:
             return file.read(64 * SIZE)
     except OSError as error:
-        # Not what came where it may be the key itself: messages are logged.
+        # The given path may be the key itself: it must not be in the message, which may be logged.
         start = os.fsencode(path)[:SIZE]
         came = "what came" if len(start) == SIZE and _is_digits(start) else f"{os.fspath(path)!r}"
         wrong = "is a folder" if isinstance(error, IsADirectoryError) else f"cannot be read: {error.strerror}"
@@ -135,14 +146,14 @@ def _is_digits(text: bytes) -> bool:
 
 
 def _from_digits(read: bytes) -> bytes:
-    """The bytes of a key, from themselves or from hexadecimal digits, which white space may follow."""
+    """Return the bytes of a key from the bytes, or from hexadecimal digits, perhaps with white space around."""
     text = read.strip()
     if not _is_digits(text):
         return read
     if len(text) != 2 * SIZE:
-        raise _of_another_size(f"{len(text)} hexadecimal digits", len(text) < 2 * SIZE)
+        raise _size_error(f"{len(text)} hexadecimal digits", len(text) < 2 * SIZE)
     return bytes.fromhex(text.decode())
 
 
-def _of_another_size(came: str, short: bool) -> InputError:
+def _size_error(came: str, short: bool) -> InputError:
     return InputError(f"key: {EXPECTED}, got {came}, which is too {'short' if short else 'long'}. {MADE_BY}.")

@@ -1,4 +1,4 @@
-"""Noise: numbers moved by random amounts."""
+"""Noise: numbers are moved by random amounts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..coded_columns import ColumnValues
 from ..steps import Chunk, Step
 from ..treatment import Tools, TreatedTable, Treatment
 from .draws import Draws
-from .transitions import Present, column_of
+from .transitions import PresentCells, column_from_values
 from .units import units_of
 
 DISTRIBUTIONS = {"normal": NORMAL, "laplace": LAPLACE, "uniform": UNIFORM}
@@ -28,17 +28,26 @@ VALUE, DEVIATION = "value", "deviation"
 
 @dataclass(frozen=True)
 class Noise(Treatment):
-    """Add random noise to numbers, drawn anew for each row.
+    """Add random noise to numbers, drawn independently for each row.
 
-    scale: the standard deviation of "normal" noise, the scale b of "laplace" (density exp(-|x|/b)/(2b)), half of the
-    width of "uniform"; in the column's units, or, relative to "value" or "deviation", as a share of the size of each
-    value or of the column's standard deviation. Whole numbers get noise rounded to whole numbers, decimal numbers to
-    their last place, texts that are numbers to the last one that any of them is written with. Missing values stay
-    missing.
+    column: name of the column.
+    scale: number above 0, in the column's units unless `relative` is given. The standard deviation of "normal" noise,
+        the scale b of "laplace" noise (density exp(-|x|/b)/(2b)), half of the width of "uniform" noise.
+    distribution: "normal", "laplace" or "uniform". Default "normal".
+    relative: "value" if the scale is a share of each number's absolute value, "deviation" if it is a share of the
+        column's standard deviation. Default None: neither.
 
-    This is no differential privacy: values have no bounds and noise is rounded, so that no epsilon is claimed; who
-    averages over rows that belong together gets near what was there. The same bits on every machine: inverses of the
-    distribution functions (Wichura's AS 241 for the normal one), from 52 random bits, by operations that round alike.
+    Noise of whole numbers is rounded to whole numbers. Noise of decimal numbers is rounded to their last place, and
+    noise of texts that are numbers to the most decimal places in the column. Missing values stay missing.
+
+    Noise gives no differential privacy: values have no bounds, and noise is rounded. The average over several rows of
+    a person is near the true average.
+
+    Noise is the inverse of the distribution function (Wichura's AS 241 for the normal distribution) at a number of 52
+    random bits. Every machine computes equal bits, by operations that round equally everywhere.
+
+    Raises InputError for a text that is no number, and for a sum that leaves the type of the column. Raises
+    ColumnTypeError for values that are no numbers.
     """
 
     do: ClassVar[str] = "noise"
@@ -58,17 +67,18 @@ class Noise(Treatment):
             check_word(f"{said}: relative", self.relative, (VALUE, DEVIATION))
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
-        found = table.values(self.column)
-        units = units_of(self.column, found.labels, dates=False, numbers=True)
+        values = table.values(self.column)
+        units = units_of(self.column, values.labels, dates=False, numbers=True)
         draws = tools.draws(self.do, self.column)
-        scale = float(self.scale) * (deviation(units.amounts / units.one, found) if self.relative == DEVIATION else 1.0)
+        spread = deviation(units.amounts / units.step, values) if self.relative == DEVIATION else 1.0
+        scale = float(self.scale) * spread
         return NoiseStep(
             self.column, draws, scale, DISTRIBUTIONS[self.distribution], self.relative == VALUE, units.places
         )
 
 
 def deviation(amounts: npt.NDArray[np.float64], values: ColumnValues) -> float:
-    """The standard deviation of a column, the same on every machine. values: how often each amount occurs."""
+    """Return the standard deviation of a column, equal on every machine. amounts: the number of each of `values`."""
     rows = int(values.counts.sum())
     if rows == 0:
         return 0.0
@@ -78,7 +88,11 @@ def deviation(amounts: npt.NDArray[np.float64], values: ColumnValues) -> float:
 
 @dataclass(frozen=True)
 class NoiseStep(Step):
-    """Noise of one column. scale: in its units, or, where it is relative, of each value's size. places: see `Units`."""
+    """The prepared `Noise` of a column.
+
+    scale: in the column's units; a share of each absolute value if `relative` is True. distribution: its number in
+    `DISTRIBUTIONS`. places: see `Units.places`.
+    """
 
     column: Hashable
     draws: Draws
@@ -92,29 +106,29 @@ class NoiseStep(Step):
         return (self.column,)
 
     def apply(self, chunk: Chunk) -> None:
-        missing, labels, places = Present.of(chunk[self.column])
+        missing, labels, places = PresentCells.from_column(chunk[self.column])
         units = units_of(self.column, labels, dates=False, numbers=True, places=self.places)
         noise = variates(self.distribution, self.draws.of_rows(chunk.start, len(missing)))[~missing] * self.scale
-        noise *= np.abs(units.amounts)[places] if self.relative else float(units.one)
+        noise *= np.abs(units.amounts)[places] if self.relative else float(units.step)
         if units.amounts.dtype.kind != "f":
             rounded = np.rint(noise)
             if (np.abs(rounded) >= 2.0**62).any():
-                raise units.beyond()
+                raise units.range_error()
             noise = rounded.astype(np.int64)
-        chunk[self.column] = column_of(units.moved(places, noise), missing)
+        chunk[self.column] = column_from_values(units.moved(places, noise), missing)
 
     def record(self) -> dict[str, Any]:
         return {"scale": self.scale}
 
     def revealing(self) -> Sequence[str]:
-        # Also where it is as in the plan, so that its lack tells nothing.
+        # A public record always omits the scale: a scale that was only sometimes omitted would tell something.
         return ("scale",)
 
 
 def variates(distribution: int, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
-    """Numbers of a distribution, one for each of 64 bits."""
+    """Return a number of the distribution for each random number: float64 (numbers,)."""
     out = np.empty(len(numbers))
     with Workers() as workers:
-        pieces = [(distribution, numbers[start:stop], out[start:stop]) for start, stop in workers.ranges(len(out))]
-        workers.run(draw_variates, pieces)
+        tasks = [(distribution, numbers[start:stop], out[start:stop]) for start, stop in workers.ranges(len(out))]
+        workers.run(draw_variates, tasks)
     return out

@@ -1,4 +1,4 @@
-"""Randomised response: values that are kept, or else drawn anew."""
+"""Randomised response: each value is kept with a probability, else replaced by a random value."""
 
 from __future__ import annotations
 
@@ -17,33 +17,42 @@ from .transitions import ALL, CATEGORY, KEEP, KeepOrReplace, TransitionStep, che
 
 
 def keep_of_epsilon(epsilon: float, least: Fraction) -> Fraction:
-    """The probability t to keep a value that has this epsilon; the same on every machine."""
+    """Return the probability t to keep a value that gives local differential privacy; equal on every machine.
+
+    epsilon: in nats. least: the probability of the rarest replacement. epsilon = ln(1 + t / ((1 - t) least)).
+    """
     if math.isinf(epsilon):
         return Fraction(1)
-    # Kept to more digits than thresholds have, also where e^epsilon is near 1 or large.
+    # More digits than probabilities out of 2^64 have, also if e^epsilon is near 1 or large.
     with localcontext(prec=80 + int(epsilon)):
         gain = Fraction(Decimal(epsilon).exp()) - 1
     return gain * least / (gain * least + 1)
 
 
 UNIFORM, PRIOR = "uniform", "prior"
-# Beyond it a replacement would be rarer than once in 2^64.
+# For a larger epsilon, the probability of a replacement could round to 0 out of 2^64.
 MOST_EPSILON = 40.0
 
 
 @dataclass(frozen=True)
 class RandomizedResponse(Treatment):
-    """Keep each value with a probability, else draw another one: what a row says can be denied (Warner, 1965).
+    """Keep each value with a probability, else draw a random value: every person can deny their value (Warner, 1965).
 
-    keep: the probability t, from 0 to 1. epsilon: in its place, that of local differential privacy in nats, 0 or more:
-    P(y given x) is at most e^epsilon times P(y given any other x). replaced: replacements are drawn "uniform" from all
-    k values, so that P(y given x) = t[x = y] + (1 - t)/k and epsilon = ln(1 + kt/(1 - t)), or by the "prior", the
-    shares that values have in the table, which keeps these in expectation. values: those that there may be; without
-    it, those of the table, which are then shown to be there. missing: "category" (one value more) or "keep" (missing
-    values stay missing, which shows them); required where there are any.
+    column: name of the column.
+    keep: the probability t to keep a value, from 0 to 1. Give either `keep` or `epsilon`.
+    epsilon: the parameter of local differential privacy in nats, from 0 to 40. P(y given x) is at most e^epsilon times
+        P(y given x') for all values x, x' and y.
+    replaced: "uniform" draws from all k values: P(y given x) = t[x = y] + (1 - t)/k and epsilon = ln(1 + kt/(1 - t)).
+        "prior" draws by the shares of values in the table, and keeps these shares in expectation. Default "uniform".
+    values: list of all possible values. Default None: the values of the table, which thereby become known.
+    missing: the rule for missing values, required if there are any: "category" treats them as a further value, "keep"
+        leaves them missing, and so shows them. Default None.
 
-    Probabilities are whole numbers out of 2^64, rounded towards more privacy. `estimates` of what `gpupif.treat`
-    returns has unbiased shares of the values before.
+    Probabilities are whole numbers out of 2^64, rounded towards more privacy. `estimates` of the result of
+    `gpupif.treat` gives unbiased shares of the original values.
+
+    Raises InputError for missing values without a rule, and for a value of the table that is not in `values`. Also
+    raises InputError for an epsilon if a value of `values` is never drawn, as the table does not have it.
     """
 
     do: ClassVar[str] = "randomized_response"
@@ -78,21 +87,21 @@ class RandomizedResponse(Treatment):
             raise InputError(f"{said}: values: expected at least one value, got an empty list.")
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
-        found = table.values(self.column)
+        observed = table.values(self.column)
         draws = tools.draws(self.do, self.column)
-        domain = domain_of(self.column, found, self.values, self.missing)
+        domain = domain_of(self.column, observed, self.values, self.missing)
         size = domain.randomised
         shares = [Fraction(1, size) for _ in range(size)]
         if self.replaced == PRIOR:
-            counts = dict(zip(found.labels.to_pylist(), found.counts.tolist(), strict=True))
-            numbers = [*(counts.get(label, 0) for label in domain.labels.to_pylist()), found.missing][:size]
+            counts = dict(zip(observed.labels.to_pylist(), observed.counts.tolist(), strict=True))
+            numbers = [*(counts.get(label, 0) for label in domain.labels.to_pylist()), observed.missing][:size]
             shares = [Fraction(number, sum(numbers)) for number in numbers] if sum(numbers) else shares
-        # What the table does not have is no value that a row may have had, unless it was given.
+        # Without `values=`, a row can only have had a value of the table: shares of 0 do not limit epsilon.
         least = min((part for part in shares if part or self.values is not None), default=Fraction(1))
         if self.epsilon is not None and not least:
             raise InputError(
-                f"{self.do} of column {self.column!r}: epsilon= needs every value to be drawn at times, and with "
-                "replaced='prior' those that are not in the table never are. Leave out values=, or draw 'uniform'."
+                f"{self.do} of column {self.column!r}: epsilon= needs every value to be drawn sometimes, but "
+                "replaced='prior' never draws a value that the table lacks. Leave out values=, or draw 'uniform'."
             )
         keep = Fraction(self.keep) if self.keep is not None else keep_of_epsilon(self.epsilon or 0.0, least)
         replacement = KeepOrReplace(_amounts(keep, shares), domain.states)
@@ -103,18 +112,20 @@ class RandomizedResponse(Treatment):
             "values": size,
             "values_from": "the table" if self.values is None else "the plan",
             "keep": float(replacement.keep),
-            # As JSON has no infinity.
+            # JSON has no infinity.
             "epsilon": epsilon if math.isfinite(epsilon) else None,
             "replaced_by_each": drawn if self.replaced == PRIOR else drawn[0] if drawn else 0.0,
         }
-        # By the shares of values these are facts of the table; by epsilon what is kept tells the rarest.
+        # With "prior", these facts follow from the shares of values in the table: a public record must not show them.
         hidden = ("keep", "epsilon", "replaced_by_each") if self.replaced == PRIOR else ()
         return TransitionStep(self.column, draws, domain, replacement, facts, hidden)
 
 
 def _amounts(keep: Fraction, shares: Sequence[Fraction]) -> list[int]:
-    """How often each replacement is drawn, out of 2^64: rounded up, so that epsilon is not above that asked for, but
-    where they then were more than all.
+    """Return the probability of each replacement, out of 2^64.
+
+    Probabilities are rounded up, which keeps epsilon at or below the request. They are rounded down if they would
+    add up to more than 2^64.
     """
     exact = [(1 - keep) * share * ALL for share in shares]
     above = [math.ceil(amount) for amount in exact]

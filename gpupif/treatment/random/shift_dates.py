@@ -1,4 +1,4 @@
-"""Dates shifted by one number of days for each person, so that what lies between them stays."""
+"""Shifted dates: all dates of a person move by the same number of days, which keeps the intervals between them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..treatment import Tools, TreatedTable, Treatment
 from ..value_maps.date_part import check_format
 from .draws import Draws, whole_steps
 from .jitter import MOST_STEPS
-from .transitions import Present, check_missing_rule, column_of
+from .transitions import PresentCells, check_missing_rule, column_from_values
 from .units import units_of
 
 ROW, SUPPRESS = "row", "suppress"
@@ -25,15 +25,22 @@ ROW, SUPPRESS = "row", "suppress"
 
 @dataclass(frozen=True)
 class ShiftDates(Treatment):
-    """Shift the dates of each person by one number of days from -days to days, the same in all columns and rows.
+    """Shift all dates of a person by the same random number of days, up to `days` up or down.
 
-    person: the column that says who it is; the shift is a keyed hash of its value, so that it is the same in every
-    table that is treated by this key at this place of a plan. Intervals between dates of a person stay as they are, and
-    the time of day. Texts of dates in ISO form are dates, too; missing dates stay missing. missing: what becomes of
-    dates of rows without a person: "row" shifts each such row by a number of its own, "suppress" makes them missing;
-    required where there are any. format: how else dates are written, in texts or whole numbers of any of the columns,
-    with the signs of ``strptime``: ``"%m/%d/%Y"``; so they are written again. One person in 2 days + 1
-    is not shifted: which is not known.
+    columns: names of the columns of dates.
+    person: name of the column that identifies persons.
+    days: largest shift, in days.
+    missing: the rule for rows without a person, required if there are any: "row" shifts each row by its own number,
+        "suppress" makes its dates missing. Default None.
+    format: format of dates that are texts or whole numbers, with the signs of ``strptime``: ``"%m/%d/%Y"``. The shifted
+        dates have the same format. Default None: texts are dates in ISO form.
+
+    The shift is a keyed hash of the person's value: a person has a single shift in all columns and rows. Tables that
+    are treated with equal keys at equal positions of a plan have equal shifts. Intervals between dates of a person, and
+    the time of day, stay. Missing dates stay missing. A person is not shifted with probability 1 / (2 days + 1).
+
+    Raises InputError for rows without a person if `missing` is None, and for a text that is no date. Also raises
+    InputError for a shifted date outside the years 1 to 9999. Raises ColumnTypeError for values that are no dates.
     """
 
     do: ClassVar[str] = "shift_dates"
@@ -69,20 +76,22 @@ class ShiftDates(Treatment):
         for name in columns:
             units_of(name, table.values(name).labels, dates=True, numbers=False, written=self.format)
         draws = tools.draws(self.do, self.person)
-        of_rows = tools.draws(self.do, self.person, "rows without a person")
-        return ShiftStep(columns, self.person, draws, of_rows, int(self.days), self.missing == SUPPRESS, self.format)
+        row_draws = tools.draws(self.do, self.person, "rows without a person")
+        return ShiftStep(columns, self.person, draws, row_draws, int(self.days), self.missing == SUPPRESS, self.format)
 
 
 @dataclass(frozen=True)
 class ShiftStep(Step):
-    """Dates of some columns. draws: of persons; of_rows: where there is none. suppress: whether dates then go.
-    written: how dates are, if not in ISO form.
+    """The prepared `ShiftDates`.
+
+    draws: random numbers of persons. row_draws: random numbers of rows without a person. suppress: whether dates of
+    rows without a person become missing. written: format of dates that are not in ISO form.
     """
 
     columns: Sequence[Hashable]
     person: Hashable
     draws: Draws
-    of_rows: Draws
+    row_draws: Draws
     days: int
     suppress: bool
     written: str | None = None
@@ -98,17 +107,17 @@ class ShiftStep(Step):
     def apply(self, chunk: Chunk) -> None:
         shifts, nobody = self._shifts(chunk)
         for name in self.columns:
-            missing, labels, places = Present.of(chunk[name])
+            missing, labels, places = PresentCells.from_column(chunk[name])
             units = units_of(name, labels, dates=True, numbers=False, written=self.written)
             if self.suppress:
                 places, missing = places[~nobody[~missing]], missing | nobody
-            chunk[name] = column_of(units.stepped(places, shifts[~missing]), missing)
+            chunk[name] = column_from_values(units.stepped(places, shifts[~missing]), missing)
 
     def _shifts(self, chunk: Chunk) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """The days of each row, and whether it has no person."""
-        nobody, persons, places = Present.of(chunk[self.person])
+        """Return the shift of each row in days, int64 (rows,), and whether the row has no person, booleans (rows,)."""
+        nobody, persons, places = PresentCells.from_column(chunk[self.person])
         shifts = np.zeros(len(nobody), np.int64)
         shifts[~nobody] = whole_steps(self.draws.of_values(texts(persons).to_pylist()), self.days)[places]
         if nobody.any() and not self.suppress:
-            shifts[nobody] = whole_steps(self.of_rows.of_rows(chunk.start, len(nobody)), self.days)[nobody]
+            shifts[nobody] = whole_steps(self.row_draws.of_rows(chunk.start, len(nobody)), self.days)[nobody]
         return shifts, nobody

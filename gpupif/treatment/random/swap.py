@@ -1,4 +1,4 @@
-"""Swapping: values that rows of one class hand on among themselves."""
+"""Swapping: rows of an equivalence class exchange values."""
 
 from __future__ import annotations
 
@@ -18,20 +18,24 @@ from ..coded_columns import CodedColumn
 from ..steps import Chunk, RowFacts, Step
 from ..treatment import Tools, TreatedTable, Treatment
 
-# Bytes for each row at the same time: random numbers, classes, the order of rows, and what sorting takes.
+# The bytes of memory for each row: random numbers, classes, the order of rows, and memory for sorting.
 ROW_BYTES = 96
 
 
 @dataclass(frozen=True)
 class Swap(Treatment):
-    """Move values of some columns, together, among rows that agree on the columns `within` (Dalenius and Reiss, 1982).
+    """Swap values of some columns, together, among rows that agree on the columns `within` (Dalenius and Reiss, 1982).
 
-    Each row takes part with probability `share`; in each class of rows, equal on `within` (missing being a value like
-    others), those that do pass their values on in one random circle, so that none gets its own back, though it may get
-    an equal one. How often each value or combination occurs in a class stays exactly the same. A row that is the only
-    one to take part in its class stays as it is; the record counts them. Missing values are swapped like others.
+    columns: names of the columns whose values are swapped together.
+    within: names of the columns on which rows agree that swap values. A missing value is a value of its own.
+    share: the probability of each row to take part, from 0 to 1.
 
-    The columns of the whole table, and 96 bytes for each row, have to fit into memory. Raises InputError where not.
+    The rows of an equivalence class that take part pass their values on in a random circle. No such row gets its own
+    values back, but it may get equal values. The number of rows with each value, or with each combination of values,
+    stays exactly the same in each class. A row that takes part alone in its class keeps its values; the record counts
+    such rows. Missing values are swapped, too.
+
+    Raises InputError if the columns of all rows, and 96 bytes for each row, do not fit into memory.
     """
 
     do: ClassVar[str] = "swap"
@@ -47,7 +51,7 @@ class Swap(Treatment):
             raise InputError(f"{self.do}: columns: expected at least one column, got an empty list.")
         both = [name for name in columns if name in within]
         if both:
-            raise InputError(f"{self.do}: column {both[0]!r} is swapped and has to agree as well; leave it out of one.")
+            raise InputError(f"{self.do}: column {both[0]!r} is in columns and in within. Leave it out of one of them.")
         share(f"{self.do}: share", self.share)
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
@@ -56,29 +60,32 @@ class Swap(Treatment):
         needed, allowed = ROW_BYTES * table.rows, resources().memory
         if needed > allowed:
             raise InputError(
-                f"{self.do}: {table.rows:,} rows need {shown(needed)} of memory, and {shown(allowed)} may "
-                "be taken. Give more (gpupif.config(memory_limit=)), or swap on a machine that has it."
+                f"{self.do}: {table.rows:,} rows need {shown(needed)} of memory, and {shown(allowed)} are "
+                "allowed. Allow more (gpupif.config(memory_limit=)), or swap on a machine with more memory."
             )
         takes_part = tools.draws(self.do, tuple(columns), "takes part").of_rows(0, table.rows)
         taking = np.flatnonzero(takes_part <= np.uint64(min(int(self.share * 2**64), 2**64) - 1))
         del takes_part
         order = tools.draws(self.do, tuple(columns), "order").of_rows(0, table.rows)[taking]
-        found = table.codes([*columns, *within])
-        classes = class_numbers([(one.codes, len(one.labels) + 1) for one in found[len(columns) :]], table.rows)
+        coded = table.codes([*columns, *within])
+        classes = class_numbers([(own.codes, len(own.labels) + 1) for own in coded[len(columns) :]], table.rows)
         taking = taking[np.lexsort((order, classes[taking]))]
         sources, alone = circles(classes[taking])
         arrays, labels = {}, []
-        for number, one in enumerate(found[: len(columns)]):
-            codes = one.codes.astype(code_type(len(one.labels) + 1), copy=True)
-            codes[taking] = one.codes[taking[sources]]
+        for number, own in enumerate(coded[: len(columns)]):
+            codes = own.codes.astype(code_type(len(own.labels) + 1), copy=True)
+            codes[taking] = own.codes[taking[sources]]
             arrays[f"swapped {number}"] = codes
-            labels.append(one.labels)
+            labels.append(own.labels)
         facts = {"rows_swapped": len(taking) - alone, "rows_alone_in_their_class": alone}
         return SwapStep(columns, labels, table.facts_of(arrays), facts)
 
 
 def class_numbers(columns: Sequence[tuple[npt.NDArray[Any], int]], rows: int) -> npt.NDArray[np.int64]:
-    """The same number for rows that agree on all columns, each given as its codes and how many there may be."""
+    """Return the number of each row's equivalence class: int64 (rows,), equal for rows that agree on all columns.
+
+    columns: pairs of codes (rows,) and the number of possible codes.
+    """
     classes, size = np.zeros(rows, np.int64), 1
     for codes, values in columns:
         if size * values >= 2**62:
@@ -89,14 +96,15 @@ def class_numbers(columns: Sequence[tuple[npt.NDArray[Any], int]], rows: int) ->
 
 
 def _renumbered(classes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
-    different, numbers = np.unique(classes, return_inverse=True)
-    return numbers.astype(np.int64), len(different)
+    distinct, numbers = np.unique(classes, return_inverse=True)
+    return numbers.astype(np.int64), len(distinct)
 
 
 def circles(classes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
-    """From which place each row gets its values: from the one before it in its class, the first from the last.
+    """Return the position from which each row gets its values, and the number of rows that are alone in their class.
 
-    classes: of rows that lie class by class. And how many are alone in theirs.
+    A row gets the values of the row before it in its class, and the first row the values of the last.
+    classes: class numbers (rows,), sorted.
     """
     heads = np.flatnonzero(np.append(True, classes[1:] != classes[:-1])[: len(classes)])
     tails = np.append(heads[1:], len(classes))[: len(heads)] - 1
@@ -107,7 +115,7 @@ def circles(classes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]
 
 @dataclass(frozen=True)
 class SwapStep(Step):
-    """The values that rows have after all were swapped."""
+    """The prepared `Swap`. labels: by column. facts: codes of rows after swapping. counted: facts for the record."""
 
     columns: Sequence[Hashable]
     labels: Sequence[Any]

@@ -1,4 +1,4 @@
-"""Values replaced by chance: the exact probability that one becomes another, and estimates from the result."""
+"""Transitions: exact probabilities that a value becomes another value, and estimates of the original shares."""
 
 from __future__ import annotations
 
@@ -30,16 +30,19 @@ if TYPE_CHECKING:
 
 ALL = 1 << 64
 BELOW_ONE = np.nextafter(1.0, 0.0)
-# Where less depends on what was there, digits of floats end.
+# Estimates are refused if the recorded values depend on the original values by less: floats have too few digits.
 LEAST = 1e-12
-# Of a state with one entry, where that begins.
+# The `firsts` of a state with a single entry.
 NOTHING = np.zeros(1, np.uint64)
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The states that a row may be in: the value of a label, or, last, none. randomised: how many of them are drawn for
-    and drawn, either all or those with a value; a state that is not stays.
+    """The states of a row: a state for each value, and a last state for a missing value.
+
+    labels: Arrow array (values,). The value of each state except the last.
+    randomised: int. The number of leading states that are randomised: all, or all with a value. The last state stays if
+        it is not among them.
     """
 
     labels: pa.Array
@@ -47,35 +50,34 @@ class Domain:
 
     @property
     def states(self) -> int:
-        """How many there are."""
+        """The number of states."""
         return len(self.labels) + 1
 
 
 class Transitions(ABC):
-    """Probabilities by state, exact: what is drawn with, and what estimates are made by.
-
-    entries: see `Draws.values_of_rows`.
-    """
+    """Exact probabilities of new states, by state. entries: the same probabilities in the form for drawing."""
 
     entries: Entries
 
     @abstractmethod
     def matrix(self) -> npt.NDArray[np.float64]:
-        """P(y given x) in row x and column y, of the states that are drawn for."""
+        """Return P(y given x) in row x and column y, for the randomised states: float64 (states, states)."""
 
     @abstractmethod
     def estimated(self, shares: npt.NDArray[np.float64], rows: int) -> tuple[npt.NDArray[np.float64], ...]:
-        """The shares of the states before, unbiased, and their standard errors, from those recorded in so many rows.
+        """Return unbiased estimates of the original shares of states, and their standard errors: float64 (states,).
 
-        Rows are taken as drawn from a population, so that the error has that of the sample in it. Raises LinAlgError
-        where what is recorded depends too little on what was there.
+        shares: float64 (states,). The recorded shares. rows: number of recorded rows. The rows count as a random sample
+        of a population: the standard error includes the error of the sample. Raises LinAlgError if the recorded states
+        depend too little on the original states.
         """
 
 
 class KeepOrReplace(Transitions):
-    """A state is kept, or replaced by one that is drawn without a look at it.
+    """Transitions that keep a state, or replace it by a state that is drawn independently of it.
 
-    kept, replaced: numbers out of 2^64; what is left to 2^64 is kept as well.
+    replaced: whole numbers (randomised states,). The probability of each replacement, out of 2^64.
+    kept: whole number. The probability to keep a state, out of 2^64: the rest.
     """
 
     def __init__(self, replaced: Sequence[int], states: int) -> None:
@@ -94,7 +96,7 @@ class KeepOrReplace(Transitions):
 
     @property
     def keep(self) -> Fraction:
-        """The probability t to be kept, beside that of being replaced by itself."""
+        """The probability t to keep a state, without the probability that it is replaced by itself."""
         return Fraction(self.kept, ALL)
 
     def matrix(self) -> npt.NDArray[np.float64]:
@@ -109,13 +111,17 @@ class KeepOrReplace(Transitions):
 
 
 class Matrix(Transitions):
-    """A distribution for each state. rows: P(y given x) in row x and column y; each adds up to 1."""
+    """Transitions with a distribution for each state.
+
+    rows: float64 (randomised states, randomised states). P(y given x) in row x and column y; each row adds up to 1.
+    states: int. Number of all states, randomised or not.
+    """
 
     def __init__(self, rows: npt.NDArray[np.float64], states: int) -> None:
         self._rows = rows
         firsts, values = [], []
         for state, row in enumerate(rows):
-            # The state itself first: most stay.
+            # The state itself comes first, as most states stay.
             order = np.flatnonzero(np.ldexp(row, 64) >= 1)
             order = np.concatenate([order[order == state], order[order != state]])
             amounts = whole_amounts(row[order])
@@ -124,7 +130,7 @@ class Matrix(Transitions):
         alone = states - len(rows)
         firsts += [NOTHING] * alone
         values += [np.array([ITSELF])] * alone
-        ends = np.cumsum([len(one) for one in firsts])
+        ends = np.cumsum([len(own) for own in firsts])
         begins = np.append(0, ends[:-1])
         self.entries = Entries(begins, ends, np.concatenate(firsts), np.concatenate(values).astype(np.int64))
 
@@ -135,35 +141,38 @@ class Matrix(Transitions):
         if np.linalg.cond(self._rows) > 1 / LEAST:
             raise np.linalg.LinAlgError
         inverse = np.linalg.inv(self._rows.T)
-        found = inverse @ shares
-        # Of multinomial shares the covariance is (diag(q) - q q') / N.
-        variances = (inverse**2 @ shares - found**2) / rows
-        return found, np.sqrt(np.maximum(variances, 0.0))
+        estimates = inverse @ shares
+        # The covariance of multinomial shares q of N rows is (diag(q) - q q') / N.
+        variances = (inverse**2 @ shares - estimates**2) / rows
+        return estimates, np.sqrt(np.maximum(variances, 0.0))
 
 
 def whole_amounts(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
-    """Probabilities in whole numbers out of 2^64, cut off; the largest gets what is left."""
+    """Return probabilities as whole numbers out of 2^64, rounded down. The largest gets the rest up to 2^64."""
     amounts = np.ldexp(np.minimum(probabilities, BELOW_ONE), 64).astype(np.uint64)
     largest = np.argmax(probabilities)
-    # In words of 64 bits 2^64 is 0; so is a single one's amount.
+    # In words of 64 bits 2^64 is 0. A single probability of 1 is stored as 0, too.
     amounts[largest : largest + 1] -= amounts.sum(dtype=np.uint64)
     return amounts
 
 
 def estimate(column: Hashable, values: ColumnValues, domain: Domain, transitions: Transitions) -> pd.DataFrame:
-    """One row for each value that was drawn for: value, share, standard_error and rows (the share of all, in rows).
+    """Estimate how often each value occurred before a column was randomised.
 
-    values: of the treated column. Shares are unbiased, so that some may be below 0 or above 1; they are of the rows
-    with a value where missing ones were left alone. Raises InputError where nothing can be estimated.
+    values: values of the treated column. domain, transitions: the states and probabilities of the treatment.
+
+    Returns a DataFrame with a row for each randomised state: value, share, standard_error and rows (the share as a
+    number of rows). Shares are unbiased: a share may be below 0 or above 1. They are shares of the rows with a value if
+    missing values were not randomised. Raises InputError if nothing can be estimated.
     """
     labels = domain.labels
-    found = values.labels if values.labels.type == labels.type else values.labels.cast(labels.type)
-    places = pc.index_in(found, labels)
+    recorded = values.labels if values.labels.type == labels.type else values.labels.cast(labels.type)
+    places = pc.index_in(recorded, labels)
     if places.null_count:
-        other = found.filter(pc.is_null(places))[0].as_py()
+        other = recorded.filter(pc.is_null(places))[0].as_py()
         raise InputError(
             f"estimates: column {column!r} has {brief(other)}, which is not among the {len(labels):,} values that were "
-            "randomised. Estimates are of the column as it was randomised; treat it no further before."
+            "randomised. Estimate before a later treatment changes the column."
         )
     counts = np.zeros(domain.states, np.int64)
     counts[places.to_numpy()] = values.counts
@@ -176,7 +185,7 @@ def estimate(column: Hashable, values: ColumnValues, domain: Domain, transitions
         shares, errors = transitions.estimated(counts / rows, rows)
     except np.linalg.LinAlgError:
         raise InputError(
-            f"estimates: what column {column!r} has now does not depend enough on what it had to tell that. "
+            f"estimates: the values of column {column!r} depend too little on its original values. "
             "Keep more: keep= above 0, or a matrix that can be inverted."
         ) from None
     known = pa.concat_arrays([labels, pa.nulls(domain.randomised - len(labels), labels.type)])
@@ -189,28 +198,33 @@ KEEP, CATEGORY = "keep", "category"
 
 
 def check_missing_rule(said: str, missing: Any, words: Sequence[str]) -> None:
-    """Raise InputError where the rule for missing values is none of these words, nor None."""
+    """Raise InputError if the rule for missing values is neither None nor among `words`. said: prefix of the error."""
     if missing is not None and missing not in words:
         raise InputError(f"{said}: missing: expected {' or '.join(map(repr, words))}, got {brief(missing)}.")
 
 
-def domain_of(column: Hashable, found: ColumnValues, given: Sequence[Any] | None, missing: str | None) -> Domain:
-    """The states that are drawn for: values given, or those that the table has. Raises InputError where that is not
-    said of missing values, or where the table has a value that was not given.
+def domain_of(column: Hashable, observed: ColumnValues, given: Sequence[Any] | None, missing: str | None) -> Domain:
+    """Return the states of a column's rows.
+
+    observed: values of the table. given: possible values; None for the values of the table. missing: the rule for
+    missing values, `CATEGORY`, `KEEP` or None. Raises InputError for missing values without a rule, and for a value of
+    the table that was not given.
     """
-    if found.missing and missing is None:
+    if observed.missing and missing is None:
         raise InputError(
-            f"column {column!r}: {found.missing:,} missing values, and no rule for them. Say missing='category', one "
-            "value more that is randomised like others, or missing='keep', which leaves them missing and so shows them."
+            f"column {column!r}: {observed.missing:,} missing values, and no rule for them. Say missing='category', "
+            "one value more that is randomised like others, or missing='keep', which leaves them missing and so shows "
+            "them."
         )
-    labels = found.labels if given is None else labels_of(column, given, found.labels)
+    labels = observed.labels if given is None else labels_of(column, given, observed.labels)
     return Domain(labels, len(labels) + (missing == CATEGORY))
 
 
 def labels_of(column: Hashable, given: Sequence[Any], labels: pa.Array) -> pa.Array:
-    """Values as given in a plan, in the type of a column, where texts stand for what they are the text of.
+    """Return the values of a plan in the type of a column, in the given order. A text may denote any value.
 
-    Raises InputError where a value cannot be one of the column, or the column has one that is not among them.
+    labels: values of the column. Raises InputError for a value that the column's type cannot hold, for a repeated
+    value, and for a value of the column that was not given.
     """
     words = texts_of(given)
     known = pa.array(words, pa.string())
@@ -229,14 +243,15 @@ def labels_of(column: Hashable, given: Sequence[Any], labels: pa.Array) -> pa.Ar
         ) from None
     if len(made.unique()) < len(made) or len(made) < len(words):
         raise InputError(f"column {column!r}: a value was given twice in {brief(list(given))}.")
-    # In the order given, whatever the table has.
+    # The given order, which does not depend on the table.
     return made.take(pc.index_in(known, texts(made)))
 
 
 @dataclass(frozen=True)
 class TransitionStep(Step):
-    """Values replaced by what is drawn for them, row by row. facts: what the record says; hidden: of these, what a
-    public one leaves out.
+    """The prepared randomisation of a column by transitions.
+
+    facts: facts for the record. hidden: names of the facts that a public record omits.
     """
 
     column: Hashable
@@ -267,9 +282,12 @@ class TransitionStep(Step):
         return estimate(column, values, self.domain, self.transitions) if column == self.column else None
 
 
-class Present(NamedTuple):
-    """The cells of a column that have a value. missing: by row, whether it has none; labels: those that occur; places:
-    of each other row, the number of its label.
+class PresentCells(NamedTuple):
+    """The cells of a chunk's column that have a value.
+
+    missing: booleans (rows,). Whether each row has no value.
+    labels: Arrow array. The distinct values that occur.
+    places: int64 (rows with a value,). Position of each row's value among the labels.
     """
 
     missing: npt.NDArray[np.bool_]
@@ -277,8 +295,8 @@ class Present(NamedTuple):
     places: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, column: CodedColumn) -> Present:
-        """A column of a piece, whose labels are often those of the whole table."""
+    def from_column(cls, column: CodedColumn) -> PresentCells:
+        """Return the present cells of a column. Labels that do not occur are dropped: a chunk may have few of them."""
         missing = column.codes == len(column.labels)
         there = np.zeros(len(column.labels) + 1, np.bool_)
         there[column.codes] = True
@@ -287,8 +305,8 @@ class Present(NamedTuple):
         return cls(missing, column.labels.take(pa.array(used)), numbers[column.codes[~missing]])
 
 
-def column_of(values: pa.Array, missing: npt.NDArray[np.bool_]) -> CodedColumn:
-    """A column from whether rows have no value, and from the values of those that have."""
+def column_from_values(values: pa.Array, missing: npt.NDArray[np.bool_]) -> CodedColumn:
+    """Return a column from the values of the rows with a value, and from the mask of rows without (rows,)."""
     encoded = values.dictionary_encode()
     labels = encoded.dictionary
     codes = np.full(len(missing), len(labels), code_type(len(labels) + 1))

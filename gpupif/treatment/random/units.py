@@ -1,4 +1,4 @@
-"""Numbers and dates as whole numbers of units or as floats, moved, and made values of their type again."""
+"""Numbers and dates as amounts of units: amounts are moved, and converted back to the column's type."""
 
 from __future__ import annotations
 
@@ -18,23 +18,28 @@ from ..value_maps.date_part import dates_as_written, may_be_written
 from ..value_maps.new_values import all_numbers, is_text
 from ..value_maps.new_values import numbers as read_numbers
 
-# Ticks of a day, by unit of time.
+# The number of ticks of a day, by unit of time.
 DAYS = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-# Texts of dates in ISO form; how they are written is kept.
+# The formats of texts that are dates in ISO form. Moved dates keep their format.
 DATE, TIMES = "%Y-%m-%d", ("%H:%M:%S", "%H:%M")
 FORMATS = (DATE, *(DATE + between + time for between in " T" for time in TIMES), "%Y/%m/%d", "%Y%m%d")
 MOST = 2**63 - 1
 MEND = "Convert them, or leave the column out of this treatment."
-# Of dates, 0001-01-01 and 9999-12-31 in days from 1970.
+# The dates 0001-01-01 and 9999-12-31, in days from 1970-01-01.
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 
 
 @dataclass(frozen=True)
 class Units:
-    """Values of one column. amounts: of each, float64 or int64; `one` of them is a whole step.
+    """The values of a column as amounts.
 
-    day: units of a day where values are dates, else 0. digits: decimal places of a decimal number, in units of which
-    amounts are, and of texts that are numbers. layout: how texts of dates are written.
+    column: name of the column, for errors.
+    kind: Arrow type of the values.
+    amounts: float64 or int64 (values,). The amount of each value, in units of the type: ticks of dates and times, last
+        decimal places of decimal numbers and texts, ones of other numbers.
+    day: int. The number of units in a day if the values are dates. Default 0: numbers.
+    digits: int. Decimal places of decimal numbers, and of texts that are numbers. Default 0.
+    layout: format of texts that are dates. Default None.
     """
 
     column: Hashable
@@ -45,38 +50,41 @@ class Units:
     layout: str | None = None
 
     @property
-    def one(self) -> int:
-        """Units of what values move by: a day, or 1."""
+    def step(self) -> int:
+        """The number of units in a whole step: a day, or 1."""
         return self.day or 10**self.digits
 
     @property
     def places(self) -> int | None:
-        """Of texts that are numbers, as how many decimal places `units_of` is to read them; None of all else."""
+        """The decimal places of texts that are numbers, for `units_of` on a chunk; None for other values."""
         return self.digits if is_text(self.kind) and self.layout is None else None
 
     def moved(self, places: npt.NDArray[Any], by: npt.NDArray[Any]) -> pa.Array:
-        """For each place the value there, moved by so many units; raises InputError where there is no such value."""
+        """Return values moved by units: Arrow array (rows,). places: position of each row's value. by: units (rows,).
+
+        Raises InputError for a result that the type cannot hold.
+        """
         amounts = self.amounts[places]
         if amounts.dtype.kind == "f":
-            # Adding zero makes -0.0 and 0.0 the one value that they are.
+            # Adding 0.0 turns -0.0 into 0.0: both are one value.
             return pa.array(amounts + by + 0.0).cast(self.kind, safe=False)
-        found = amounts + by
-        # A sum beyond 64 bits has another sign than both of its terms.
-        if (((amounts ^ found) & (by ^ found)) < 0).any():
-            raise self.beyond()
-        return self._values(found)
+        sums = amounts + by
+        # The sign of a sum beyond 64 bits differs from the signs of both terms.
+        if (((amounts ^ sums) & (by ^ sums)) < 0).any():
+            raise self.range_error()
+        return self._values(sums)
 
     def stepped(self, places: npt.NDArray[Any], steps: npt.NDArray[np.int64]) -> pa.Array:
-        """As `moved`, by whole steps: days, or ones."""
-        if len(steps) and max(-int(steps.min()), int(steps.max())) > MOST // self.one:
-            raise self.beyond()
-        return self.moved(places, steps * np.int64(self.one))
+        """Return values moved by whole steps, days or ones, see `moved`."""
+        if len(steps) and max(-int(steps.min()), int(steps.max())) > MOST // self.step:
+            raise self.range_error()
+        return self.moved(places, steps * np.int64(self.step))
 
     def _values(self, amounts: npt.NDArray[np.int64]) -> pa.Array:
         if self.day and len(amounts):
             days = amounts // self.day
             if days.min() < FIRST_DAY or days.max() > LAST_DAY:
-                raise self.beyond()
+                raise self.range_error()
         if pa.types.is_null(self.kind):
             return pa.nulls(len(amounts))
         try:
@@ -92,12 +100,12 @@ class Units:
                 return pa.array(amounts.astype(np.int32), pa.int32()).cast(pa.date32()).cast(self.kind)
             return pa.array(amounts).cast(self.kind)
         except pa.ArrowInvalid:
-            raise self.beyond() from None
+            raise self.range_error() from None
 
-    def beyond(self) -> InputError:
-        """What is raised where a value leaves its type."""
+    def range_error(self) -> InputError:
+        """Return the error for a moved value that the type cannot hold."""
         return InputError(
-            f"column {self.column!r}: a value is moved beyond what {self.kind} holds. Move values less, or cap the "
+            f"column {self.column!r}: a moved value does not fit into {self.kind}. Move values less, or cap the "
             "largest first."
         )
 
@@ -110,15 +118,18 @@ def units_of(
     written: str | None = None,
     places: int | None = None,
 ) -> Units:
-    """Values as amounts, whatever their type, texts of dates and numbers too; raises ColumnTypeError, or InputError for
-    a text that is neither.
+    """Return the values of a column as amounts.
 
-    written: how dates are written in texts or whole numbers, where it is not in ISO form. places: where texts of the
-    whole column are numbers, as how many decimal places, for those of some of its rows.
+    labels: Arrow array. Distinct values, none missing; texts may be dates or numbers.
+    dates, numbers: whether dates, and whether numbers, are allowed.
+    written: format of dates that are texts or whole numbers. Default None: ISO form.
+    places: `Units.places` of the whole column, if the labels are of a chunk: all chunks then have equal units. Default
+        None: found from the labels.
+
+    Raises ColumnTypeError for another type, and InputError for a text that is neither date nor number.
     """
     kind = labels.type
     if pa.types.is_null(kind):
-        # A column without any value.
         return Units(column, kind, np.empty(0, np.int64))
     if written is not None and may_be_written(kind):
         return _dates_as(column, labels, written)
@@ -126,7 +137,7 @@ def units_of(
         try:
             return Units(column, kind, labels.cast(pa.int64()).to_numpy())
         except pa.ArrowInvalid:
-            raise Units(column, kind, np.empty(0, np.int64)).beyond() from None
+            raise Units(column, kind, np.empty(0, np.int64)).range_error() from None
     if numbers and pa.types.is_floating(kind):
         return Units(column, kind, labels.cast(pa.float64()).to_numpy())
     if numbers and pa.types.is_decimal(kind):
@@ -145,7 +156,7 @@ def units_of(
 
 
 def _are_numbers(column: Hashable, labels: pa.Array) -> bool:
-    """Whether texts that may be dates or numbers are these: what may be either is a date."""
+    """Return whether texts are numbers rather than dates. Texts that may be both, such as 20200131, are dates."""
     try:
         _dates_of_text(column, labels)
     except InputError:
@@ -154,12 +165,12 @@ def _are_numbers(column: Hashable, labels: pa.Array) -> bool:
 
 
 def _numbers_of_text(column: Hashable, labels: pa.Array, places: int | None) -> Units:
-    """Texts in units of the last decimal place that any of them is written with."""
-    found = all_numbers(column, labels, MEND)
+    """Return texts as amounts of their last decimal place: the most decimal places that any text has, or `places`."""
+    exact = all_numbers(column, labels, MEND)
     digits = _written_places(labels) if places is None else places
-    of = found.places or 0
+    own = exact.places or 0
     amounts = (
-        found.amounts // 10 ** (of - digits) if digits <= of else found.amounts.astype(object) * 10 ** (digits - of)
+        exact.amounts // 10 ** (own - digits) if digits <= own else exact.amounts.astype(object) * 10 ** (digits - own)
     )
     try:
         return Units(column, labels.type, amounts.astype(np.int64), digits=digits)
@@ -171,25 +182,25 @@ def _numbers_of_text(column: Hashable, labels: pa.Array, places: int | None) -> 
 
 
 def _written_places(labels: pa.Array) -> int:
-    """The most decimal places with which any of some texts is written."""
-    parts = pc.extract_regex(labels, r"\.?(?P<behind>\d*)(?:[eE](?P<power>[+-]?\d+))?\s*$")
+    """Return the largest number of decimal places of any text."""
+    parts = pc.extract_regex(labels, r"\.?(?P<decimals>\d*)(?:[eE](?P<power>[+-]?\d+))?\s*$")
     if not len(labels):
         return 0
-    behind = pc.if_else(pc.match_substring(labels, "."), pc.utf8_length(parts.field("behind")), 0)
+    decimals = pc.if_else(pc.match_substring(labels, "."), pc.utf8_length(parts.field("decimals")), 0)
     power = parts.field("power")
     powers = pc.if_else(pc.equal(power, ""), "0", pc.utf8_ltrim(power, "+")).cast(pa.int64())
-    return max(0, int(pc.max(pc.subtract(behind, powers)).as_py()))
+    return max(0, int(pc.max(pc.subtract(decimals, powers)).as_py()))
 
 
 def _texts_of_numbers(amounts: npt.NDArray[np.int64], digits: int) -> pa.Array:
-    """Whole numbers of units of a decimal place as texts."""
+    """Return whole numbers in units of a decimal place as texts. digits: the number of decimal places."""
     size = pa.array(np.abs(amounts).astype(np.uint64)).cast(pa.string())
     sign = pa.array(np.where(amounts < 0, "-", ""), pa.string())
     if not digits:
         return pc.binary_join_element_wise(sign, size, "")
     size = pc.utf8_lpad(size, digits + 1, "0")
-    whole, behind = pc.utf8_slice_codeunits(size, 0, -digits), pc.utf8_slice_codeunits(size, -digits)
-    return pc.binary_join_element_wise(sign, whole, ".", behind, "")
+    whole, decimals = pc.utf8_slice_codeunits(size, 0, -digits), pc.utf8_slice_codeunits(size, -digits)
+    return pc.binary_join_element_wise(sign, whole, ".", decimals, "")
 
 
 def _dates_as(column: Hashable, labels: pa.Array, written: str) -> Units:
@@ -206,7 +217,7 @@ def _dates_of_text(column: Hashable, labels: pa.Array) -> Units:
     best: tuple[int, str | None, Any] = (len(labels) + 1, None, None)
     for layout in FORMATS:
         read = pc.strptime(labels, format=layout, unit="s", error_is_null=True)
-        # What is read has to be written again as it was: 2020-1-5 and 2020-02-31 are not.
+        # Only texts that are written again unchanged count as dates: 2020-1-5 and 2020-02-31 are not.
         same = pc.fill_null(pc.equal(pc.strftime(read, layout), labels), False)
         wrong = len(labels) - int(np.count_nonzero(same))
         if not wrong:

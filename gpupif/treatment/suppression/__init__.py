@@ -1,1 +1,1 @@
-"""Suppression: cells and rows whose values are taken away, by their scores, or until criteria hold and no further."""
+"""Suppression: cells and rows are removed by a condition on scores, or until criteria hold."""

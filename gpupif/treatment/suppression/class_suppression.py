@@ -1,4 +1,4 @@
-"""Cells suppressed until every equivalence class has at least k rows, and no further."""
+"""Suppress cells until every equivalence class has at least k rows, and restore cells that need not be suppressed."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from .matching import MatchingRows
 
 
 def restore(rows: KeyedRows, criteria: Sequence[ClassCriterion], importance: Mapping[int, float]) -> int:
-    """Put values back, those of the most important columns first, until none can be; how many were.
+    """Restore suppressed cells, the most important columns first, and return the number of restored cells.
 
-    Afterwards no value of a suppressed cell can be put back by itself. All criteria have to hold.
+    All criteria must hold before, and hold afterwards. Then no single suppressed cell can be restored without breaking
+    a criterion. importance: by position of a column that may be suppressed.
     """
     cells = _cells(rows, importance)
     if not len(cells[0]):
@@ -35,27 +36,27 @@ def restore(rows: KeyedRows, criteria: Sequence[ClassCriterion], importance: Map
     entries = kernels.count_rows(rows.keys, *tables)
     restored = np.zeros(len(cells[0]), bool)
     changed = np.empty((1, rows.layout.words), np.uint64)
-    total, found = 0, 1
-    while found:
-        entries, found = kernels.restore_cells(cells, fields, rows.keys, limits, tables, entries, restored, changed)
-        total += found
+    total, more = 0, 1
+    while more:
+        entries, more = kernels.restore_cells(cells, fields, rows.keys, limits, tables, entries, restored, changed)
+        total += more
     return int(total)
 
 
 def _cells(rows: KeyedRows, importance: Mapping[int, float]) -> tuple[npt.NDArray[np.int64], ...]:
-    """Rows, columns and values of the suppressed cells, the most important columns first."""
+    """Return rows, columns and original codes of the suppressed cells: int64 (cells,), most important columns first."""
     columns = sorted(importance, key=lambda column: (-importance[column], column))
     places = [np.flatnonzero(rows.suppressed(column)) for column in columns]
     codes = [rows.codes[column][place].astype(np.int64) for column, place in zip(columns, places, strict=True)]
-    of = np.repeat(np.array(columns, np.int64), [len(place) for place in places])
+    cell_columns = np.repeat(np.array(columns, np.int64), [len(place) for place in places])
     nothing = np.empty(0, np.int64)
-    return np.concatenate([nothing, *places]), of, np.concatenate([nothing, *codes])
+    return np.concatenate([nothing, *places]), cell_columns, np.concatenate([nothing, *codes])
 
 
 def _tables(
     rows: KeyedRows, criteria: Sequence[ClassCriterion], masks: Keys, columns: npt.NDArray[np.int64]
 ) -> tuple[Keys, npt.NDArray[np.int64], npt.NDArray[np.int64], Keys, npt.NDArray[np.int64]]:
-    """Tables as `kernels.class_counts` has them, for all classes and those that restored cells may make."""
+    """Allocate the tables of `kernels.class_counts`, for all classes and for classes that restored cells may make."""
     by_column = np.bincount(columns, minlength=len(rows.codes))
     numbers = [
         len(rows.distinct(rows.keys & mask).rows.keys) + int(by_column[list(criterion.columns)].sum())
@@ -65,7 +66,7 @@ def _tables(
     needed, free = 8 * (sum(slots) + sum(numbers) * (masks.shape[1] + 1)), free_bytes()
     if needed > free:
         raise InputError(
-            f"require: counting the classes of {len(criteria):,} sets of columns takes {shown(needed)}, of which "
+            f"require: counting the classes of {len(criteria):,} sets of columns takes {shown(needed)}, and "
             f"{shown(free)} are free. Let fewer columns be known, or treat fewer rows."
         )
     return (
@@ -77,15 +78,17 @@ def _tables(
     )
 
 
-# Rounds in which rows are grouped on one set of columns without regard to the others.
+# The rounds after which rows of small classes are first suppressed in all columns: this ends an endless exchange.
 MOST_ROUNDS = 4
 
 
 @dataclass(frozen=True)
 class Suppressed:
-    """cells (columns, rows): whether a value was taken away. rounds: times that all criteria were looked at.
+    """The result of a suppression.
 
-    restored: values that were taken away on the way, and put back.
+    cells: booleans (columns, rows). Whether each cell is suppressed.
+    rounds: int. How often all criteria were checked.
+    restored: int. The number of cells that were suppressed on the way and restored in the end.
     """
 
     cells: npt.NDArray[np.bool_]
@@ -93,12 +96,12 @@ class Suppressed:
     restored: int
 
     def codes(self, codes: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> list[npt.NDArray[Any]]:
-        """Codes of the table, as they are with these cells suppressed."""
-        return [with_missing(*one) for one in zip(codes, self.cells, sizes, strict=True)]
+        """Return the codes of all columns after suppression. codes: by column. sizes: number of values by column."""
+        return [with_missing(*column) for column in zip(codes, self.cells, sizes, strict=True)]
 
 
 def with_missing(codes: npt.NDArray[Any], cells: npt.NDArray[np.bool_], size: int) -> npt.NDArray[Any]:
-    """Codes of a column of so many values with the missing value in some cells."""
+    """Return codes of a column with a missing value in some cells. cells: booleans (rows,). size: number of values."""
     changed = codes.astype(np.result_type(codes.dtype, code_type(size + 1)))
     changed[cells] = size
     return changed
@@ -112,14 +115,18 @@ def suppress_cells(
     names: Sequence[Any] | None = None,
     missing: str = "category",
 ) -> Suppressed:
-    """Suppress cells until all criteria hold, such that none of them holds any more where a single cell is restored.
+    """Suppress cells until all criteria hold. Then restoring any single cell would break a criterion.
 
-    missing: "category": a missing value is a value of its own; then criteria hold also under "wildcard", where it
-    matches every value, for more rows match than are equal.
+    codes: by column, integers (rows,); the code of a missing value is the number of values.
+    sizes: number of values by column.
+    criteria: criteria on equivalence classes.
+    importance: number above 0 by position of a column that may be suppressed. Less important columns are suppressed
+        first.
+    names: names of columns for messages. Default None: positions.
+    missing: "category" if a missing value is a value of its own, "wildcard" if it matches every value. Criteria that
+        hold under "category" also hold under "wildcard": equal rows match. Default "category".
 
-    codes: by column, the missing value above all others, whose number is in `sizes`. importance: of the columns that
-    may be suppressed, above 0: of two cells that would do, that of the less important column is. names: what messages
-    call columns. Raises UnreachableError for a criterion that cannot be reached.
+    Raises UnreachableError for a criterion that cannot be reached.
     """
     needed, names = without_implied(criteria), range(len(codes)) if names is None else names
     with Workers() as workers:
@@ -143,7 +150,7 @@ def suppress_cells(
 
 
 def make_groups(rows: KeyedRows, criteria: Sequence[ClassCriterion], importance: Mapping[int, float]) -> int:
-    """Make groups of rows until all criteria hold; how often all of them were looked at."""
+    """Group rows until all criteria hold, and return how often all criteria were checked."""
     rounds, short = 0, True
     while short:
         rounds, short = rounds + 1, False
@@ -152,7 +159,7 @@ def make_groups(rows: KeyedRows, criteria: Sequence[ClassCriterion], importance:
             if len(grouping.short):
                 short = True
                 if rounds > MOST_ROUNDS:
-                    # A few rows go from one set of columns to the other: those that lack all are alike on each of them.
+                    # Two criteria may undo each other's groups. Rows without any value are equal for every criterion.
                     rows.suppress(grouping.short, list(importance))
                     grouping = Grouping(rows, criterion, importance)
                 grouping.run()
@@ -162,7 +169,7 @@ def make_groups(rows: KeyedRows, criteria: Sequence[ClassCriterion], importance:
 def check_reached(
     rows: KeyedRows, criterion: ClassCriterion, importance: Mapping[int, float], names: Sequence[Any]
 ) -> None:
-    """Raise UnreachableError if a criterion does not hold whatever is suppressed."""
+    """Raise UnreachableError if a criterion cannot hold even if all allowed columns are suppressed in all rows."""
     sizes = rows.class_sizes(column for column in criterion.columns if column not in importance)
     _refuse(criterion, int(np.count_nonzero(sizes < criterion.k)), len(rows), importance, names)
 
@@ -170,7 +177,7 @@ def check_reached(
 def _refuse(
     criterion: ClassCriterion, short: int, rows: int, importance: Mapping[int, float], names: Sequence[Any]
 ) -> None:
-    """Raise UnreachableError where so many rows stay in classes that are too small whatever is suppressed."""
+    """Raise UnreachableError if rows stay in classes that are too small. short: their number. rows: all rows."""
     if not short:
         return
     said = criterion.text or f"k>={criterion.k}"

@@ -1,4 +1,4 @@
-"""Cells suppressed until criteria of every kind hold, and no further, by the scores of the cells."""
+"""Suppress cells by their scores until criteria of any kind hold, and restore cells that need not be suppressed."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ Floats = npt.NDArray[np.float64]
 
 
 class Breaking(NamedTuple):
-    """Cells that break a criterion: by different row how risky each is, NaN where a cell breaks nothing.
+    """The cells that break a criterion.
 
-    column: whose cells; None: whole rows, of whose columns any will do.
+    column: name of the column of the cells. None for whole rows: any of their cells may be suppressed.
+    risks: float64 (distinct rows,). Risk of each cell; NaN if it does not break the criterion.
     """
 
     column: Hashable
@@ -42,9 +43,11 @@ class Breaking(NamedTuple):
 
 
 class MeasuredCriteria:
-    """Criteria, and how they are measured: under some readings of missing values, of which the worst counts.
+    """Criteria, and their values for rows. A criterion must hold under every reading of missing values.
 
-    names: of the columns of the rows. columns: with the labels of their values.
+    readings: names of `READINGS`: "category" or "wildcard".
+    names: names of all columns of the rows.
+    columns: coded columns in the same order. Their labels are used.
     """
 
     def __init__(
@@ -60,61 +63,63 @@ class MeasuredCriteria:
         self._names, self._columns, self._engine = list(names), columns, engine
 
     def values(self, rows: KeyedRows, readings: Sequence[str] | None = None) -> dict[str, list[CriterionValue]]:
-        """What rows have of each criterion, by reading: by those that count, or by others."""
+        """Return the value of each criterion, by reading. readings: default None, the readings that must hold."""
         table, _ = self._counted(rows)
-        several = self._by_reading if readings is None else readings
-        return {one: replace(self._criteria, missing=one).measure(table, self._engine) for one in several}
+        asked = self._by_reading if readings is None else readings
+        return {reading: replace(self._criteria, missing=reading).measure(table, self._engine) for reading in asked}
 
     def hold(self, rows: KeyedRows) -> bool:
-        """Whether all criteria do."""
+        """Return whether all criteria hold for rows."""
         table, _ = self._counted(rows)
         return all(
-            is_met(one, reading) for reading, of in self._by_reading.items() for one in of.measure(table, self._engine)
+            is_met(value, how) for how, own in self._by_reading.items() for value in own.measure(table, self._engine)
         )
 
     def breaking(self, rows: KeyedRows) -> tuple[list[Breaking], npt.NDArray[Any]]:
-        """The cells that break criteria that do not hold; and for each row which of the different rows it is."""
+        """Return the cells that break criteria, and the number of each row's distinct row: integers (rows,)."""
         table, number = self._counted(rows)
-        found = []
-        for reading, of in self._by_reading.items():
-            for value in of.measure(table, self._engine):
+        cells = []
+        for reading, criteria in self._by_reading.items():
+            for value in criteria.measure(table, self._engine):
                 if not is_met(value, reading):
-                    found += self._of_criterion(of, value.criterion, table)
-        return found, number
+                    cells += self._breaking_cells(criteria, value.criterion, table)
+        return cells, number
 
     def classes(self) -> tuple[list[ClassCriterion], list[Criterion]]:
-        """Criteria that are no more than a least number of rows of each class; and all others."""
-        of = next(iter(self._by_reading.values()))
+        """Return the criteria that only require a size of equivalence classes, and all other criteria."""
+        criteria = next(iter(self._by_reading.values()))
         classes: list[ClassCriterion] = []
         others = []
-        for criterion in of.criteria:
-            k, known = _least_class(criterion), of.known(criterion)
+        for criterion in criteria.criteria:
+            k, known = _least_class(criterion), criteria.known(criterion)
             if k is None or (isinstance(known, AnyKnown) and known.subsets is not None):
                 others.append(criterion)
             elif isinstance(known, AnyKnown):
                 among = [self._names.index(name) for name in known.pool or ()]
-                classes += ClassCriterion.of_any(known.known, among, k, str(criterion))
+                classes += ClassCriterion.for_any_known(known.known, among, k, str(criterion))
             else:
                 classes.append(ClassCriterion(tuple(sorted(map(self._names.index, known))), k, str(criterion)))
         return classes, others
 
     def _counted(self, rows: KeyedRows) -> tuple[CountedTable, npt.NDArray[Any]]:
-        found = rows.distinct(rows.keys)
-        times = np.asarray(found.rows.counts).astype(np.int64)
+        distinct = rows.distinct(rows.keys)
+        multiplicities = np.asarray(distinct.rows.counts).astype(np.int64)
         columns = []
         for place, (name, column) in enumerate(zip(self._names, self._columns, strict=True)):
-            codes = rows.codes_of(found.rows.keys, place)
-            counts = np.bincount(codes, times, rows.sizes[place] + 1).astype(np.int64)
+            codes = rows.codes_of(distinct.rows.keys, place)
+            counts = np.bincount(codes, multiplicities, rows.sizes[place] + 1).astype(np.int64)
             columns.append(Column(name, codes, counts, column.labels, True))
-        # Without the values that no row has any more.
-        return CountedTable(columns, times, len(rows)).kept(np.ones(len(times), bool)), found.number
+        # `kept` drops the values that no row has any more.
+        every = np.ones(len(multiplicities), bool)
+        return CountedTable(columns, multiplicities, len(rows)).kept(every), distinct.number
 
-    def _of_criterion(self, of: CriterionSet, criterion: Criterion, table: CountedTable) -> list[Breaking]:
-        quantity, known = criterion.quantity, of.known(criterion)
+    def _breaking_cells(self, criteria: CriterionSet, criterion: Criterion, table: CountedTable) -> list[Breaking]:
+        quantity, known = criterion.quantity, criteria.known(criterion)
 
         def scored(columns: Sequence[Hashable], measure: Measure) -> list[Floats]:
-            _, found = score_counted(table, known, columns, [measure], of.distances, self._engine, missing=of.missing)
-            return [np.asarray(one.scores).astype(float) for one in found[measure.name]]
+            given = table, known, columns, [measure], criteria.distances, self._engine
+            _, scores = score_counted(*given, missing=criteria.missing)
+            return [np.asarray(own.scores).astype(float) for own in scores[measure.name]]
 
         if isinstance(quantity, ClassQuantity) or (isinstance(quantity, ModelQuantity) and not quantity.sensitive):
             sizes = scored([NO_ATTRIBUTE], find_measure(SIZE))[0]
@@ -122,12 +127,12 @@ class MeasuredCriteria:
             return [Breaking(None, np.where(sizes < below, -sizes, math.nan))]
         named = quantity.column
         if isinstance(quantity, ModelQuantity):
-            measure = find_measure(quantity.model.measure(quantity.l_values, of.missing == "wildcard"))
-            columns = [name for name in of.sensitive if named in (None, str(name))]
-            # Those that are worst: what the others have is not compared with the limit.
+            measure = find_measure(quantity.model.measure(quantity.l_values, criteria.missing == "wildcard"))
+            columns = [name for name in criteria.sensitive if named in (None, str(name))]
+            # Only the riskiest rows: the criterion compares the highest risk with its limit.
             return [Breaking(None, _highest(as_risk(measure, scores))) for scores in scored(columns, measure)]
         assert isinstance(quantity, ScoreQuantity)
-        columns = [name for name in of.scored if named in (None, str(name))]
+        columns = [name for name in criteria.scored if named in (None, str(name))]
         measure = quantity.measure or find_measure("cig")
         risks = [as_risk(measure, scores) for scores in scored(columns, measure)]
         if quantity.measure is None:
@@ -138,11 +143,11 @@ class MeasuredCriteria:
                 Breaking(name, np.where(over & (worst == place), gains, math.nan)) for place, name in enumerate(columns)
             ]
         limit = float(as_risk(measure, np.array([criterion.limit]))[0])
-        return [Breaking(name, np.where(one > limit, one, math.nan)) for name, one in zip(columns, risks, strict=True)]
+        return [Breaking(name, np.where(own > limit, own, math.nan)) for name, own in zip(columns, risks, strict=True)]
 
 
 def _least_class(criterion: Criterion) -> int | None:
-    """The fewest rows of each class that a criterion allows, if it says no more than that."""
+    """Return the smallest allowed equivalence class if a criterion only requires this size, else None."""
     quantity = criterion.quantity
     if isinstance(quantity, ModelQuantity) and not quantity.sensitive:
         return max(1, math.ceil(criterion.limit))
@@ -155,7 +160,7 @@ def _least_class(criterion: Criterion) -> int | None:
 
 
 def is_met(value: CriterionValue, reading: str) -> bool:
-    """Whether a criterion holds; where every value might be any other it is not broken by what is not defined."""
+    """Return whether a criterion holds. Under "wildcard", an undefined value breaks no criterion."""
     return value.is_met or (reading == "wildcard" and value.value is None)
 
 
@@ -168,7 +173,10 @@ Numbers = npt.NDArray[np.int64]
 
 
 class ByScores:
-    """Cells suppressed by their scores. importance: by column, of those that may be suppressed; names: of all."""
+    """The suppression of cells by their scores.
+
+    importance: number above 0 by position of a column that may be suppressed. names: names of all columns.
+    """
 
     def __init__(
         self, rows: KeyedRows, criteria: MeasuredCriteria, importance: Mapping[int, float], names: Sequence[Hashable]
@@ -177,28 +185,28 @@ class ByScores:
         self._others = 1
 
     def round(self) -> bool:
-        """Suppress a cell of each row that breaks a criterion; return whether there are any.
+        """Suppress a cell of each row that breaks a criterion; return whether there was such a row.
 
-        Raises UnreachableError if no cell is left.
+        Raises UnreachableError if a criterion is broken and no cell can be suppressed.
         """
-        found, number = self._criteria.breaking(self._rows)
-        if not found:
+        broken, number = self._criteria.breaking(self._rows)
+        if not broken:
             return False
         suppressed = stuck = 0
-        for one in found:
-            breaking = np.flatnonzero((one.risks == one.risks)[number])
+        for cells in broken:
+            breaking = np.flatnonzero((cells.risks == cells.risks)[number])
             before = suppressed
-            suppressed += self._suppress_one(breaking, one)
+            suppressed += self._suppress_one(breaking, cells)
             stuck += suppressed == before
         if stuck:
-            # Rows with nothing left are like no others: more become like them.
-            suppressed += self._suppress_others(found, number)
+            # A breaking row has no cell left to suppress: other rows are suppressed until they are equal to it.
+            suppressed += self._suppress_others(broken, number)
         if not suppressed:
             raise self._unreachable()
         return True
 
     def _suppress_one(self, rows: Numbers, breaking: Breaking) -> int:
-        """Suppress one cell of each row that has any left; how many had."""
+        """Suppress a cell of each row that has a value left, and return the number of such rows. rows: row numbers."""
         left, total = rows, 0
         if breaking.column is not None:
             left, total = self._suppress_in(left, self._names.index(breaking.column))
@@ -208,66 +216,70 @@ class ByScores:
         return total
 
     def _suppress_in(self, rows: Numbers, column: int) -> tuple[Numbers, int]:
-        """Suppress a column of rows that have it; the others, and how many had."""
+        """Suppress a column of the rows with a value there; return the other rows, and how many had a value."""
         if column not in self._importance or not len(rows):
             return rows, 0
         there = self._rows.codes_of(self._rows.keys[rows], column) != self._rows.sizes[column]
         self._rows.suppress(rows[there], [column])
         return rows[~there], int(np.count_nonzero(there))
 
-    def _suppress_others(self, found: Sequence[Breaking], number: npt.NDArray[np.int64]) -> int:
-        """Suppress cells of rows that break nothing, each time of twice as many, the first ones; how many."""
-        broken = np.zeros(len(self._rows), bool)
-        for one in found:
-            broken |= (one.risks == one.risks)[number]
+    def _suppress_others(self, broken: Sequence[Breaking], number: npt.NDArray[np.int64]) -> int:
+        """Suppress cells of the first rows that break no criterion; return their number. Each call doubles the rows."""
+        breaks = np.zeros(len(self._rows), bool)
+        for cells in broken:
+            breaks |= (cells.risks == cells.risks)[number]
         total = 0
         for column in self._in_turn():
-            there = np.flatnonzero(~broken & (self._rows.column(column) != self._rows.sizes[column]))[: self._others]
+            there = np.flatnonzero(~breaks & (self._rows.column(column) != self._rows.sizes[column]))[: self._others]
             self._rows.suppress(there, [column])
             total += len(there)
         self._others *= 2
         return total
 
     def _in_turn(self) -> list[int]:
-        """Columns that may be suppressed: those that matter least, of these those with the most values, first."""
+        """Return the columns that may be suppressed, by importance, then by number of values, most values first."""
         sizes = self._rows.sizes
         return sorted(self._importance, key=lambda column: (self._importance[column], -sizes[column], column))
 
     def _unreachable(self) -> UnreachableError:
         values = self._criteria.values(self._rows)
         reading, broken = next(
-            (reading, one) for reading, several in values.items() for one in several if not is_met(one, reading)
+            (reading, value) for reading, own in values.items() for value in own if not is_met(value, reading)
         )
         where = "" if broken.column is None else f" in column {broken.column!r}"
         value = "not defined" if broken.value is None else f"{broken.value:.6g}"
         how = {"category": "are a value of their own", "wildcard": "match every value"}[reading]
         return UnreachableError(
             f"require: {str(broken.criterion)!r} cannot be reached: with all cells of columns= suppressed it is "
-            f"{value}{where}, where missing values {how}. Name more columns, or recode before."
+            f"{value}{where}, if missing values {how}. Name more columns, or recode before."
         )
 
 
 class Restoring:
-    """Values put back, those of the most important columns first, until no single one can be."""
+    """The restoring of suppressed cells, the most important columns first, until no single cell can be restored.
+
+    importance: number above 0 by position of a column that may be suppressed.
+    """
 
     def __init__(self, rows: KeyedRows, criteria: MeasuredCriteria, importance: Mapping[int, float]) -> None:
         self._rows, self._criteria = rows, criteria
         self._columns = sorted(importance, key=lambda column: (-importance[column], column))
-        # Cells that could not be restored since one was: as cells of equal rows are alike, what they are.
+        # Cells that could not be restored, as (key of the row, column, code): equal rows give equal answers. Restoring
+        # a cell may allow others, and clears the set.
         self._needed: set[tuple[bytes, int, int]] = set()
 
     def run(self) -> int:
-        """Put values back; how many were."""
-        total = sum(self._many(self._suppressed(column), column) for column in self._columns)
-        while found := sum(self._each(column) for column in self._columns):
-            total += found
+        """Restore cells, and return their number."""
+        total = sum(self._restore_many(self._suppressed(column), column) for column in self._columns)
+        while more := sum(self._restore_each(column) for column in self._columns):
+            total += more
         return total
 
     def _suppressed(self, column: int) -> Numbers:
         return np.flatnonzero(self._rows.suppressed(column))
 
     def _try(self, cells: Numbers, column: int) -> bool:
-        """Put these cells of a column back where all criteria hold then; whether they do."""
+        """Restore some cells of a column if all criteria then hold; return whether they do. cells: row numbers."""
         kind = self._rows.keys[cells[0]].tobytes(), column, int(self._rows.codes[column][cells[0]])
         if len(cells) == 1 and kind in self._needed:
             return False
@@ -280,17 +292,17 @@ class Restoring:
             self._needed.add(kind)
         return False
 
-    def _many(self, cells: Numbers, column: int) -> int:
-        """Put back as many of these cells of a column as are found by halves."""
+    def _restore_many(self, cells: Numbers, column: int) -> int:
+        """Restore cells of a column, all at once or by halves; return how many were restored. cells: row numbers."""
         if not len(cells):
             return 0
         if self._try(cells, column):
             return len(cells)
         half = len(cells) // 2
-        return self._many(cells[:half], column) + self._many(cells[half:], column) if half else 0
+        return self._restore_many(cells[:half], column) + self._restore_many(cells[half:], column) if half else 0
 
-    def _each(self, column: int) -> int:
-        """Put back cells of a column one by one."""
+    def _restore_each(self, column: int) -> int:
+        """Restore cells of a column one by one, and return the number of restored cells."""
         cells = self._suppressed(column)
         return sum(self._try(cells[place : place + 1], column) for place in range(len(cells)))
 
@@ -302,11 +314,15 @@ def suppress_to_criteria(
     importance: Mapping[int, float],
     missing: str | None,
 ) -> tuple[Suppressed, dict[str, list[CriterionValue]]]:
-    """Suppress cells of some columns until all criteria hold, such that no single one can be restored.
+    """Suppress cells of some columns until all criteria hold, so that no single suppressed cell can be restored.
 
-    columns: of all rows, all that criteria need. importance: by place, of the columns that may be suppressed, above 0.
-    missing: how missing values are read, None for both ways. Also what the rows have of each criterion then, by
-    reading. Raises UnreachableError for criteria that cannot be reached, InputError for a table without rows.
+    columns: all columns that the criteria need, with all rows.
+    names: names of the columns.
+    importance: number above 0 by position of a column that may be suppressed.
+    missing: "category" or "wildcard", the reading of missing values; None: criteria must hold under both.
+
+    Returns the suppression, and the value of each criterion afterwards, by reading. Raises UnreachableError for
+    criteria that cannot be reached, and InputError for a table without rows.
     """
     if not len(columns[0].codes):
         raise InputError("table: expected at least one row, got none.")
@@ -318,12 +334,12 @@ def suppress_to_criteria(
     with Workers() as workers:
         rows = KeyedRows(codes, sizes, workers)
         if others:
-            found = _suppress_by_scores(rows, measured, classes, importance, names, readings)
+            result = _suppress_by_scores(rows, measured, classes, importance, names, readings)
         else:
-            # Where rows are equal they match.
-            found = suppress_cells(codes, sizes, classes, importance, names, readings[0])
-            rows = KeyedRows(found.codes(codes, sizes), sizes, workers)
-        return found, measured.values(rows, READINGS)
+            # Equal rows match: if criteria must hold under both readings, "category" implies "wildcard".
+            result = suppress_cells(codes, sizes, classes, importance, names, readings[0])
+            rows = KeyedRows(result.codes(codes, sizes), sizes, workers)
+        return result, measured.values(rows, READINGS)
 
 
 def _suppress_by_scores(
@@ -334,8 +350,8 @@ def _suppress_by_scores(
     names: Sequence[Hashable],
     readings: Sequence[str],
 ) -> Suppressed:
-    """Make groups of rows where that does, and suppress cells by their scores, in turns until all criteria hold."""
-    # Where rows are to match only, those that match too few are suppressed by their scores.
+    """Group rows for criteria on equivalence classes, and suppress cells by their scores, in turns until all hold."""
+    # Under "wildcard" alone, rows need not be equal: rows that match too few are suppressed by their scores.
     needed = without_implied(classes) if "category" in readings else []
     for criterion in needed:
         check_reached(rows, criterion, importance, names)

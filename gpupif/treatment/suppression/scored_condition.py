@@ -1,4 +1,4 @@
-"""Conditions on scores of a table as treated so far: what is scored for one, and of which cells and rows it holds."""
+"""Conditions on the scores of a table after the steps so far: the cells and rows for which a condition holds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def check_condition(where: Any, attackers: Any) -> None:
-    """Raise InputError for what is no condition on scores, whatever the table."""
+    """Raise InputError if a text is no condition on scores, for any table."""
     _measures(parse_condition(where), list(as_attackers(attackers) or ()))
 
 
@@ -38,19 +38,23 @@ def cells_where(
     missing: str,
     together: bool = False,
 ) -> RowFacts:
-    """The cells of some columns for which a condition holds: facts named as their places, of rows that are booleans.
+    """Return the cells for which a condition holds, as facts: booleans (rows,) by the position of a column, as text.
 
-    known: None for all columns of the table, but that of weights; any few are of these, where it does not say among
-    which. together: one fact, "0", whether it holds of any cell
-    of the row. Others as of `gpupif.score`.
+    where: the condition. columns: names of the columns whose cells are scored.
+    known: columns that the attacker knows. None: all columns of the table except the column of sampling weights. Any
+        few columns are among these, too, unless `known` says among which.
+    together: whether there is a single fact, "0": the condition holds for any cell of the row. Default False.
+    attackers, weights, missing: see `gpupif.score`.
+
+    Raises InputError for a condition or for names that do not fit the table.
     """
     check_exist("columns", columns, table.names)
     condition = parse_condition(where)
     every = [name for name in table.names if name != weights]
     if attackers is None:
-        known = _of_columns(known, every)
+        known = _with_default(known, every)
     else:
-        attackers = {name: _of_columns(one, every) for name, one in attackers.items()}
+        attackers = {name: _with_default(own, every) for name, own in attackers.items()}
     arguments = Arguments.of(
         _measures(condition, list(attackers or ())),
         columns,
@@ -59,18 +63,18 @@ def cells_where(
         weights=weights,
         missing=missing,
     )
-    return table.scores(arguments, _holding(condition, where, arguments, table, columns, together))
+    return table.scores(arguments, _cell_finder(condition, where, arguments, table, columns, together))
 
 
-def _of_columns(known: Knowledge, columns: Sequence[Hashable]) -> Knowledge:
-    """What an attacker knows; where nothing else is said all these columns, or any few of them."""
+def _with_default(known: Knowledge, columns: Sequence[Hashable]) -> Knowledge:
+    """Return the known columns of an attacker; by default all of `columns`, or any few of them."""
     asked = as_known("known", known)
     if isinstance(asked, AnyKnown):
         return asked if asked.pool is not None else replace(asked, among=columns)
     return columns if asked is None else asked
 
 
-def _holding(
+def _cell_finder(
     condition: Condition,
     where: str,
     arguments: Arguments,
@@ -78,12 +82,12 @@ def _holding(
     columns: Sequence[Hashable],
     together: bool,
 ) -> Callable[[Arrays], Arrays]:
-    """What makes facts of scores."""
+    """Return a function that computes the facts of `cells_where` from the scores of rows."""
     request = arguments.make_request(table.names)
     each = request.by_attacker().items()
     view = ScoreView(
         request.measures,
-        tuple(ScoredAttacker(name, tuple(one.known), one.subsets(table.rows)) for name, one in each),
+        tuple(ScoredAttacker(name, tuple(own.known), own.subsets(table.rows)) for name, own in each),
         request.dtype,
     )
     named = view.by_name()
@@ -98,18 +102,18 @@ def _holding(
                 }
             )
         )
-        return {"0": np.asarray(held.any(axis=0))} if together else {str(place): one for place, one in enumerate(held)}
+        return {"0": np.asarray(held.any(axis=0))} if together else {str(place): own for place, own in enumerate(held)}
 
     return make
 
 
 def _measures(condition: Condition, attackers: Sequence[str]) -> list[str]:
-    """The measures that the names in a condition are of."""
+    """Return the measures that a condition names."""
     return list(dict.fromkeys(_measure_of(name, attackers) for name in condition.names))
 
 
 def _measure_of(name: str, attackers: Sequence[str]) -> str:
-    """The measure that a name of scores is of: by itself, against an attacker, or the worst or mean of several."""
+    """Return the measure in a name of scores, perhaps with an attacker before, and with worst or mean after it."""
     for prefix in ("", *(f"{attacker}_" for attacker in attackers)):
         for suffix in ("", *(f"_{fold}" for fold in FOLDS)):
             middle = name[len(prefix) : len(name) - len(suffix)]
@@ -123,7 +127,7 @@ def _measure_of(name: str, attackers: Sequence[str]) -> str:
 
 
 def as_names(argument: str, columns: Any) -> list[Hashable]:
-    """A list of names of columns, at least one; raises InputError."""
+    """Return names of columns as a list; raises InputError for an empty list. argument: its name, for the error."""
     names = as_list(argument, columns)
     if not names:
         raise InputError(f"{argument}: expected at least one column, got an empty list.")

@@ -1,4 +1,4 @@
-"""Suppression of cells and of rows: where a condition on scores holds, or until criteria hold."""
+"""Treatments that suppress cells or rows, by a condition on their scores or until criteria hold."""
 
 from __future__ import annotations
 
@@ -20,64 +20,71 @@ from .measured_criteria import READINGS, suppress_to_criteria
 from .scored_condition import as_names, cells_where, check_condition
 
 WAYS = ("where", "k", "require")
-# Of a row, and of each of its columns that criteria need, while cells are suppressed until these hold; measured.
+# The arguments of `Suppress` that are only allowed with some ways, by way.
+ONLY_WITH: Mapping[str, Sequence[str]] = {
+    "where": ("known", "weights"),
+    "k": ("quasi_identifiers", "importance"),
+    "require": ("quasi_identifiers", "importance", "sensitive"),
+}
+# The bytes of memory for each row, and for each cell that criteria need, while cells are suppressed. Measured.
 ROW_BYTES, COLUMN_BYTES = 64, 8
 
 
 @dataclass(frozen=True)
 class Suppress(Treatment):
-    """Cells suppressed, so that they are missing: where a condition on their scores holds, or until criteria hold.
+    """Suppress cells, which makes them missing, by a condition on their scores or until criteria hold.
 
-    One of ``where``, ``k`` and ``require`` is given. Where a cell is missing already it stays so.
+    Give exactly one of ``where``, ``k`` and ``require``. Cells that are missing already stay missing.
 
     Parameters
     ----------
     columns:
-        Whose cells may be suppressed.
+        Names of the columns whose cells may be suppressed.
     where:
-        A condition on any of gpupif's measures, as of `Scores.cells`: ``"csf > 0.9"``, ``"cig >= 3 and cohort_size <
-        5"``. The table is scored as it is treated so far; the cells for which it holds are suppressed, all at once. A
-        cell that is suppressed changes the scores of others: to reach a limit use ``require``.
+        A condition on any measures, see `Scores.cells`: ``"csf > 0.9"``, ``"cig >= 3 and cohort_size < 5"``. The table
+        is scored after the treatments so far, and all cells for which the condition holds are suppressed at once.
+        Suppressing a cell changes the scores of other cells: to reach a limit, use ``require``.
     k:
-        Short for ``require=["k>=5"]``: on the quasi-identifiers every row is one of at least so many.
+        The fewest rows of an equivalence class: ``k=5`` is short for ``require=["k>=5"]``.
     require:
-        Criteria, one or several, as of `gpupif.protect`: ``"k>=5"``, ``"known=2: k>=3"``, ``"max csf<=0.9"``,
-        ``"uniques<=0"``. In rounds the cells that break them are suppressed; then each that is not needed is restored,
-        so that no single one can be. Cells of rows, not rows of a class, are suppressed: of equal rows the last ones.
+        A criterion or a list of criteria, see `gpupif.protect`: ``"k>=5"``, ``"known=2: k>=3"``, ``"max csf<=0.9"``,
+        ``"uniques<=0"``. Cells that break a criterion are suppressed in rounds. Then cells are restored until no
+        single cell can be restored. Of equal rows, only as many as needed lose a cell, the last rows first.
     quasi_identifiers:
-        With k and require: the columns that the attacker knows, and whose cells are scored; default `columns`. Those
-        that are not in `columns` stay as they are, so that classes are within their values (sdcMicro's strata).
+        With k and require: names of the columns that the attacker knows, and whose cells are scored. Default: the names
+        in ``columns``. A quasi-identifier that is not in ``columns`` is never suppressed, and only rows that agree on
+        it are grouped (sdcMicro's strata).
     sensitive:
-        With require: sensitive attributes, for ``distinct_l``, ``t`` and others.
+        With require: names of sensitive attributes, for ``distinct_l``, ``t`` and others.
     known:
-        With where: what the attacker knows, as of `gpupif.score`; default all columns of the table, and a number is any
-        so many of these.
+        With where: the columns that the attacker knows, see `gpupif.score`. Default: all columns of the table except
+        the column of weights. The number 2 means any two of these columns.
     attackers:
-        With where and require: several attackers, as of `gpupif.score`; criteria name them.
+        With where and require: known columns by the name of each attacker, see `gpupif.score`. Criteria name attackers.
     weights:
-        With where: the column of sampling weights, as of `gpupif.score`.
+        With where: the name of the column of sampling weights, see `gpupif.score`.
     missing:
-        How missing values are read, those that were there too: "category", as a value of their own, or "wildcard", as
-        any value. Default: with where "category"; with require both, the worse of which counts, for a hole is seen
-        too. With "wildcard" alone fewer cells are needed (sdcMicro's ``alpha=1``), and rows of few holes may be told
-        apart by these; the work grows with the square of the rows.
+        The reading of missing values, of original ones, too: "category" is a value of its own, "wildcard" matches any
+        value. Default with where: "category". Default with k and require: criteria must hold under both readings.
+        "wildcard" alone suppresses fewer cells (sdcMicro's ``alpha=1``), but an attacker may tell rows apart by their
+        missing values. Its time grows with the square of the number of rows.
     importance:
-        With k and require: ``{column: importance}``, above 0, default 1. Less important columns are suppressed first.
+        With k and require: ``{column: importance}``, numbers above 0. Less important columns are suppressed first.
+        Default: 1 for each column.
 
     Raises
     ------
     InputError
-        None or several of where, k and require; what is no condition, criterion or measure; a column that is not
-        there;
-        importance that is not above 0; a criterion that cannot be reached, with the columns that stand in the way; with
-        k and require, a table that does not fit into memory.
+        None or several of where, k and require are given. A condition, criterion or measure is unknown. A column does
+        not exist. An importance is not above 0. A criterion cannot be reached; the message names the columns that
+        prevent it. With k and require, the table does not fit into memory.
 
     Notes
     -----
-    Ties are resolved by importance, then by the order of columns and rows, so that the same cells are suppressed in
-    every kind of table, with any number of threads. Fewest cells are not promised: that is NP-hard (Meyerson &
-    Williams 2004, On the complexity of optimal k-anonymity). Local suppression: Templ, Kowarik & Meindl, sdcMicro
-    (2015), section 3.2.2.
+    Ties are resolved by importance, then by the order of columns and rows. The result does not depend on the kind of
+    table or the number of threads. The number of suppressed cells need not be the smallest: finding that is
+    NP-hard (Meyerson & Williams 2004, On the complexity of optimal k-anonymity). Local suppression: Templ, Kowarik &
+    Meindl, sdcMicro (2015), section 3.2.2.
 
     """
 
@@ -97,7 +104,7 @@ class Suppress(Treatment):
 
     def check(self) -> None:
         names = as_names("columns", self.columns)
-        way = check_way(self, WAYS, {"where": ("known", "weights"), "k": _OF_K, "require": (*_OF_K, *_OF_REQUIRE)})
+        way = check_way(self, WAYS, ONLY_WITH)
         if self.missing is not None:
             check_word("missing", self.missing, READINGS)
         if self.quasi_identifiers is not None:
@@ -111,11 +118,11 @@ class Suppress(Treatment):
         _check_importance(self.importance, names)
 
     def named(self) -> Sequence[Hashable]:
-        """The columns that it must find in the table."""
-        found = as_names("columns", self.columns)
-        for one in (self.quasi_identifiers, self.sensitive):
-            found += [] if one is None else as_names("columns", one)
-        return list(dict.fromkeys(found))
+        """Return the columns that the table must have: `columns`, quasi-identifiers and sensitive attributes."""
+        names = as_names("columns", self.columns)
+        for argument in (self.quasi_identifiers, self.sensitive):
+            names += [] if argument is None else as_names("columns", argument)
+        return list(dict.fromkeys(names))
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         names = as_names("columns", self.columns)
@@ -134,29 +141,26 @@ class Suppress(Treatment):
         needed = [name for name in table.names if name in {*criteria.columns, *names}]
         importance = {needed.index(name): float((self.importance or {}).get(name, 1)) for name in names}
         codes = table.codes(needed, ROW_BYTES + COLUMN_BYTES * len(needed))
-        found, values = suppress_to_criteria(codes, needed, criteria, importance, self.missing)
-        facts = table.facts_of({str(place): found.cells[needed.index(name)] for place, name in enumerate(names)})
-        return SuppressStep(names, facts, found.rounds, found.restored, values, int(found.cells.any(axis=0).sum()))
-
-
-_OF_K = ("quasi_identifiers", "importance")
-_OF_REQUIRE = ("sensitive",)
+        result, values = suppress_to_criteria(codes, needed, criteria, importance, self.missing)
+        facts = table.facts_of({str(place): result.cells[needed.index(name)] for place, name in enumerate(names)})
+        return SuppressStep(names, facts, result.rounds, result.restored, values, int(result.cells.any(axis=0).sum()))
 
 
 def check_way(treatment: Any, ways: Sequence[str], only: Mapping[str, Sequence[str]]) -> str:
-    """Which of several arguments says what is suppressed; only: by it the arguments that go with it alone.
+    """Return the single argument of `ways` that is given: the way in which a treatment suppresses.
 
-    Raises InputError where none or several are given, or one that does not go with it.
+    only: by way, the arguments that are allowed with this way, and not with every way. Raises InputError if none or
+    several of `ways` are given, and for an argument that is not allowed.
     """
     given = [way for way in ways if getattr(treatment, way) is not None]
     listed = f"{', '.join(ways[:-1])} or {ways[-1]}"
     if len(given) != 1:
         raise InputError(f"{treatment.do}: expected one of {listed}, got {' and '.join(given) or 'none'}.")
     (way,) = given
-    for argument in dict.fromkeys(argument for several in only.values() for argument in several):
+    for argument in dict.fromkeys(argument for allowed in only.values() for argument in allowed):
         if argument not in only[way] and getattr(treatment, argument) is not None:
-            of = " or ".join(one for one, several in only.items() if argument in several)
-            raise InputError(f"{treatment.do}: {argument} goes with {of}, and means nothing with {way}. Leave it out.")
+            others = " or ".join(other for other, allowed in only.items() if argument in allowed)
+            raise InputError(f"{treatment.do}: {argument} goes with {others}, and not with {way}. Leave it out.")
     return way
 
 
@@ -173,10 +177,11 @@ def _check_importance(importance: Any, names: Sequence[Hashable]) -> None:
 
 @dataclass(frozen=True)
 class SuppressStep(Step):
-    """Suppression prepared. facts: by place of a column which of its cells become missing.
+    """The prepared `Suppress`.
 
-    rounds, restored, values: of criteria, see `Suppressed` and `MeasuredCriteria.values`; rows: those with a cell that
-    is suppressed.
+    columns: names of the columns. facts: booleans (rows,) by position of a column, as text: whether cells become
+    missing. rounds, restored: see `Suppressed`. values: see `MeasuredCriteria.values`. rows: the number of rows with a
+    suppressed cell. The last four are None without criteria.
     """
 
     columns: Sequence[Hashable]
@@ -199,9 +204,9 @@ class SuppressStep(Step):
         if self.values is None:
             return {}
         criteria: dict[str, dict[str, float | None]] = {}
-        for reading, several in self.values.items():
-            for one in several:
-                criteria.setdefault(str(one.criterion), {})[reading] = None if one.value is None else float(one.value)
+        for reading, values in self.values.items():
+            for own in values:
+                criteria.setdefault(str(own.criterion), {})[reading] = None if own.value is None else float(own.value)
         return {"rounds": self.rounds, "restored": self.restored, "rows": self.rows, "criteria": criteria}
 
     def revealing(self) -> Sequence[str]:
@@ -209,7 +214,7 @@ class SuppressStep(Step):
 
 
 def suppress_in(chunk: Chunk, name: Hashable, rows: Any) -> None:
-    """Make the values of a column missing in some rows."""
+    """Make the cells of a column missing in some rows of a chunk. rows: booleans (rows,)."""
     if np.any(rows):
         column = chunk[name]
         chunk[name] = CodedColumn(with_missing(column.codes, rows, len(column.labels)), column.labels)
@@ -220,35 +225,37 @@ WAYS_OF_ROWS = ("where", "k")
 
 @dataclass(frozen=True)
 class SuppressRows(Treatment):
-    """Rows taken away, or left without quasi-identifiers: by a condition on their scores, or as too few are equal.
+    """Remove rows, or all their quasi-identifiers, by a condition on scores or if their equivalence class is small.
 
-    One of ``where`` and ``k`` is given.
+    Give exactly one of ``where`` and ``k``.
 
     Parameters
     ----------
     where:
-        A condition on measures of rows (``"class_size < 5"``) or of cells (``"csf > 0.9"``), as of `Suppress`; a row is
-        suppressed where it holds of any of its cells in `columns`.
+        A condition on measures of rows (``"class_size < 5"``) or of cells (``"csf > 0.9"``), see `Suppress`. A row is
+        suppressed if the condition holds for any of its cells in ``columns``.
     k:
-        Rows of which fewer than k agree on the quasi-identifiers, a missing value being a value of its own. The others
-        lose none of their class, so every class that is left has at least k rows: also where missing values match every
-        value, for then more rows agree.
+        The fewest rows of an equivalence class: rows of smaller classes are suppressed. A missing value is a value of
+        its own. Every class that is left has at least k rows. This also holds if missing values match every value: then
+        more rows agree.
     quasi_identifiers:
-        The columns that the attacker knows. With k they are needed; with where the default is all columns of the table.
+        Names of the columns that the attacker knows. Needed with k, and with ``remove=False``. Default with where: all
+        columns of the table except the column of weights.
     columns:
-        With where: whose cells are looked at; default the quasi-identifiers.
+        With where: names of the columns whose cells are scored. Default: the quasi-identifiers.
     known, attackers, weights, missing:
-        With where: as of `Suppress`. `known` is in place of the quasi-identifiers where that is any few of them.
+        With where: see `Suppress`. ``known`` replaces the quasi-identifiers as the columns that the attacker knows, for
+        example with any two of them.
     remove:
-        True: the rows are taken away. False: they stay, and all their quasi-identifiers become missing, as ARX has it:
-        counts of rows and what else is in them stay, but rows that are left so are a class of their own, which may be
-        small; whoever knows that a person is in the table and in no other class finds that person among them.
+        True: the rows are removed. False: the rows stay, and all their quasi-identifiers become missing, as in ARX. The
+        number of rows and all other columns stay. The suppressed rows form a class, which may be small. An attacker
+        finds a person there if no other class can hold the person. Default True.
 
     Raises
     ------
     InputError
-        None or both of where and k; no quasi-identifiers with k, or none to take away; what is no condition; a column
-        that is not there.
+        None or both of where and k are given. Quasi-identifiers are needed and not given. A condition is wrong. A
+        column does not exist.
 
     Notes
     -----
@@ -289,16 +296,16 @@ class SuppressRows(Treatment):
             check_word("missing", self.missing, READINGS)
 
     def named(self) -> Sequence[Hashable]:
-        """The columns that it must find in the table."""
-        several = (self.quasi_identifiers, self.columns)
-        return list(dict.fromkeys(name for one in several if one is not None for name in as_names("columns", one)))
+        """Return the columns that the table must have: quasi-identifiers and `columns`."""
+        given = [argument for argument in (self.quasi_identifiers, self.columns) if argument is not None]
+        return list(dict.fromkeys(name for argument in given for name in as_names("columns", argument)))
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         known = None if self.quasi_identifiers is None else as_names("quasi_identifiers", self.quasi_identifiers)
         check_exist("quasi_identifiers", known or [], table.names)
         if self.k is not None:
             assert known is not None
-            # The class of a row is the same whichever of its columns is scored.
+            # The class size of a row does not depend on the scored column: scoring one column is enough.
             facts = cells_where(f"class_size < {self.k}", table, known[:1], known, None, None, "category", True)
         else:
             assert self.where is not None
@@ -313,7 +320,11 @@ class SuppressRows(Treatment):
 
 @dataclass(frozen=True)
 class SuppressRowsStep(Step):
-    """Suppression of rows prepared. facts: which; columns: that become missing in them, None to take them away."""
+    """The prepared `SuppressRows`.
+
+    facts: booleans (rows,), named "0": whether each row is suppressed. columns: names of the columns that become
+    missing in these rows; None to remove the rows.
+    """
 
     facts: RowFacts
     columns: Sequence[Hashable] | None

@@ -1,1 +1,1 @@
-"""Treatments that put a value in the place of another, by what the column has, whatever else a row has."""
+"""Value maps: treatments that replace each value of a column by a function of this value alone."""

@@ -1,4 +1,4 @@
-"""Univariate microaggregation: numbers replaced by the mean or median of a group of at least k rows."""
+"""Univariate microaggregation: numbers are replaced by the mean or median of a group of at least k rows."""
 
 from __future__ import annotations
 
@@ -19,25 +19,27 @@ from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import Numbers, all_numbers, as_decimals, is_text, looked_up, unchanged
 
 REPLACED = ("mean", "median")
-# Whole numbers up to it are floats exactly.
+# All whole numbers up to this limit are exact as floats.
 EXACT = 2**53
 
 
 @dataclass(frozen=True)
 class Microaggregate(ValueMap):
-    """Replace numbers by the mean or the median of groups of at least k rows whose numbers are near to each other.
+    """Replace numbers by the mean or the median of groups of at least k rows with similar numbers.
 
-    k: rows of a group, at least. replaced: by the ``"mean"``, which makes floats of whole numbers, and of decimal
-    numbers is rounded to their places; or by the ``"median"``, the lower of two, with which the column keeps its type.
+    column: name of the column.
+    k: the fewest rows of a group.
+    replaced: ``"mean"`` or ``"median"``. The mean turns whole numbers into floats, and is rounded to the places of
+        decimal numbers. The median, the lower of two, keeps the type of the column. Default ``"mean"``.
 
-    The groups are those with the least sum of squared differences from their means (Hansen and Mukherjee 2003), of all
-    groups in which equal numbers are together: so it is a function of the number. Missing values stay missing, and
-    count for nothing. Time grows with the different numbers times k.
+    The groups minimise the sum of squared differences from their means (Hansen and Mukherjee 2003), among all groups
+    that keep equal numbers together. Missing values stay missing, and belong to no group. The time grows with k times
+    the number of distinct numbers.
 
-    Of one column at a time: over several, MDAV compares all rows with all others, and no treatment here takes time that
-    grows with the square of the rows.
+    A treatment is for a single column. Methods for several columns, such as MDAV, compare all rows with all others:
+    their time grows with the square of the number of rows.
 
-    Raises InputError where fewer than k rows have a number, for infinite numbers, and for a text that is no number;
+    Raises InputError if fewer than k rows have a number, for infinite numbers, and for a text that is no number. Raises
     ColumnTypeError for values that are no numbers.
     """
 
@@ -49,9 +51,9 @@ class Microaggregate(ValueMap):
     def check(self) -> None:
         if isinstance(self.column, list):
             raise InputError(
-                f"microaggregate: column: expected the name of one column, got {brief(self.column)}. Over several "
-                "columns (MDAV) every row is compared with every other, which large tables have no time for: give each "
-                "a treatment of its own, or recode them."
+                f"microaggregate: column: expected the name of one column, got {brief(self.column)}. Methods for "
+                "several columns (MDAV) compare all pairs of rows, which is too slow for large tables: give each "
+                "column a treatment of its own, or recode the columns."
             )
         whole_number(f"microaggregate: column {self.column!r}: k", self.k, "rows")
         check_word(f"microaggregate: column {self.column!r}: replaced", self.replaced, REPLACED)
@@ -64,9 +66,9 @@ class Microaggregate(ValueMap):
         return looked_up(values.labels, new)
 
     def _replacements(self, labels: pa.Array, counts: npt.NDArray[np.int64]) -> pa.Array:
-        """What stands for each of the values of the table."""
-        found = all_numbers(self.column, labels, "Recode what is none first, or take a part of dates (date_part).")
-        if found.places is None and not np.isfinite(found.amounts).all():
+        """Return the replacement of each value of the table. labels: distinct values. counts: rows with each value."""
+        exact = all_numbers(self.column, labels, "Recode other values first, or take a part of dates (date_part).")
+        if exact.places is None and not np.isfinite(exact.amounts).all():
             raise InputError(
                 f"column {self.column!r}: expected finite numbers, got infinite ones. Top code them first."
             )
@@ -76,20 +78,20 @@ class Microaggregate(ValueMap):
                 f"microaggregate: column {self.column!r}: expected at least k={self.k} rows with a number, got "
                 f"{rows:,}. Drop the column, or take a smaller k."
             )
-        amounts, first, number = np.unique(found.amounts, return_index=True, return_inverse=True)
-        times = np.bincount(number, weights=counts).astype(np.int64)
-        different = Numbers(amounts, found.places, np.ones(len(amounts), np.bool_))
-        groups = group_starts(different.floats(), times, int(self.k))
+        amounts, first, number = np.unique(exact.amounts, return_index=True, return_inverse=True)
+        number_counts = np.bincount(number, weights=counts).astype(np.int64)
+        distinct = Numbers(amounts, exact.places, np.ones(len(amounts), np.bool_))
+        groups = group_starts(distinct.floats(), number_counts, int(self.k))
         group_of = np.repeat(np.arange(len(groups)), np.diff(np.append(groups, len(amounts))))
         if self.replaced == "median":
-            return labels.take(pa.array(first[_middles(times, groups)][group_of[number]]))
-        means = _means(different, times, groups, labels.type)
+            return labels.take(pa.array(first[_middles(number_counts, groups)][group_of[number]]))
+        means = _means(distinct, number_counts, groups, labels.type)
         return means.take(pa.array(group_of[number]))
 
 
 def group_starts(numbers: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], k: int) -> npt.NDArray[np.int64]:
-    """Where the best groups of ascending, different numbers begin."""
-    # By a power of two, so that no square is infinite.
+    """Return the position of each best group's first number. numbers: distinct, ascending. counts: rows by number."""
+    # Division by a power of two is exact, and keeps squares finite.
     scaled = np.ldexp(numbers, -int(np.frexp(np.abs(numbers).max())[1]))
     costs, firsts = np.full(len(numbers) + 1, np.inf), np.zeros(len(numbers) + 1, np.int64)
     costs[0] = 0.0
@@ -102,7 +104,7 @@ def group_starts(numbers: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]
 
 
 def _middles(counts: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Of each group the number with its middle row, the first of two."""
+    """Return the position of each group's median number, of two the lower. starts: see `group_starts`."""
     until = np.cumsum(counts)
     before = until[starts] - counts[starts]
     rows = np.diff(np.append(before, until[-1]))
@@ -110,23 +112,23 @@ def _middles(counts: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]) -> np
     return middles
 
 
-def _means(found: Numbers, counts: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], kind: pa.DataType) -> pa.Array:
-    """The mean of each group, in the type that the column has then."""
+def _means(exact: Numbers, counts: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], kind: pa.DataType) -> pa.Array:
+    """Return the mean of each group, in the new type of the column. kind: the type of the column before."""
     rows = np.add.reduceat(counts, starts)
-    if found.places is None:
-        # Differences from the first: their sum has a rounding error of these.
+    if exact.places is None:
+        # Differences from the lowest number are summed: the rounding error is relative to them, not to the exact.
         group_of = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(counts))))
-        lowest, highest = found.amounts[starts], found.amounts[np.append(starts[1:], len(counts)) - 1]
-        off = np.bincount(group_of, weights=(found.amounts - lowest[group_of]) * counts) / rows
+        lowest, highest = exact.amounts[starts], exact.amounts[np.append(starts[1:], len(counts)) - 1]
+        off = np.bincount(group_of, weights=(exact.amounts - lowest[group_of]) * counts) / rows
         return pa.array(np.clip(lowest + off, lowest, highest)).cast(kind)
-    largest = max(abs(int(found.amounts[0])), abs(int(found.amounts[-1])))
-    amounts = found.amounts.astype(object if largest * int(counts.sum()) >= EXACT else np.int64)
+    largest = max(abs(int(exact.amounts[0])), abs(int(exact.amounts[-1])))
+    amounts = exact.amounts.astype(object if largest * int(counts.sum()) >= EXACT else np.int64)
     sums = np.add.reduceat(amounts * counts, starts)
     if pa.types.is_decimal(kind):
         quotient = sums // rows
         twice = 2 * (sums - quotient * rows)
         up = (twice > rows) | ((twice == rows) & (quotient % 2 == 1))
         return as_decimals(quotient + up.astype(np.int64), pa.decimal128(kind.precision, kind.scale))
-    # Of whole numbers both exact, so that each quotient is rounded once, as Python's is whatever their size.
-    means = pa.array([int(one) / int(of) for one, of in zip(sums, rows * 10**found.places, strict=True)], pa.float64())
+    # Python divides whole numbers of any size with a single rounding.
+    means = pa.array([int(a) / int(b) for a, b in zip(sums, rows * 10**exact.places, strict=True)], pa.float64())
     return texts(means).cast(kind) if is_text(kind) else means

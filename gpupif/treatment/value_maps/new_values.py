@@ -1,4 +1,4 @@
-"""Values of a column as exact numbers, and the type of a column after it gets new values."""
+"""Values of a column as exact numbers, and the type of a column with new values."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ from ...errors import ColumnTypeError, InputError
 from ...utils.validation import brief, is_number, is_whole
 from ..treatment import Mapper
 
-# Texts are numbers of at most so many digits before the decimal point, and behind it.
+# The most digits of a text that is a number, before the decimal point, and after it.
 MOST_DIGITS = 18
-# So many digits fit into 64 bits.
+# The most decimal digits that fit into 64 bits.
 SHORT = 18
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers by value. places: each is amounts / 10**places, exactly; None where the amounts are floats.
+    """The numbers of some values.
 
-    known: whether a value is a number; the amount of one that is none means nothing.
+    amounts: float64, int64, uint64 or Python's whole numbers (values,). Each number is exactly amount / 10**places.
+    places: int. Decimal places; None if the amounts are floats, which are the numbers themselves.
+    known: booleans (values,). Whether each value is a number; otherwise its amount has no meaning.
     """
 
     amounts: npt.NDArray[Any]
@@ -38,36 +40,36 @@ class Numbers:
     known: npt.NDArray[np.bool_]
 
     def above(self, limit: Any) -> npt.NDArray[np.bool_]:
-        """Which are known and above a number."""
+        """Return whether each number is known and above a limit: booleans (values,)."""
         bound = float(limit) if self.places is None else self._whole(limit, math.floor)
         return np.asarray(self.amounts > bound, np.bool_) & self.known
 
     def below(self, limit: Any) -> npt.NDArray[np.bool_]:
-        """Which are known and below a number."""
+        """Return whether each number is known and below a limit: booleans (values,)."""
         bound = float(limit) if self.places is None else self._whole(limit, math.ceil)
         return np.asarray(self.amounts < bound, np.bool_) & self.known
 
     def bins(self, edges: Sequence[Any]) -> npt.NDArray[np.int64]:
-        """For each the number of ascending edges that it is not below."""
+        """Return for each number how many of the ascending edges are at most the number: int64 (values,)."""
         if self.places is None:
             return np.searchsorted(np.array(edges, np.float64), self.amounts, "right")
-        # A whole number is not below an edge where it is not below the next whole number.
+        # A whole number is at least an edge if it is at least the next whole number above the edge.
         whole = [self._whole(edge, math.ceil) for edge in edges]
         kind = self.amounts.dtype
         if kind.kind != "O":
             low, high = np.iinfo(kind).min, np.iinfo(kind).max
-            behind = sum(edge > high for edge in whole)
-            whole = [max(edge, low) for edge in whole[: len(whole) - behind]]
+            beyond = sum(edge > high for edge in whole)
+            whole = [max(edge, low) for edge in whole[: len(whole) - beyond]]
         return np.searchsorted(np.array(whole, kind), self.amounts, "right")
 
     def _whole(self, limit: Any, rounded: Callable[[Fraction], int]) -> Any:
-        """A limit in units of the last place; one that is infinite stays so."""
+        """Return a limit in units of the last place, rounded to a whole number. Infinite limits stay infinite."""
         if isinstance(limit, float) and math.isinf(limit):
             return limit
         return rounded(exactly(limit) * 10 ** (self.places or 0))
 
     def floats(self) -> npt.NDArray[np.float64]:
-        """The numbers as the nearest floats."""
+        """Return the nearest float of each number: float64 (values,)."""
         if self.places is None:
             return self.amounts.astype(np.float64)
         if self.amounts.dtype == object:
@@ -76,29 +78,29 @@ class Numbers:
 
 
 def exactly(number: Any) -> Fraction:
-    """A number as it is written: 0.1 is a tenth, and not the float that is nearest to it."""
+    """Return a number as it is written: 0.1 is a tenth, not the float nearest to a tenth."""
     return Fraction(repr(number)) if isinstance(number, float) else Fraction(str(number))
 
 
 def is_finite(value: Any) -> bool:
-    """Whether something given is a number that is not infinite."""
+    """Return whether a value is a finite number."""
     return is_number(value) and math.isfinite(value)
 
 
 def is_numeric(kind: pa.DataType) -> bool:
-    """Whether values of a type are numbers by themselves."""
+    """Return whether the values of a type are numbers; texts are not."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values of a type are texts."""
+    """Return whether the values of a type are texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def numbers(column: Hashable, values: pa.Array, mend: str) -> Numbers:
-    """The numbers that values are, text among them; raises ColumnTypeError for values of a type that has none.
+    """Return the numbers of some values, which may be texts; raises ColumnTypeError for another type.
 
-    mend: what an error says is to be done.
+    mend: advice at the end of the error.
     """
     kind = values.type
     if pa.types.is_integer(kind):
@@ -113,12 +115,12 @@ def numbers(column: Hashable, values: pa.Array, mend: str) -> Numbers:
 
 
 def all_numbers(column: Hashable, values: pa.Array, mend: str) -> Numbers:
-    """As `numbers`; raises InputError for a text that is no number, naming it."""
-    found = numbers(column, values, mend)
-    if not found.known.all():
-        value = values[int(np.argmin(found.known))].as_py()
+    """Return the numbers of some values, see `numbers`; raises InputError for a text that is no number."""
+    all_known = numbers(column, values, mend)
+    if not all_known.known.all():
+        value = values[int(np.argmin(all_known.known))].as_py()
         raise InputError(f"column {column!r}: expected numbers, got {brief(value)}. {mend}")
-    return found
+    return all_known
 
 
 def _amounts_of_decimals(values: pa.Array) -> npt.NDArray[Any]:
@@ -137,8 +139,8 @@ def _numbers_of_texts(values: pa.Array) -> Numbers:
     if pc.all(short).as_py() is not False:
         return Numbers(_amounts_of_decimals(values.cast(pa.decimal128(SHORT, 6))), 6, np.ones(len(values), np.bool_))
     read = [_number(text) for text in values.to_pylist()]
-    known = np.array([one is not None for one in read], np.bool_)
-    amounts: npt.NDArray[Any] = np.array([0 if one is None else int(one * 10**MOST_DIGITS) for one in read], object)
+    known = np.array([number is not None for number in read], np.bool_)
+    amounts: npt.NDArray[Any] = np.array([int((number or 0) * 10**MOST_DIGITS) for number in read], object)
     return Numbers(amounts, MOST_DIGITS, known)
 
 
@@ -146,7 +148,7 @@ _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?\s*", re.ASCI
 
 
 def _number(text: str) -> Fraction | None:
-    """The number that a text is, None where it is none, or too long."""
+    """Return the number of a text, None for a text that is no number or too long."""
     if len(text) > 3 * MOST_DIGITS or not _NUMBER.fullmatch(text):
         return None
     number = Fraction(text)
@@ -155,27 +157,27 @@ def _number(text: str) -> Fraction | None:
 
 
 def as_decimals(amounts: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
-    """Decimals of a type of 128 bits, from whole numbers in units of its last place."""
+    """Return decimals of a type of 128 bits. amounts: whole numbers in units of the last place."""
     if amounts.dtype.kind == "O":
-        low = np.array([int(one) & (2**64 - 1) for one in amounts], np.uint64)
-        high = np.array([int(one) >> 64 for one in amounts], np.int64)
+        low = np.array([int(amount) & (2**64 - 1) for amount in amounts], np.uint64)
+        high = np.array([int(amount) >> 64 for amount in amounts], np.int64)
     else:
         low, high = amounts.astype(np.int64).view(np.uint64), amounts.astype(np.int64) >> 63
     words = np.ascontiguousarray(np.column_stack([low.view(np.int64), high]))
     return pa.Array.from_buffers(kind, len(amounts), [None, pa.py_buffer(words)])
 
 
-# Whole numbers below it fit into 64 bits.
+# Whole numbers below this limit fit into signed 64 bits.
 LARGEST = 2**63
-# Makes of different values, none missing, the new ones, null where there is none, and whether each old one has a place.
+# A function of distinct values, none missing. It returns the group of each, null for missing, and whether it has one.
 Groups = Callable[[pa.Array], tuple[pa.Array, npt.NDArray[np.bool_]]]
 
 
 def typed(new: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """New values, None for a missing one, of a column of some type.
+    """Return new values of a column as an Arrow array. new: values, None for missing. kind: type of the column before.
 
-    Numbers are of its type where it holds them all, else whole numbers or floats; booleans are these; texts, and what
-    is not all of one kind, are texts.
+    Numbers are floats in a column of floats, else whole numbers if they fit into 64 bits, else floats. Booleans stay
+    booleans. Texts, and values of different kinds, become texts.
     """
     values = [value for value in new if value is not None]
     if not values:
@@ -193,9 +195,10 @@ def typed(new: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def kept(new: pa.Array, placed: npt.NDArray[np.bool_], values: pa.Array) -> pa.Array:
-    """The new values where there is a place for the old ones, else these.
+    """Return the new value of each placed value, and the old value of all others.
 
-    Of one type where both are, or numbers; else texts.
+    new: Arrow array (values,). placed: booleans (values,). The result has the common type of old and new values; floats
+    for different types of numbers; texts for other different types.
     """
     if pa.types.is_integer(new.type) and pa.types.is_integer(values.type):
         with contextlib.suppress(pa.ArrowInvalid):
@@ -209,15 +212,15 @@ def kept(new: pa.Array, placed: npt.NDArray[np.bool_], values: pa.Array) -> pa.A
 
 
 def looked_up(old: pa.Array, new: pa.Array) -> Mapper:
-    """Puts new values in the place of the old ones of a table."""
+    """Return the mapper that replaces each old value by its new value. old, new: Arrow arrays of equal length."""
     return lambda values: new.take(pc.index_in(values, old.cast(values.type)))
 
 
 def unchanged(values: pa.Array) -> pa.Array:
-    """A mapper of a column that no row has a value of."""
+    """Return values unchanged: the mapper of a column in which no row has a value."""
     return values
 
 
 def is_plain(value: Any) -> bool:
-    """Whether something given is a text, a number or a boolean, which every document of a plan can hold."""
+    """Return whether a value is a text, a finite number or a boolean, which every format of plans can hold."""
     return isinstance(value, str | bool) or is_finite(value)

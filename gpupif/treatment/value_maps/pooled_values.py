@@ -1,4 +1,4 @@
-"""Values that are pooled: numbers above or below a limit (top and bottom coding), ages over 89, rare values."""
+"""Pooled values: numbers above or below a limit (top and bottom coding), ages over 89, and rare values."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from ..coded_columns import ColumnValues
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import Numbers, is_finite, kept, numbers, typed
 
-# The oldest age that 45 CFR 164.514(b)(2)(i)(C) lets stand.
+# The oldest age that 45 CFR 164.514(b)(2)(i)(C) allows.
 OLDEST = 89
 POOLED = "90+"
 
 
 @dataclass(frozen=True)
 class Limited(ValueMap):
-    """A treatment that pools numbers beyond a limit. label: what stands for them; None: the limit."""
+    """A treatment that pools numbers beyond a limit. label: replaces the pooled numbers. Default None: the limit."""
 
     limit: float
     label: float | str | None = None
 
     @abstractmethod
-    def is_pooled(self, found: Numbers) -> npt.NDArray[np.bool_]:
-        """Which numbers are beyond the limit."""
+    def is_pooled(self, values: Numbers) -> npt.NDArray[np.bool_]:
+        """Return whether each number is beyond the limit: booleans (values,)."""
 
     def check(self) -> None:
         check_limit(self.do, self.column, "limit", self.limit)
@@ -47,41 +47,51 @@ class Limited(ValueMap):
 class TopCode(Limited):
     """Pool numbers above a limit (top coding).
 
-    limit: the largest number that stands as it is. label: what stands for those above it, a number or a text; default
-    the limit itself, which then means "this or more".
+    column: name of the column.
+    limit: the largest number that is not pooled.
+    label: number or text that replaces pooled numbers. Default None: the limit, which then means "this or more".
 
-    The column keeps its type, unless the label is none of it: with a text as label all numbers become texts, and with
-    one that has a fraction whole numbers become floats. A text that is a number counts as that, and one that is the
-    label stands. Raises InputError for another text, ColumnTypeError for values that are no numbers.
+    The column keeps its type if the type can hold the label. If the label is a text, all numbers become texts. If the
+    label is a number with a fraction, whole numbers become floats. Texts that are numbers count as numbers. A text
+    equal to the label stays. Missing values stay missing.
+
+    Raises InputError for another text, and ColumnTypeError for values that are no numbers.
     """
 
     do: ClassVar[str] = "top_code"
 
-    def is_pooled(self, found: Numbers) -> npt.NDArray[np.bool_]:
-        return found.above(self.limit)
+    def is_pooled(self, values: Numbers) -> npt.NDArray[np.bool_]:
+        return values.above(self.limit)
 
 
 @dataclass(frozen=True)
 class BottomCode(Limited):
     """Pool numbers below a limit (bottom coding).
 
-    limit: the smallest number that stands as it is. label: what stands for those below it; see `TopCode`.
+    column: name of the column.
+    limit: the smallest number that is not pooled.
+    label: number or text that replaces pooled numbers. Default None: the limit, which then means "this or less".
+
+    Types and errors: see `TopCode`.
     """
 
     do: ClassVar[str] = "bottom_code"
 
-    def is_pooled(self, found: Numbers) -> npt.NDArray[np.bool_]:
-        return found.below(self.limit)
+    def is_pooled(self, values: Numbers) -> npt.NDArray[np.bool_]:
+        return values.below(self.limit)
 
 
 @dataclass(frozen=True)
 class Cap(ValueMap):
-    """Pool ages over 89 in one category, as 45 CFR 164.514(b)(2)(i)(C) of Safe Harbor has it.
+    """Pool ages over 89 in one category, see Safe Harbor, 45 CFR 164.514(b)(2)(i)(C).
 
-    over: the oldest age that stands. label: of those above it; a text, which makes texts of the other ages, or a number
-    such as 90, with which they stay numbers. Of ages with a fraction those above `over` itself are pooled.
+    column: name of the column.
+    over: the oldest age that is not pooled. Default 89. An age of 89.5 is pooled.
+    label: text or number that replaces pooled ages. A text turns all ages into texts; with a number, such as 90, ages
+        stay numbers. Default "90+".
 
-    Raises ColumnTypeError for dates, of birth perhaps: these are treated by `DatePart` and then `BottomCode`.
+    Missing values stay missing. Raises InputError for a text that is neither number nor label. Raises ColumnTypeError
+    for dates, such as dates of birth: treat them by `DatePart` and then `BottomCode`.
     """
 
     do: ClassVar[str] = "cap"
@@ -93,41 +103,40 @@ class Cap(ValueMap):
         check_label(self.do, self.column, self.label)
 
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
-        return pooled(self.column, lambda found: found.above(self.over), self.label)
+        return pooled(self.column, lambda values: values.above(self.over), self.label)
 
 
 def check_limit(do: str, column: Hashable, name: str, limit: object) -> None:
-    """Raise InputError for a limit that is no number."""
+    """Raise InputError for a limit that is no finite number. do, column, name: words of the error."""
     if not is_finite(limit):
         raise InputError(f"{do}: column {column!r}: {name}: expected a number, got {brief(limit)}.")
 
 
 def check_label(do: str, column: Hashable, label: object) -> None:
-    """Raise InputError for a label that is neither a text nor a number."""
+    """Raise InputError for a label that is neither a text nor a finite number. do, column: words of the error."""
     if not (isinstance(label, str) or is_finite(label)):
         raise InputError(f"{do}: column {column!r}: label: expected a text or a number, got {brief(label)}.")
 
 
 def pooled(column: Hashable, chosen: Callable[[Numbers], npt.NDArray[np.bool_]], label: float | str) -> Mapper:
-    """Puts a label in the place of the numbers that are chosen."""
-    mend = "Of dates take a part first (date_part), of other values groups (recode)."
+    """Return the mapper that replaces chosen numbers by a label. chosen: returns booleans (values,) for numbers."""
+    mend = "Take a part of dates first (date_part), and recode other values (recode)."
 
     def mapper(values: pa.Array) -> pa.Array:
         if pa.types.is_null(values.type):
             return values
-        found = numbers(column, values, mend)
-        stand = found.known
-        if not stand.all():
-            stand = stand | np.asarray(pc.equal(texts(values), text_of(label)))
-        if not stand.all():
-            strange = values[int(np.argmin(stand))].as_py()
+        own_numbers = numbers(column, values, mend)
+        allowed = own_numbers.known
+        if not allowed.all():
+            allowed = allowed | np.asarray(pc.equal(texts(values), text_of(label)))
+        if not allowed.all():
+            strange = values[int(np.argmin(allowed))].as_py()
             raise InputError(
-                f"column {column!r}: expected numbers, got {brief(strange)}. Recode what is none first, with "
+                f"column {column!r}: expected numbers, got {brief(strange)}. Recode other values first, with "
                 "unmapped='keep'."
             )
-        which = chosen(found)
         new = typed([label], values.type).take(pa.array(np.zeros(len(values), np.int64)))
-        return kept(new, which, values)
+        return kept(new, chosen(own_numbers), values)
 
     return mapper
 
@@ -137,15 +146,16 @@ OTHER = "other"
 
 @dataclass(frozen=True)
 class Rare(ValueMap):
-    """Pool values that are in few rows.
+    """Pool values that occur in few rows.
 
-    below: values in fewer rows are pooled. label: what stands for them, a text or a number; a number leaves a column of
-    numbers one.
+    column: name of the column.
+    below: values in fewer rows are pooled.
+    label: text or number that replaces pooled values. A column of numbers stays numeric with a number. Default "other".
 
-    Where the pooled values together, and those that were the label before, are in fewer rows than `below` still, the
-    next rarest are pooled with them until they are not (of equally rare ones the first in ascending order): a group
-    that is rare itself would hide nothing. So every value that there is then, the label too, is in at least `below`
-    rows, or it is the only one. Missing values stay missing, however few they are, and count for nothing.
+    The pooled values, and values equal to the label, form a group. If the group has fewer than `below` rows, the next
+    rarest values are pooled, too, until it has enough: a rare group would hide nothing. Of equally rare values, the
+    first in ascending order is pooled first. Afterwards every value, and the label, occurs in at least `below` rows, or
+    the label is the only value. Missing values stay missing, and are not counted.
     """
 
     do: ClassVar[str] = "rare"
@@ -168,7 +178,7 @@ class Rare(ValueMap):
 
 
 def pooled_values(values: ColumnValues, below: int, label: float | str) -> npt.NDArray[np.bool_]:
-    """Which values are to be pooled, see `Rare`."""
+    """Return whether each value is to be pooled, see `Rare`: booleans (values,)."""
     counts = values.counts
     pooled = counts < below
     if not pooled.any():

@@ -20,18 +20,21 @@ from ...utils.validation import brief, check_word, whole_number
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import is_numeric, looked_up, unchanged
 
-# Of fewer texts, draft SP 800-38G Revision 1 says, one can be found by trying.
+# The fewest texts of a form for FF1: among fewer, a text can be found by trying (draft SP 800-38G Revision 1).
 SMALLEST_DOMAIN = 1_000_000
 KINDS = (string.digits, string.ascii_uppercase, string.ascii_lowercase)
 PLACE = {sign: (kind, kind.index(sign)) for kind in KINDS for sign in kind}
 
 
 class FormatPreserving:
-    """A cipher that gives digits for digits, A-Z for A-Z, a-z for a-z, and leaves other signs at their places.
+    """A cipher that maps digits to digits, A-Z to A-Z and a-z to a-z, and keeps all other signs.
 
-    A text of digits and signs between them is encrypted as the string of its digits, by FF1 of radix 10. Any other is
-    the number that its digits and letters are, each counted in its own kind, encrypted by FF1 among all such numbers
-    (`encrypt_int` of libffx: bits, with cycle walking). Both are permutations of the texts of one form.
+    The form of a text is the kind of each letter and digit, and all other signs. A text without letters is encrypted as
+    the string of its digits, by FF1 of radix 10. The letters and digits of another text are read as a number, each a
+    digit in the radix of its kind. FF1 encrypts the number among all numbers of this form (`encrypt_int` of libffx, on
+    bits, with cycle walking). Both are permutations of the texts of a form.
+
+    secret: 32 bytes. column: name of the column, for errors. Raises InputError if libffx is not installed.
     """
 
     def __init__(self, secret: bytes, column: Hashable) -> None:
@@ -46,7 +49,7 @@ class FormatPreserving:
         self._column = column
 
     def encrypt(self, text: str) -> str:
-        """Return the text in place of another; raises InputError for a text that FF1 cannot take, naming it."""
+        """Return the pseudonym of a text; raises InputError for a text that FF1 cannot take."""
         kinds = self._kinds(text)
         domain = math.prod(map(len, kinds))
         if domain < SMALLEST_DOMAIN:
@@ -72,7 +75,7 @@ class FormatPreserving:
         return "".join(next(signs) if sign in PLACE else sign for sign in text)
 
     def _kinds(self, text: str) -> list[str]:
-        """The kinds of the digits and letters of a text, in their order."""
+        """Return the kind of each digit and letter of a text; raises InputError for other letters and digits."""
         strange = next((sign for sign in text if sign.isalnum() and sign not in PLACE), None)
         if strange is not None:
             raise InputError(
@@ -83,7 +86,7 @@ class FormatPreserving:
 
 
 METHODS = ("ff1", "permutation", "hmac")
-# Hexadecimal digits of a pseudonym: 128 bits, which no two values of any table have by chance.
+# The default number of hexadecimal digits of a pseudonym: 128 bits, so that two values never share one by chance.
 DIGITS = 32
 MOST_DIGITS = 64
 FEWEST_DIGITS = 8
@@ -91,24 +94,27 @@ FEWEST_DIGITS = 8
 
 @dataclass(frozen=True)
 class Pseudonym(ValueMap):
-    """Put a pseudonym in the place of each value, by the secret key: equal values get equal ones, different different.
+    """Replace each value by a pseudonym from the secret key; equal values get equal, different values different ones.
 
-    method: ``"ff1"`` encrypts digits to digits and letters of A-Z, a-z to such letters, and leaves all other signs at
-    their places (FF1 of NIST SP 800-38G; needs `gpupif[ffx]`; 0.1 to 0.2 ms for each different value). A value has to
-    be one of at least a million of its form, six digits say. ``"permutation"`` gives the values of the column to each
-    other, so that it has the same ones as before and keeps its type: for few of them. ``"hmac"`` makes `length`
-    hexadecimal digits of anything (HMAC-SHA256 of its text).
+    column: name of the column.
+    method: ``"ff1"``, ``"permutation"`` or ``"hmac"``. Default ``"ff1"``.
 
-    length: of ``"hmac"`` 8 to 64 digits, default 32; of ``"ff1"``, and of whole numbers only, the digits that they are
-    padded to with zeros first. name: columns of one name have the same pseudonyms for the same values, those of other
-    tables too where the key is the same (of a permutation, where the values are); default the column's.
+        * ``"ff1"`` encrypts digits to digits, and letters of A-Z and a-z to such letters. All other signs stay (FF1 of
+          NIST SP 800-38G; needs `gpupif[ffx]`; 0.1 to 0.2 ms for each distinct value). The form of a value must have at
+          least a million texts, such as six digits.
+        * ``"permutation"`` permutes the distinct values of the column, which keeps its type. It suits few values.
+        * ``"hmac"`` computes hexadecimal digits from any value (HMAC-SHA256 of its text).
+    length: with ``"hmac"``, the number of digits, from 8 to 64. Default 32. With ``"ff1"``, the number of digits to
+        which whole numbers are padded with zeros first, 6 or more. Default None: no padding.
+    name: columns of equal name get equal pseudonyms for equal values, also in other tables with the same key. A
+        permutation also needs equal sets of values. Default None: the name of the column.
 
-    Pseudonyms are texts, except those of a permutation. How often each value occurs, and which cells are alike, is as
-    plain as before: who knows that of somebody finds them. Whoever has the key can undo ``"ff1"``, and try values with
-    ``"hmac"``. It is no treatment by Safe Harbor, which wants identifiers removed.
+    Pseudonyms are texts, except with a permutation. Missing values stay missing. Pseudonyms do not hide how often a
+    value occurs, nor which cells are equal: an attacker who knows this of a person can find the person. The owner of
+    the key can undo ``"ff1"``, and test values with ``"hmac"``. Safe Harbor is not met by pseudonyms, as it requires
+    that identifiers are removed.
 
-    Raises InputError where there is no key, for a value that FF1 cannot take, and where two values would have the same
-    pseudonym, being as short as they are.
+    Raises InputError without a key, for a value that FF1 cannot take, and if two values would share a short pseudonym.
     """
 
     do: ClassVar[str] = "pseudonym"
@@ -123,10 +129,10 @@ class Pseudonym(ValueMap):
         if self.length is None:
             return
         if self.method == "permutation":
-            raise InputError(f"{said}: length: values of a permutation are as long as they were. Leave it out.")
+            raise InputError(f"{said}: length: a permutation keeps the length of values. Leave it out.")
         whole_number(f"{said}: length", self.length, "digits", least=FEWEST_DIGITS if self.method == "hmac" else 6)
         if self.method == "hmac" and self.length > MOST_DIGITS:
-            raise InputError(f"{said}: length: expected at most {MOST_DIGITS} digits, which HMAC-SHA256 has.")
+            raise InputError(f"{said}: length: expected at most {MOST_DIGITS} digits, the length of HMAC-SHA256.")
 
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         if tools.key is None:
@@ -140,9 +146,9 @@ class Pseudonym(ValueMap):
         return looked_up(values, self._pseudonyms(values, secret)) if len(values) else unchanged
 
     def _pseudonyms(self, values: pa.Array, secret: bytes) -> pa.Array:
-        """Those of different values, in ascending order."""
+        """Return the pseudonyms of distinct values. values: ascending, none missing."""
         if self.method == "permutation":
-            # The value that has the place of its hash among the hashes, which is as good as drawn.
+            # The rank of a value's hash among all hashes is the rank of its pseudonym: a permutation as if drawn.
             order = np.argsort(np.frombuffer(b"".join(hashed(secret, values)), ">u8")[::4], kind="stable")
             return values.take(pa.array(np.argsort(order)))
         if self.method == "hmac":
@@ -177,13 +183,13 @@ class Pseudonym(ValueMap):
 
 
 def hashed(secret: bytes, values: pa.Array) -> list[bytes]:
-    """HMAC-SHA256 (RFC 2104) of the text of each value, by a key of at most 64 bytes."""
-    # The key is hashed once: that takes a third of the time of `hmac.digest`.
+    """Return HMAC-SHA256 (RFC 2104) of the text of each value. secret: at most 64 bytes."""
+    # The key is hashed once for all values: this takes a third of the time of `hmac.digest`.
     inner, outer = (sha256(bytes(byte ^ mask for byte in secret.ljust(64, b"\0"))) for mask in (0x36, 0x5C))
-    found = []
+    digests = []
     for text in texts(values).to_pylist():
         within, around = inner.copy(), outer.copy()
         within.update(text.encode())
         around.update(within.digest())
-        found.append(around.digest())
-    return found
+        digests.append(around.digest())
+    return digests

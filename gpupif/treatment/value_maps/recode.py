@@ -1,4 +1,4 @@
-"""Values put in groups: by a level of a hierarchy, by a mapping, or by bins between edges."""
+"""Recoding: values are replaced by groups, from a level of a hierarchy, a mapping, or bins between edges."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .new_values import Groups, is_plain, kept, numbers, typed
 
 
 def by_edges(column: Hashable, edges: Sequence[Any], labels: Sequence[Any] | None) -> Groups:
-    """Bins from one edge up to, not including, the next."""
+    """Return the groups of bins: each holds values from an edge up to, not including, the next edge."""
     times = [_time(edge) for edge in edges]
     are_times = None not in times
     names = [f"[{a}, {b})" for a, b in pairwise(map(_edge_text, edges))] if labels is None else list(labels)
@@ -42,8 +42,8 @@ def by_edges(column: Hashable, edges: Sequence[Any], labels: Sequence[Any] | Non
             mend = "Make it a column of dates, or give numbers as edges."
             raise ColumnTypeError(column, values.type, "dates, as the edges are", mend)
         else:
-            found = numbers(column, values, "Bins are of numbers and of dates; give mapping for other values.")
-            bins, known = found.bins(edges), found.known
+            exact = numbers(column, values, "Bins are of numbers and of dates; give mapping for other values.")
+            bins, known = exact.bins(edges), exact.known
         placed = known & (bins > 0) & (bins < len(edges))
         return typed(names, values.type).take(pa.array(bins - 1, mask=~placed)), placed
 
@@ -51,15 +51,15 @@ def by_edges(column: Hashable, edges: Sequence[Any], labels: Sequence[Any] | Non
 
 
 def _instants(values: pa.Array) -> npt.NDArray[np.int64]:
-    """Dates and times, as a clock there shows them, in microseconds."""
+    """Return dates and times by the clock of their zone: int64 (values,), in microseconds from 1970."""
     if pa.types.is_timestamp(values.type) and values.type.tz:
         values = pc.local_timestamp(values)
-    # What is left out is below a microsecond.
+    # An unsafe cast only drops fractions of a microsecond.
     return values.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).to_numpy()  # type: ignore[no-any-return]
 
 
 def _time(edge: Any) -> datetime.datetime | None:
-    """The date that an edge is, or is the text of."""
+    """Return an edge as a date and time; None if it is neither a date nor the text of a date."""
     if isinstance(edge, datetime.datetime):
         return edge
     if isinstance(edge, datetime.date):
@@ -75,19 +75,19 @@ def _edge_text(edge: Any) -> str:
 
 
 def check_edges(column: Hashable, edges: Any, labels: Any) -> None:
-    """Raise InputError for edges that bins cannot lie between, and labels that cannot be theirs."""
-    what = f"recode: column {column!r}: edges"
+    """Raise InputError for edges that are not ascending numbers or dates, and for labels that do not fit the bins."""
+    said = f"recode: column {column!r}: edges"
     if not isinstance(edges, Sequence) or isinstance(edges, str) or len(edges) < 2:
-        raise InputError(f"{what}: expected a list of two or more numbers or dates, got {brief(edges)}.")
+        raise InputError(f"{said}: expected a list of two or more numbers or dates, got {brief(edges)}.")
     times = [_time(edge) for edge in edges]
     strange = [edge for edge, time in zip(edges, times, strict=True) if not (_is_edge(edge) if None in times else time)]
     if strange:
-        raise InputError(f"{what}: expected numbers, or dates (2020-01-31), all of one kind; got {brief(strange[0])}.")
+        raise InputError(f"{said}: expected numbers, or dates (2020-01-31), all of one kind; got {brief(strange[0])}.")
     comparable = edges if None in times else times
     falling = [place for place, (a, b) in enumerate(pairwise(comparable)) if not a < b]
     if falling:
         first, second = edges[falling[0]], edges[falling[0] + 1]
-        raise InputError(f"{what}: expected them to ascend, got {brief(first)} before {brief(second)}.")
+        raise InputError(f"{said}: expected them to ascend, got {brief(first)} before {brief(second)}.")
     if labels is None:
         return
     if not isinstance(labels, Sequence) or isinstance(labels, str) or len(labels) != len(edges) - 1:
@@ -111,15 +111,25 @@ UNMAPPED = ("error", "suppress", "keep")
 
 @dataclass(frozen=True)
 class Recode(ValueMap):
-    """Put groups in the place of values; exactly one of `level`, `mapping` and `edges` says which.
+    """Replace values by groups: by a level of a hierarchy, by a mapping, or by bins between edges.
 
-    level: of the column's hierarchy in the plan; 0 leaves values as they are. mapping: the new value by the old one,
-    or by its text; None suppresses a value. edges: ascending numbers, or dates; a bin goes from one up to, and not
-    including, the next. The first and the last may be infinite. labels: of the bins; default ``[18, 65)``.
+    Give exactly one of `level`, `mapping` and `edges`.
 
-    unmapped: what becomes of a value that has no place in it: ``"error"``; ``"suppress"``, it becomes a missing value;
-    ``"keep"``. Missing values stay missing, except at the top of a hierarchy, where all cells are one group. Names of
-    groups and bins are texts; a mapping to numbers alone makes numbers, unless texts are kept beside them.
+    column: name of the column.
+    level: level of the column's hierarchy in the plan. Level 0 changes nothing.
+    mapping: dictionary of the new value by the old value, or by its text. None suppresses a value.
+    edges: ascending list of numbers or dates. A bin holds values from an edge up to, not including, the next edge. The
+        first and the last edge may be infinite.
+    labels: list of the names of the bins. Default None: names such as ``[18, 65)``.
+    unmapped: the rule for a value without a group: ``"error"``, ``"suppress"``, which makes it missing, or ``"keep"``.
+        Default ``"error"``.
+
+    Missing values stay missing, except at the top of a hierarchy, where all cells are one group. Names of groups and
+    bins are texts. A mapping to numbers gives numbers, unless texts are kept beside them.
+
+    Raises InputError for a value without a group under ``"error"``, for a level that the hierarchy lacks, and for dates
+    under edges that are numbers. Raises ColumnTypeError for other values than dates under edges that are dates, and for
+    values other than numbers and dates under edges that are numbers.
     """
 
     do: ClassVar[str] = "recode"
@@ -164,8 +174,8 @@ class Recode(ValueMap):
 
         return (lambda values: values) if self.level == 0 else recoded
 
-    def of_missing(self, tools: Tools) -> str | None:
-        # At the top of a hierarchy all cells are alike.
+    def missing_value(self, tools: Tools) -> str | None:
+        # At the top of a hierarchy, all cells are one group.
         if not self.level:
             return None
         hierarchy = self._hierarchy(tools)
@@ -189,24 +199,24 @@ class Recode(ValueMap):
         more = f" and {len(strange) - 5:,} more" if len(strange) > 5 else ""
         where = "mapping" if self.mapping is not None else "bins"
         raise InputError(
-            f"recode: column {self.column!r}: no place in the {where} for {named}{more}. Add one, or say what becomes "
-            "of them: unmapped='suppress' or 'keep'."
+            f"recode: column {self.column!r}: no place in the {where} for {named}{more}. Add one, or give a rule "
+            "for them: unmapped='suppress' or 'keep'."
         )
 
 
 def by_hierarchy(hierarchy: Hierarchy, level: int, strict: bool) -> Groups:
-    """Groups of a level. strict: whether the hierarchy says which values it has no place for."""
+    """Return the groups of a level. strict: whether the hierarchy raises an error for values without a group."""
 
     def groups(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
-        mend = ", or say by unmapped= what becomes of them"
-        found = hierarchy.groups(values, level, mend) if strict else hierarchy.groups_or_null(values, level)
-        return found, np.asarray(found.is_valid())
+        mend = ", or give a rule for them: unmapped="
+        groups = hierarchy.groups(values, level, mend) if strict else hierarchy.groups_or_null(values, level)
+        return groups, np.asarray(groups.is_valid())
 
     return groups
 
 
 def by_mapping(mapping: Mapping[Any, Any]) -> Groups:
-    """New values by the texts of the old ones."""
+    """Return the groups of a mapping, which is applied to the texts of values."""
     old = pa.array(texts_of(mapping))
     new = list(mapping.values())
 
@@ -219,12 +229,12 @@ def by_mapping(mapping: Mapping[Any, Any]) -> Groups:
 
 
 def _check_mapping(column: Hashable, mapping: Any) -> None:
-    what = f"recode: column {column!r}: mapping"
+    said = f"recode: column {column!r}: mapping"
     if not isinstance(mapping, Mapping) or not mapping:
-        raise InputError(f"{what}: expected a dictionary with the new value by the old one, got {brief(mapping)}.")
+        raise InputError(f"{said}: expected a dictionary with the new value by the old one, got {brief(mapping)}.")
     strange = [new for new in mapping.values() if new is not None and not is_plain(new)]
     if strange:
-        raise InputError(f"{what}: expected texts, numbers or booleans as new values, got {brief(strange[0])}.")
-    repeated = [text for text, times in Counter(texts_of(mapping)).items() if times > 1]
+        raise InputError(f"{said}: expected texts, numbers or booleans as new values, got {brief(strange[0])}.")
+    repeated = [text for text, count in Counter(texts_of(mapping)).items() if count > 1]
     if repeated:
-        raise InputError(f"{what}: {repeated[0]!r} stands in it twice, as values of two types. Keep one of the two.")
+        raise InputError(f"{said}: {repeated[0]!r} is given twice, as values of two types. Keep one of the two.")

@@ -1,4 +1,4 @@
-"""Numbers rounded to multiples of a base."""
+"""Rounding: numbers are rounded to multiples of a base."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from ...utils.validation import brief
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import Numbers, all_numbers, as_decimals, exactly, is_finite, is_text
 
-# Whole numbers up to it are exact as floats, with room for an error of rounding.
+# Quotients up to this limit are exact as floats, with some bits to spare for an error of rounding.
 EXACT = 2.0**50
 
 
 @dataclass(frozen=True)
 class Round(ValueMap):
-    """Round numbers to the nearest multiple of a base; one halfway between two to the even multiple.
+    """Round numbers to the nearest multiple of a base; halfway between two multiples, to the even multiple.
 
-    base: a positive number, as it is written: 0.05 is a twentieth. Of a column of whole numbers it has to be whole, of
-    decimal numbers it may have no more places than they have.
+    column: name of the column.
+    base: number above 0, as it is written: 0.05 is a twentieth. It must be whole for a column of whole numbers. It must
+        not have more decimal places than the numbers of a column of decimals.
 
-    Exact for whole and decimal numbers, and for texts that are numbers; floats become the float that is nearest to the
-    multiple. The column keeps its type; texts get as many places as the base has. Infinite numbers stay.
+    Results are exact for whole and decimal numbers, and for texts that are numbers. A float becomes the float nearest
+    to the multiple. The column keeps its type; texts get the decimal places of the base. Infinite numbers stay
+    infinite, and missing values missing.
 
-    Raises InputError for a text that is no number, naming it, and for a whole number whose multiple does not fit into
-    64 bits; ColumnTypeError for values that are no numbers.
+    Raises InputError for a text that is no number, and for a whole number whose multiple does not fit into 64 bits.
+    Raises ColumnTypeError for values that are no numbers.
     """
 
     do: ClassVar[str] = "round"
@@ -42,34 +44,35 @@ class Round(ValueMap):
 
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         base = exactly(self.base)
-        mend = "Of dates take a part (date_part), of other values groups (recode)."
+        mend = "Take a part of dates (date_part), or recode other values (recode)."
 
         def mapper(values: pa.Array) -> pa.Array:
             if pa.types.is_null(values.type):
                 return values
-            found = all_numbers(self.column, values, mend)
-            if found.places is None:
-                return pa.array(_rounded_floats(found.amounts, base)).cast(values.type)
-            return self._rounded(found, base, values.type)
+            exact = all_numbers(self.column, values, mend)
+            if exact.places is None:
+                return pa.array(_rounded_floats(exact.amounts, base)).cast(values.type)
+            return self._rounded(exact, base, values.type)
 
         return mapper
 
-    def _rounded(self, found: Numbers, base: Fraction, kind: pa.DataType) -> pa.Array:
+    def _rounded(self, exact: Numbers, base: Fraction, kind: pa.DataType) -> pa.Array:
+        own, shown = exact.places or 0, _places(base)
         if is_text(kind):
-            # In units of a place that the base has too.
-            places, shown = max(found.places or 0, _places(base)), _places(base)
-            more = 10 ** (places - (found.places or 0))
-            amounts = found.amounts if more == 1 else found.amounts.astype(object) * more
+            # The units must be small enough for both the numbers and the base to be whole.
+            places = max(own, shown)
+            more = 10 ** (places - own)
+            amounts = exact.amounts if more == 1 else exact.amounts.astype(object) * more
             multiples = as_decimals(_nearest(amounts, int(base * 10**places)), pa.decimal128(38, places))
             return multiples.cast(pa.decimal128(38, shown)).cast(kind)
-        units = base * 10 ** (found.places or 0)
+        units = base * 10**own
         if units.denominator != 1:
-            of = "whole" if pa.types.is_integer(kind) else f"of at most {found.places} decimal places"
+            expected = "whole" if pa.types.is_integer(kind) else f"of at most {own} decimal places"
             raise InputError(
-                f"round: column {self.column!r}: base: expected a number that is {of}, as the column's are; got "
+                f"round: column {self.column!r}: base: expected a number that is {expected}, as the column's are; got "
                 f"{brief(self.base)}."
             )
-        multiples = _nearest(found.amounts, int(units))
+        multiples = _nearest(exact.amounts, int(units))
         if pa.types.is_integer(kind):
             return self._whole(multiples, kind)
         kind = pa.decimal128(min(38, kind.precision + 1), kind.scale)
@@ -86,7 +89,7 @@ class Round(ValueMap):
 
 
 def _nearest(amounts: npt.NDArray[Any], base: int) -> npt.NDArray[Any]:
-    """The nearest multiples of whole numbers, of two the even one; Python's numbers where 64 bits might not do."""
+    """Return the nearest multiples of `base`, of two the even one; as Python's numbers if 64 bits may not suffice."""
     if amounts.dtype.kind != "O" and base < 2**61 and (not len(amounts) or _largest(amounts) < 2**61):
         amounts = amounts.astype(np.int64)
     else:
@@ -105,17 +108,17 @@ def _largest(amounts: npt.NDArray[Any]) -> int:
 def _rounded_floats(amounts: npt.NDArray[np.float64], base: Fraction) -> npt.NDArray[np.float64]:
     with np.errstate(over="ignore", invalid="ignore"):
         quotient = np.rint(amounts * float(base.denominator) / float(base.numerator))
-        found: npt.NDArray[np.float64] = quotient * float(base.numerator) / float(base.denominator)
-    # Where a product is not exact, and of numbers so large that the quotient has no fraction, one by one.
+        multiples: npt.NDArray[np.float64] = quotient * float(base.numerator) / float(base.denominator)
+    # Numbers are rounded exactly, each by itself, if a product is not exact or the quotient is too large for fractions.
     limit = EXACT / max(float(base.denominator), float(base.numerator), 1.0)
     for place in np.flatnonzero((np.abs(quotient) > limit) & np.isfinite(amounts)):
-        found[place] = float(round(Fraction(float(amounts[place])) / base) * base)
-    # Infinite numbers, and no -0.0.
-    return np.where(np.isfinite(amounts), found + 0.0, amounts)
+        multiples[place] = float(round(Fraction(float(amounts[place])) / base) * base)
+    # Infinite numbers stay; adding 0.0 turns -0.0 into 0.0.
+    return np.where(np.isfinite(amounts), multiples + 0.0, amounts)
 
 
 def _places(number: Fraction) -> int:
-    """How many decimal places a number has."""
+    """Return the number of decimal places of a number, which must have finitely many."""
     places = 0
     while (number * 10**places).denominator != 1:
         places += 1

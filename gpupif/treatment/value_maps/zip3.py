@@ -1,4 +1,4 @@
-"""Postcodes of the United States cut to three digits, where enough people live."""
+"""Postcodes of the United States, cut to three digits if enough people live in the area."""
 
 from __future__ import annotations
 
@@ -19,29 +19,31 @@ from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .date_part import WITHOUT_PLACE
 from .new_values import is_text
 
-# People that must be more than this in a three-digit area: 45 CFR 164.514(b)(2)(i)(B).
+# An area of three digits needs more people than this: 45 CFR 164.514(b)(2)(i)(B).
 LEAST = 20_000
 FEW = "000"
-# Names of columns of a file of populations, without regard to case; the first that there is.
+# The allowed names of columns in a file of populations, in any case. The first name that exists is taken.
 CODES = ("zip3", "zip", "zipcode", "zip_code", "zip5", "zcta", "zcta5", "zcta5ce20", "postcode")
 PEOPLE = ("people", "population", "pop")
 
 
 @dataclass(frozen=True)
 class Zip3(ValueMap):
-    """Leave of postcodes of the United States the first three digits, ``000`` where at most 20,000 people live.
+    """Cut postcodes of the United States to three digits, or to ``000`` in an area with at most 20,000 people.
 
-    populations: people by three-digit area, or by postcode, which are added up: a dictionary, or the path of a file
-    with columns zip3 (or zip, zcta5) and people (or population). There is none to begin with: areas and people change
-    with each census, and Safe Harbor asks for the current one. least: areas with so many people or fewer become
-    ``000``. unmapped: ``"error"``, or ``"suppress"``, which makes missing values of what is no postcode or in no area
-    that `populations` has.
+    column: name of the column.
+    populations: number of people by three-digit area, or by postcode, whose people are then added up. A dictionary, or
+        the path of a file with columns zip3 (or zip, zcta5) and people (or population). It must be given: areas change
+        with each census, and Safe Harbor requires the current one.
+    least: areas with at most this number of people become ``000``. Default 20,000.
+    unmapped: the rule for a value that is no postcode, or in no area of `populations`: ``"error"``, or ``"suppress"``,
+        which makes it missing. Default ``"error"``.
 
-    Values are texts of five digits, or of nine (ZIP+4, with a hyphen or without), or whole numbers. Zeros in front that
-    were lost are given back: one to a text, one or two to a number.
+    Values are texts of five or nine digits (ZIP+4, with or without a hyphen), or whole numbers. Lost zeros in front are
+    restored: one for a text, one or two for a number. Missing values stay missing.
 
-    Raises InputError for populations that lack or are none, for a value that is no postcode and for one of an area
-    without people in `populations`, naming them; ColumnTypeError for other types. (45 CFR 164.514(b)(2)(i)(B).)
+    Raises InputError for absent or wrong populations, for a value that is no postcode, and for an area that is not in
+    `populations`; the message names them. Raises ColumnTypeError for other types. Source: 45 CFR 164.514(b)(2)(i)(B).
     """
 
     do: ClassVar[str] = "zip3"
@@ -77,19 +79,19 @@ class Zip3(ValueMap):
             strange = values.filter(digits.is_null())[0].as_py()
             raise InputError(
                 f"column {self.column!r}: expected postcodes of five digits, or nine (02139, 02139-4307), got "
-                f"{brief(strange)}. Mend them, or make missing values of such: unmapped='suppress'."
+                f"{brief(strange)}. Mend them, or make them missing: unmapped='suppress'."
             )
         if place.null_count:
             lacking = sorted(set(digits.filter(place.is_null()).to_pylist()))
             more = f" and {len(lacking) - 5:,} more" if len(lacking) > 5 else ""
             raise InputError(
                 f"zip3: column {self.column!r}: populations: no people for the areas {', '.join(lacking[:5])}{more}, "
-                "which the column has. Add them, with 0 people where there are none, or say unmapped='suppress'."
+                "which the column has. Add them, also areas without people, or say unmapped='suppress'."
             )
 
 
 def check_populations(said: str, populations: Any) -> None:
-    """Raise InputError where populations are not given, or neither a path nor a dictionary of people. said: of what."""
+    """Raise InputError unless populations are a path or a dictionary of people. said: prefix of the error."""
     if populations is None:
         raise InputError(
             f"{said}: populations: expected people by three-digit area, got none: a dictionary, or the path of a file "
@@ -107,7 +109,7 @@ def check_populations(said: str, populations: Any) -> None:
 
 
 def people_by_area(said: str, populations: Any) -> dict[str, int]:
-    """People by three digits; raises InputError. said: what errors call the populations."""
+    """Return the number of people by three-digit area; raises InputError. said: prefix of the error."""
     if isinstance(populations, Mapping):
         codes, counts, digits = [str(code) for code in populations], [*populations.values()], None
     else:
@@ -122,17 +124,17 @@ def people_by_area(said: str, populations: Any) -> dict[str, int]:
         if len(padded) != digits or not (padded.isascii() and padded.isdigit()):
             raise InputError(f"{said}: expected areas of three digits, or postcodes of five, got {code!r}.")
         if digits == 3 and padded in people:
-            raise InputError(f"{said}: the area {padded} stands there twice. Keep one.")
+            raise InputError(f"{said}: the area {padded} is given twice. Keep one.")
         people[padded[:3]] += int(count)
     return dict(people)
 
 
 def _read(said: str, path: Any) -> tuple[list[str], list[int], int | None]:
-    """Codes and people of a file, and how many digits codes have where the name of their column says so."""
+    """Return codes and people from a file, and the number of digits that the name of the codes' column implies."""
     table = read_table(path)
-    found = {str(name).lower(): str(name) for name in table.column_names}
-    code = next((found[name] for name in CODES if name in found), None)
-    people = next((found[name] for name in PEOPLE if name in found), None)
+    by_lower = {str(name).lower(): str(name) for name in table.column_names}
+    code = next((by_lower[name] for name in CODES if name in by_lower), None)
+    people = next((by_lower[name] for name in PEOPLE if name in by_lower), None)
     if code is None or people is None:
         raise InputError(
             f"{said}: {path}: expected columns zip3 and people, got {', '.join(map(str, table.column_names))}. Rename "
@@ -140,23 +142,23 @@ def _read(said: str, path: Any) -> tuple[list[str], list[int], int | None]:
         )
     counts = table.column(people).to_pylist()
     codes = [*texts(table.column(code).combine_chunks()).to_pylist()]
-    for place, (one, count) in enumerate(zip(codes, counts, strict=True), 1):
-        if one is None or not is_whole(count) or count < 0:
+    for place, (area, count) in enumerate(zip(codes, counts, strict=True), 1):
+        if area is None or not is_whole(count) or count < 0:
             raise InputError(
-                f"{said}: {path}: row {place}: expected an area and its people, a whole number, got {one} and "
+                f"{said}: {path}: row {place}: expected an area and its people, a whole number, got {area} and "
                 f"{brief(count)}."
             )
     return codes, counts, 3 if code.lower() == "zip3" else 5
 
 
 def first_three(column: Hashable, values: pa.Array) -> pa.Array:
-    """The first three digits of postcodes, null for what is none."""
+    """Return the first three digits of postcodes, null for a value that is no postcode."""
     kind = values.type
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     if not is_number and not is_text(kind):
         raise ColumnTypeError(column, kind, "postcodes, as texts or whole numbers", "Convert them to text.")
     written = pc.utf8_trim_whitespace(texts(values).cast(pa.string()))
-    # What has lost zeros in front has three digits at least: they begin with 005.
+    # The lowest postcodes begin with 005: a number has lost at most two zeros, and has at least three digits.
     least = 3 if is_number else 4
     is_code = pc.match_substring_regex(written, rf"^\d{{{least},5}}(-?\d{{4}})?$")
     digits = pc.replace_substring(written, "-", "")

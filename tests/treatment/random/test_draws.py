@@ -1,4 +1,4 @@
-"""ChaCha20: the vectors of RFC 8439, the slow way of it, and the same numbers however rows are cut."""
+"""ChaCha20: test vectors of RFC 8439, a slow implementation, and equal numbers for all chunks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NONCE = bytes.fromhex("000000090000004a00000000")
 
 
 def stream(draws: Draws, first: int, blocks: int) -> bytes:
-    """Blocks as gpupif makes them."""
+    """Return the bytes of blocks of gpupif's stream."""
     return draws.of_rows(8 * first, 8 * blocks).astype("<u8").tobytes()
 
 

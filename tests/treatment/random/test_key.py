@@ -1,4 +1,4 @@
-"""Keys: read, told apart, never shown."""
+"""Keys: reading, digests, and secrets that are never shown."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_bytes_and_a_file_of_the_bytes_give_the_same_key(tmp_path, text):
         (b"", "0 bytes, which is too short"),
         (b"\x80" * 31, "31 bytes, which is too short"),
         (b"\x80" * 33, "33 bytes, which is too long"),
-        # So many digits are so many bytes, too: half a key.
+        # These 32 digits are also 32 bytes, but must count as digits: half a key.
         (b"0123456789abcdef" * 2, "32 hexadecimal digits, which is too short"),
         (b"ab" * 33, "66 hexadecimal digits, which is too long"),
     ],

@@ -1,4 +1,4 @@
-"""Noise, jitter and shifted dates: how far values move, what stays, and what cannot be moved."""
+"""Noise, jitter and shifted dates: how far values move, which parts of values stay, and refused values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def after(values, treatment, kind=None, cuts=()):
 
 
 def naive_variate(distribution, number):
-    """The inverse of the distribution function, by Python's libraries."""
+    """Return the inverse of the distribution function, by Python's libraries."""
     part = (2 * (number >> 12) + 1) / 2**53
     if distribution == "normal":
         return statistics.NormalDist().inv_cdf(part)
@@ -56,7 +56,7 @@ def test_noise_is_the_inverse_of_the_distribution_function(distribution):
 
 
 def test_noise_has_the_same_bits_on_every_machine():
-    """The expected bits were found on one machine."""
+    """Compare the bits of noise with bits that were computed on another machine."""
     found = after([0.0] * 3, Noise("x", 1.0)).to_pylist() + after([0.0] * 3, Noise("x", 1.0, "laplace")).to_pylist()
     assert [value.hex() for value in found] == BITS
 
@@ -75,7 +75,7 @@ BITS = [
     ("distribution", "variance", "tails"), [("normal", 1, 3), ("laplace", 2, 6), ("uniform", 1 / 3, 1.8)]
 )
 def test_noise_has_the_mean_and_variance_of_its_distribution(distribution, variance, tails):
-    """Mean and variance are within 5 standard errors; `tails` is the kurtosis."""
+    """Check mean and variance to 5 standard errors, and the tails by the kurtosis."""
     moved = after([10.0] * ROWS, Noise("x", 2, distribution)).to_numpy()
     assert abs(moved.mean() - 10) < 5 * math.sqrt(4 * variance / ROWS)
     assert abs(moved.var() / 4 - variance) < 5 * variance * math.sqrt((tails - 1) / ROWS)
@@ -209,7 +209,7 @@ def test_intervals_between_dates_of_a_person_stay(texts):
 
 
 def test_shifts_are_the_keyed_hash_of_the_person():
-    """The same whatever the type of the number of a person, in whatever table."""
+    """Check equal shifts for all types of the person's number, and in all tables."""
     shift = ShiftDates(["in"], "person", 30)
     found = [
         treated(pa.table({"person": pa.array([12, 7], kind), "in": [DAY] * 2}), shift, KEY)["in"]
@@ -246,12 +246,12 @@ def test_columns_without_any_value_stay_as_they_are():
         (Noise("x", "1"), [1], "scale: expected a number above 0, got '1'"),
         (Noise("x", 1, "cauchy"), [1], "distribution: expected 'normal' or 'laplace' or 'uniform', got 'cauchy'"),
         (Noise("x", 1, relative="mean"), [1], "relative: expected 'value' or 'deviation', got 'mean'"),
-        (Noise("x", 1e3), [2**63 - 1], "'x': a value is moved beyond what int64 holds"),
-        (Jitter("x", 2**31 - 1), [dt.datetime(2020, 1, 1)], "'x': a value is moved beyond what timestamp"),
-        (Noise("x", 1e30), [1], "'x': a value is moved beyond what int64 holds"),
+        (Noise("x", 1e3), [2**63 - 1], "'x': a moved value does not fit into int64"),
+        (Jitter("x", 2**31 - 1), [dt.datetime(2020, 1, 1)], "'x': a moved value does not fit into timestamp"),
+        (Noise("x", 1e30), [1], "'x': a moved value does not fit into int64"),
         (Jitter("x", 0), [1], "within: expected a whole number of days or units, 1 or more; got 0"),
         (Jitter("x", 1.5), [1], "within: expected a whole number"),
-        (Jitter("x", 400), [dt.date(9999, 12, 31)], "moved beyond what date32.* holds"),
+        (Jitter("x", 400), [dt.date(9999, 12, 31)], "moved value does not fit into date32"),
         (Jitter("x", 1), ["2020-01-31", "31.1.2020"], "'x': expected dates, .*got '31.1.2020'. Convert"),
         (Noise("x", 1), ["1", "a"], "'x': expected numbers, got 'a'. Convert"),
         (Jitter("x", 1), ["1", "a"], "'x': expected numbers, got 'a'. Convert"),

@@ -1,4 +1,4 @@
-"""PRAM: matrices checked, drawn as they say, invariant where asked for, estimates by their inverse."""
+"""PRAM: checks of matrices, drawn shares, invariant matrices, and estimates by the inverse."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def letters(rows=30_000, missing=0):
 
 
 def transitions_of(before, after):
-    """Rows by the value before and that after."""
+    """Count rows by original and recorded value."""
     found = {}
     for pair in zip(before["x"].to_pylist(), after["x"].to_pylist(), strict=True):
         found[pair] = found.get(pair, 0) + 1
@@ -47,7 +47,7 @@ def test_every_cell_has_the_value_that_the_definition_draws():
     expected = []
     for row, value in enumerate(table["x"].to_pylist()):
         number, state = int(KEY.draws(0, "x").of_rows(row, 1)[0]) / 2**64, ord(value) - ord("a")
-        # The value itself first, the others in their order.
+        # The value itself comes first, then all other values in their order.
         order = [value, *(other for other in "abc" if other != value and other in MATRIX[value])]
         assert state in range(3)
         for other in order:
@@ -102,11 +102,12 @@ def test_invariant_matrices_keep_the_counts(counts, keep):
     assert (matrix >= 0).all()
     assert matrix.sum(axis=1) == pytest.approx(1)
     assert counts @ matrix == pytest.approx(counts, rel=1e-9, abs=1e-9)
-    # Values that there are none of are never drawn.
+    # Values without rows are never drawn.
     assert (matrix[np.ix_(counts > 0, counts == 0)] == 0).all()
 
 
 def test_an_invariant_matrix_is_the_product_of_two_stages():
+    """Compare the matrix with the product of both stages."""
     p, keep = np.array([0.5, 0.3, 0.2]), 0.4
     first = keep * np.eye(3) + (1 - keep) / 3
     second = np.array([[p[x] * first[x, z] / sum(p * first[:, z]) for x in range(3)] for z in range(3)])
@@ -118,7 +119,7 @@ def test_an_invariant_matrix_is_the_product_of_two_stages():
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6).filter(lambda row: sum(row) > 0), st.integers(0, 5))
 def test_thresholds_of_a_state_stand_for_its_probabilities(row, state):
-    """The entries of a state are in order, begin at 0, and differ from the probabilities by at most 2^-50."""
+    """Check the entries of each state: ascending, from 0, and equal to the probabilities up to 2^-50."""
     row = np.array(row) / sum(row)
     state = state % len(row)
     matrix = np.eye(len(row))
@@ -151,7 +152,7 @@ def test_estimates_are_close_to_the_true_shares(pram):
 
 
 def test_a_matrix_of_randomized_response_has_its_standard_errors():
-    """The matrix t[x = y] + (1 - t)/k is inverted by hand."""
+    """Compare estimates, too, with the matrix t[x = y] + (1 - t)/k, inverted by hand."""
     table, t = letters(5000), 0.5
     matrix = {value: {other: t * (value == other) + (1 - t) / 3 for other in "abc"} for value in "abc"}
     after = values_after(treated(table, Pram("x", matrix), KEY), "x")

@@ -1,4 +1,4 @@
-"""Randomised response: drawn as its definition says, whatever the cut; estimates that are right; invariants."""
+"""Randomised response: draws by the definition, for all chunks; unbiased estimates; invariants."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def people(rows=40_000, missing=0, seed=1):
 
 
 def naive_response(values, domain, drawn, keep):
-    """The value of each row by its number of 64 bits: kept below the first threshold, then the domain in its order.
+    """Return the value of each row by its random number: kept below the first threshold, then the domain in order.
 
-    drawn: what each value of the domain is replaced with, out of 2^64.
+    drawn: probability of each replacement, out of 2^64.
     """
     kept = 2**64 - sum(drawn)
     assert kept / 2**64 == pytest.approx(keep, abs=1e-15)
@@ -124,7 +124,7 @@ def test_another_key_place_or_column_draws_other_values():
 @pytest.mark.parametrize("keep", [0.25, 0.5])
 @pytest.mark.parametrize("replaced", ["uniform", "prior"])
 def test_estimates_are_unbiased_and_their_errors_right(keep, replaced):
-    """Over 60 keys: what is estimated is near what was there, and as far from it as is said."""
+    """Check over 60 keys that estimates are near the original shares, with errors of the stated size."""
     table, rows = people(2000), 2000
     truth = values_after(table, "drug").counts / rows
     found, said = [], []
@@ -143,7 +143,7 @@ def test_estimates_are_unbiased_and_their_errors_right(keep, replaced):
         expected = keep * truth + (1 - keep) / 4
         variances = expected * (1 - expected) / (rows * keep * keep)
         assert mean_error == pytest.approx(np.sqrt(variances), rel=0.1)
-    # The table was not drawn anew: the spread is what is said but for that of the sample, p(1 - p)/N.
+    # The table is not drawn again: the spread lacks the part of the sample, p(1 - p)/N.
     without = np.sqrt(mean_error**2 - truth * (1 - truth) / rows)
     assert np.std(found, axis=0) == pytest.approx(without, rel=0.4)
 
@@ -166,7 +166,7 @@ def test_estimates_are_right_with_missing_values():
 def test_estimates_that_cannot_be_computed_are_refused():
     table = people(100)
     for nothing in (RandomizedResponse("drug", keep=0), RandomizedResponse("drug", epsilon=0)):
-        with pytest.raises(InputError, match=r"does not depend enough .* Keep more"):
+        with pytest.raises(InputError, match=r"depend too little .* Keep more"):
             prepared(table, nothing, KEY).estimates("drug", values_after(table, "drug"))
     other = pa.table({"drug": ["a", "other"]})
     with pytest.raises(InputError, match=r"has 'other', which is not among the 4 values"):
@@ -208,7 +208,7 @@ def test_prior_replacement_keeps_shares_in_expectation():
 
 
 def test_risk_under_prior_replacement_needs_no_draw():
-    """Its expected posterior is gpupif's formula of accuracies, so that scores with these are those of the response."""
+    """Check the expected posterior: it is the formula of accuracies, and scores with accuracies equal the response."""
     table = gpupif.datasets.census(2000, seed=3)[["sex", "region", "occupation"]]
     keep = 0.4
     step = prepared(
@@ -235,7 +235,7 @@ def test_posteriors_of_prior_replacement_follow_their_formula(epsilon):
     assert float(keep_of_epsilon(epsilon, Fraction(1, 2))) == pytest.approx(math.tanh(epsilon / 2))
     for values in (2, 3, 100):
         keep = keep_of_epsilon(epsilon, Fraction(1, values))
-        # By the definition of local differential privacy: the likeliest record against the least likely one.
+        # Local differential privacy compares the largest with the smallest probability of a recorded value.
         replaced = (1 - keep) / values
         assert math.log((keep + replaced) / replaced) == pytest.approx(epsilon)
     assert keep_of_epsilon(0, Fraction(1, 2)) == 0
@@ -288,7 +288,7 @@ def test_the_record_has_the_values_keep_and_epsilon():
         (RandomizedResponse("row", 0.5, values=[*range(100), "x"]), "expected values of type int64"),
         (
             RandomizedResponse("drug", epsilon=1, replaced="prior", values=list("abcde"), missing="keep"),
-            "epsilon= needs every value to be drawn at times",
+            "epsilon= needs every value to be drawn sometimes",
         ),
     ],
 )

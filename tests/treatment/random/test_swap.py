@@ -1,4 +1,4 @@
-"""Swapping: every class keeps its values, nobody keeps theirs, and who is alone is counted."""
+"""Swapping: every class keeps its values, no row gets its own values, and rows alone are counted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def people(rows=3000, towns=20):
 
 
 def by_class(table, names):
-    """How often each combination occurs in each class."""
+    """Count how often each combination occurs in each class."""
     rows = table.to_pylist()
     return Counter((row["town"], row["sex"], *(row[name] for name in names)) for row in rows)
 
@@ -55,7 +55,7 @@ def test_classes_keep_their_values(rows, towns, share, cuts):
 
 
 def naive_swap(table, share):
-    """Rows as the docstring says: those that take part, in a circle by their second number."""
+    """Return swapped rows by the definition: rows that take part form a circle by their second number."""
     rows = table.num_rows
     takes, order = (KEY.draws(0, ("row",), purpose).of_rows(0, rows) for purpose in ("takes part", "order"))
     classes = {}
@@ -103,7 +103,7 @@ def test_a_table_without_rows_stays_empty():
 
 
 def test_classes_of_many_columns_are_told_apart():
-    """The codes have more than 2^62 combinations."""
+    """Check columns with more than 2^62 combinations of codes."""
     random = np.random.default_rng(6)
     columns = [random.integers(0, 3, 400) for _ in range(8)]
     found = class_numbers([(codes, 2**20) for codes in columns], 400)
@@ -122,7 +122,7 @@ def test_a_table_that_does_not_fit_the_memory_is_refused():
     ("treatment", "said"),
     [
         (Swap([], ["town"], 0.5), "columns: expected at least one column"),
-        (Swap(["row", "sex"], ["town", "sex"], 0.5), "column 'sex' is swapped and has to agree as well"),
+        (Swap(["row", "sex"], ["town", "sex"], 0.5), "column 'sex' is in columns and in within"),
         (Swap(["row"], ["town"], 0), "share: expected a number above 0 and up to 1, got 0"),
         (Swap(["row"], ["town"], 30), "got 30. Divide percentages by 100"),
         (Swap(["row"], 5, 0.5), "within: no column 5"),

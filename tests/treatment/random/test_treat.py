@@ -51,7 +51,7 @@ def plan(matrix):
 
 
 def rows_of(table):
-    """As Python's rows, whatever kind of table."""
+    """Return the rows of any kind of table as Python's values."""
     if isinstance(table, pd.DataFrame):
         table = pa.Table.from_pandas(table, preserve_index=False)
     elif isinstance(table, pl.DataFrame):
@@ -71,7 +71,7 @@ def test_frames_of_all_kinds_are_treated_the_same():
 
 
 def test_threads_and_later_rows_change_no_draw():
-    """Each row is drawn by its place, so the first rows alone get the same values."""
+    """Check that draws depend on the row's number only: the first rows alone give equal values."""
     table, treatments = (
         visits(),
         [gpupif.treatments.RandomizedResponse("ward", 0.3), gpupif.treatments.Jitter("beds", 2)],
@@ -120,7 +120,7 @@ def test_a_column_randomised_twice_is_estimated_from_the_last_step():
     found = done.estimates("ward")
     before = [np.mean(once.table["ward"].to_numpy() == one) for one in "xyz"]
     assert (abs(found["share"] - before) < 5 * found["standard_error"]).all()
-    # Another place in the plan draws other numbers, so that not the same rows are replaced.
+    # At another position of the plan, other numbers are drawn and other rows are replaced.
     assert done.table["ward"].to_pylist() != once.table["ward"].to_pylist()
 
 

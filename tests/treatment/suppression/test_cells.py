@@ -1,4 +1,4 @@
-"""Cells suppressed until criteria of classes hold: against the definition, and no cell too many by itself."""
+"""Cells suppressed until criteria on classes hold: checks by definition, and no single cell can be restored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def coded(rows, sizes):
 
 
 def treated(rows, sizes, criteria, importance=None, missing="category"):
-    """The rows with cells suppressed, and what was found."""
+    """Return the rows with suppressed cells, and the result of the suppression."""
     if importance is None:
         importance = dict.fromkeys(range(len(sizes)), 1.0)
     found = suppress_cells(
@@ -39,7 +39,7 @@ def treated(rows, sizes, criteria, importance=None, missing="category"):
 
 @st.composite
 def questions(draw):
-    """Rows with missing values, their columns' sizes, criteria, and what may be suppressed."""
+    """Draw rows with missing values, sizes of columns, criteria, and importance of columns."""
     columns = draw(st.integers(1, 4))
     sizes = [draw(st.integers(1, 4)) for _ in range(columns)]
     row = st.tuples(*(st.one_of(st.integers(0, size - 1), st.none()) for size in sizes))
@@ -83,8 +83,8 @@ def test_not_many_more_cells_than_are_needed(missing, rows, k):
     assert found.cells.sum() <= 2 * naive.fewest_cells(rows, criteria, (0, 1), missing)
 
 
-# A table of the shape of the five rows of issue 225 of sdcMicro: a value that one row has, others that two have. There
-# the hole is a class of one row by itself.
+# A table like the five rows of issue 225 of sdcMicro: a value in a single row, and values in two rows each. In the
+# issue, the row with the missing value is a class of a single row.
 FIVE = [[0, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 0], [0, 2, 0]]
 
 
@@ -92,12 +92,12 @@ def test_a_suppressed_cell_is_no_class_of_its_own():
     after, found = treated(FIVE, [1, 3, 1], [((0, 1, 2), 2)])
     assert naive.holds(after, [((0, 1, 2), 2)])
     assert found.cells.sum(axis=1).tolist() == [0, 3, 0]
-    # Where the hole may be any value it is enough by itself.
+    # If the missing value matches any value, no other cell need be suppressed.
     assert treated(FIVE, [1, 3, 1], [((0, 1, 2), 2)], missing="wildcard")[1].cells.sum() == 1
 
 
-# Of the shape of issue 352 of sdcMicro, ten rows of which pairs of columns are to be 3-anonymous: there a pair is left
-# below 3, for what is done to one pair is undone by another.
+# A table like issue 352 of sdcMicro: ten rows, whose pairs of columns are to be 3-anonymous. In the issue, a pair stays
+# below 3: the cells suppressed for another pair break its classes.
 PAIRS = [
     *([0, 0, 0, 0], [1, 0, 0, 1], [1, 0, 0, 1], [0, 0, 1, 1], [2, 1, 0, 0]),
     *([0, 1, 0, 2], [2, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0], [1, 0, 1, 2]),

@@ -112,7 +112,7 @@ class TestCriteria:
         pd.testing.assert_series_equal(after["sex"], table["sex"])
         assert naive.smallest(tuples(after), range(3)) >= 2
 
-    # By default in both readings.
+    # By default, criteria hold under both readings.
     @pytest.mark.parametrize(
         "missing", [None, *(pytest.param(one, marks=pytest.mark.slow) for one in ("category", "wildcard"))]
     )
@@ -195,7 +195,7 @@ BAD = {
     "importance of another column": ({"k": 2, "importance": {"pay": 1}}, "importance: no column 'pay'"),
     "importance of what a condition chooses": (
         {"where": "csf > 1", "importance": {"age": 1}},
-        "importance goes with k or require, and means nothing with where",
+        "importance goes with k or require, and not with where",
     ),
     "what is known where criteria say it": ({"k": 2, "known": ["age"]}, "known goes with where"),
     "an unknown reading": ({"k": 2, "missing": "any"}, "missing: expected 'category' or 'wildcard', got 'any'"),

@@ -1,4 +1,4 @@
-"""Columns taken away."""
+"""Dropped columns."""
 
 from __future__ import annotations
 

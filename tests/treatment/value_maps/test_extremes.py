@@ -67,7 +67,7 @@ def test_pooling_follows_its_definition_and_is_idempotent(values, limit, label):
 @pytest.mark.parametrize(
     ("values", "treatment", "fragment"),
     [
-        (["1", "n/a"], Cap("x"), "expected numbers, got 'n/a'. Recode what is none first"),
+        (["1", "n/a"], Cap("x"), "expected numbers, got 'n/a'. Recode other values first"),
         ([1], Cap("x", over="89"), "over: expected a number, got '89'"),
         ([1], TopCode("x", limit=math.nan), "limit: expected a number, got nan"),
         ([1], TopCode("x", limit=3, label=["a"]), "label: expected a text or a number, got ['a']"),
@@ -81,7 +81,7 @@ def test_bad_values_and_limits_are_refused(values, treatment, fragment):
 
 def test_dates_of_birth_are_no_ages():
     for values in ([datetime.date(1930, 1, 1)], pd.to_datetime(["1930-01-01"])):
-        with pytest.raises(ColumnTypeError, match=r"column 'x': expected numbers, .*Of dates take a part first"):
+        with pytest.raises(ColumnTypeError, match=r"column 'x': expected numbers, .*Take a part of dates first"):
             treated_values(values, Cap("x"))
     with pytest.raises(ColumnTypeError, match="got bool"):
         treated_values(np.array([True]), Cap("x"))

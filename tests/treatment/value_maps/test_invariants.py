@@ -1,4 +1,4 @@
-"""What is true of all value maps."""
+"""Properties of all value maps."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_other_columns_stay_and_equal_values_stay_equal(treatment, rows):
 
 @pytest.mark.parametrize("treatment", OF_NUMBERS, ids=lambda one: f"{one.do} {one!r}"[:60])
 def test_the_type_does_not_depend_on_the_values_of_a_piece(treatment):
-    """Of a file each piece has others."""
+    """Check chunks of a file, which have different values."""
     table = MemoryTable(open_frame(pd.DataFrame({"x": [0, 1, 2, 3, 4, 5, 6, 6]})))
     mapper = treatment.mapper(table, Tools({}, KEY))
     whole = mapper(table.values("x").labels)
@@ -88,7 +88,7 @@ def test_the_type_does_not_depend_on_the_values_of_a_piece(treatment):
     ids=lambda one: one.do,
 )
 def test_codes_put_together_are_scored_as_the_treated_table(treatment):
-    """Bit for bit: treating, encoding and scoring is scoring the codes that the treatment leaves."""
+    """Compare two ways bit for bit: scoring the treated table, and scoring the codes that the treatment leaves."""
     table = census(400, columns=5)
     age = next(name for name in table.columns if "age" in name.lower())
     table = table.rename(columns={age: "age"})
@@ -115,6 +115,7 @@ def test_several_threads_relabel_as_numpy_does():
 
 @pytest.mark.parametrize("ending", ["toml", "json"])
 def test_every_treatment_comes_back_from_a_saved_plan(ending, tmp_path):
+    """Check that a plan of all value maps is read from a document as it was written."""
     treatments = [one for one in OF_NUMBERS if getattr(one, "mapping", None) is None or ending == "json"]
     plan = Plan([DeclaredColumns(["x", "y"]), Drop(["y"]), *treatments, *OTHERS])
     plan.save(tmp_path / f"plan.{ending}")

@@ -1,4 +1,4 @@
-"""Numbers replaced by the means and medians of groups."""
+"""Microaggregation: numbers are replaced by means and medians of groups."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_column_of_missing_values_stays_as_it_is():
     [
         ([1, 2], Microaggregate("x", 0), "k: expected a whole number of rows, 1 or more"),
         ([1, 2], Microaggregate("x", 2, "mode"), "replaced: expected 'mean' or 'median', got 'mode'"),
-        ([1, 2], Microaggregate(["x", "y"], 2), "Over several columns (MDAV) every row is compared with every other"),
+        ([1, 2], Microaggregate(["x", "y"], 2), "Methods for several columns (MDAV) compare all pairs of rows"),
         ([1.0, math.inf], Microaggregate("x", 2), "expected finite numbers, got infinite ones"),
         (["1", "a"], Microaggregate("x", 2), "expected numbers, got 'a'"),
     ],

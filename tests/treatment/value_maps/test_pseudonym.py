@@ -36,7 +36,7 @@ def form(text):
 
 
 def test_the_cipher_is_that_of_nist():
-    """Sample 1 of FF1 (AES-128, radix 10, no tweak), and digits are encrypted by it, the signs between them left."""
+    """Check sample 1 of FF1 (AES-128, radix 10, no tweak), and that signs between digits stay."""
     key = bytes.fromhex("2B7E151628AED2A6ABF7158809CF4F3C")
     assert FormatPreserving(key, "x").encrypt("0123456789") == "2433477484"
     assert FormatPreserving(key, "x").encrypt("(012) 345-6789") == "(243) 347-7484"
@@ -117,7 +117,7 @@ def test_a_permutation_has_the_same_values(values):
 
 
 def test_a_permutation_is_drawn_from_all():
-    """Of all keys each of the six orders comes up as often, within four standard deviations; types stay."""
+    """Check over many keys that all six orders are equally frequent, to four standard deviations; types stay."""
     counts = {}
     for number in range(600):
         found = tuple(pseudonyms([1, 2, 3], key=Key(number.to_bytes(32, "big")), method="permutation"))

@@ -1,4 +1,4 @@
-"""Rare values pooled."""
+"""Pooled rare values."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_no_rare_value_is_left(values, below):
     if pooled - {"other"}:
         needed = {value for value in before if value is not None and before[value] < below}
         extra = pooled - needed - {"other"}
-        # Only as many of the others as are needed, the rarest first.
+        # Only as many further values are pooled as are needed, the rarest first.
         if extra:
             largest = max(extra, key=lambda value: (before[value], value))
             assert sum(before[value] for value in pooled - {largest}) < below
@@ -53,11 +53,11 @@ def test_no_rare_value_is_left(values, below):
 
 
 def test_countries_of_less_than_a_million_people_are_pooled():
-    """The reference counts countries; after pooling the rarest one has log2(total / its people) bits."""
+    """Compare with a count of countries: the rarest has log2(total / its people), not the value of "other"."""
     people = np.array([800, 5_000_000, 900_000, 7_500_000_000 - 5_900_800 - 1_000_000, 1_000_000])
     values = ColumnValues(pa.array(["a", "b", "c", "d", "e"]), people, 0)
     pooled = pooled_values(values, 1_000_000, "other")
-    # 900,800 people together are too few: the next rarest are with them.
+    # 900,800 people together are too few: the next rarest country is pooled, too.
     assert pooled.tolist() == [True, False, True, False, True]
     rarest = min(people[~pooled].min(), people[pooled].sum())
     assert math.log2(people.sum() / rarest) <= math.log2(7.5e9 / 1e6)

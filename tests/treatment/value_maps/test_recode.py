@@ -1,4 +1,4 @@
-"""Values put together in groups."""
+"""Recoding: values are replaced by groups."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_value_without_a_place_is_refused_suppressed_or_kept():
 
 
 def test_an_unused_category_needs_no_place_in_a_mapping():
-    """A category may be left from removed rows or suppressed cells."""
+    """Check a label that no row has any more, after rows were removed or cells suppressed."""
     first = Recode("x", mapping={"a": "a", "b": None})
     column = pd.Categorical(["a", "a"], categories=["a", "b"])
     assert treated_values(column, Recode("x", mapping={"a": "c"})) == ["c", "c"]
@@ -140,7 +140,7 @@ def test_bins_may_have_dates_as_edges():
         ({"mapping": {}}, "expected a dictionary"),
         ({"mapping": ["a"]}, "expected a dictionary"),
         ({"mapping": {"a": ["b"]}}, "expected texts, numbers or booleans as new values, got ['b']"),
-        ({"mapping": {1: "a", "1": "b"}}, "'1' stands in it twice"),
+        ({"mapping": {1: "a", "1": "b"}}, "'1' is given twice"),
         ({"mapping": {"a": "b"}, "labels": ["c"]}, "labels are of edges"),
         ({"mapping": {"a": "b"}, "unmapped": "drop"}, "expected 'error' or 'suppress' or 'keep', got 'drop'"),
         ({"edges": [1]}, "expected a list of two or more numbers or dates, got [1]"),

@@ -1,4 +1,4 @@
-"""Numbers rounded to a base."""
+"""Rounding to a base."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BASES = st.sampled_from([1, 2, 3, 5, 10, 7.0, 1000])
 
 
 def nearest(value, base):
-    """The nearest multiple, of two the even one; Python rounds fractions so."""
+    """Return the nearest multiple, of two the even one, by Python's rounding of fractions."""
     return round(Fraction(value) / Fraction(str(base))) * Fraction(str(base))
 
 
@@ -56,7 +56,7 @@ def test_floats_become_the_one_nearest_to_a_multiple(values, base):
     for value, new in zip(values, found, strict=True):
         unit = Fraction(str(base))
         assert new == float(round(Fraction(new) / unit) * unit)
-        # A tie of decimals is none of floats.
+        # A tie of decimals need not be a tie of floats.
         assert abs(Fraction(new) - Fraction(value)) <= unit / 2 + Fraction(math.ulp(value)) + Fraction(math.ulp(new))
     assert treated_values(series, Round("x", base), Round("x", base)) == found
 

@@ -1,4 +1,4 @@
-"""Values as texts, by which plans know them."""
+"""The texts by which plans name values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Postcodes cut to three digits."""
+"""Postcodes, cut to three digits."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_areas_without_people_are_refused_or_suppressed():
         ({"021": -1}, "got -1"),
         ({"abc": 1}, "expected areas of three digits, or postcodes of five, got 'abc'"),
         ({"021394307": 1}, "got '021394307'"),
-        ({"021": 1, "21": 2}, "the area 021 stands there twice"),
+        ({"021": 1, "21": 2}, "the area 021 is given twice"),
     ],
 )
 def test_bad_populations_are_refused(populations, fragment):
