@@ -144,7 +144,7 @@ class TreatedWriter:
                 arrays = growing.grown(pa.Table.from_arrays(arrays, schema=self._schema)).columns
             yield [RowGroup(self._schema, arrays)]
         if is_empty:
-            yield [RowGroup.of(self._schema.empty_table())]
+            yield [RowGroup.from_table(self._schema.empty_table())]
 
     def _with_type(self, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         """Return a column in the type of its field; text for Parquet stays a dictionary."""
