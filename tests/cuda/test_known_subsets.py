@@ -142,7 +142,7 @@ def test_groups_that_do_not_fit_are_halved(groups):
 @pytest.mark.parametrize("share", [0, 1])
 def test_a_scored_column_that_does_not_fit_is_one_clear_error(share):
     job, sets, _ = question(census(12, columns=2))
-    with pytest.raises(DeviceError, match=r"single column, 12 different rows.* about .* GiB.* free.*device='cpu'"):
+    with pytest.raises(DeviceError, match=r"single column, 12 distinct rows.* about .* GiB.* free.*device='cpu'"):
         score_sets(CudaEngine(libraries=[Crowded(0)], share=share), job, sets, Total())
 
 

@@ -203,7 +203,7 @@ class CudaEngine:
                 _release(libraries)
 
     def _too_many(self, asked: AnyKnownJob, error: ScoredColumnsTooManyError) -> DeviceError:
-        what = f"the worst and mean scores of a single column, {error.rows:,} different rows"
+        what = f"the worst and mean scores of a single column, {error.rows:,} distinct rows"
         needed = asked.bytes_needed(error.rows, error.scored_columns)
         return self._ran_out(error.library, what, needed, "ask for fewer measures")
 

@@ -197,10 +197,10 @@ def score_matching(run: TableRun, memory: int, scored_columns: int, grouping: Gr
     """
     library, job, layout = run.library, run.job, run.results.layout
     distinct, number = collapse_table(library, grouping, job, range(len(job.codes)))
-    everything, describe = WildcardColumns.of(job, layout), ScoredColumnUploader(library, job)
+    everything, describe = WildcardColumns.known_for(job, layout), ScoredColumnUploader(library, job)
     everything.check_work(scored_columns, count_patterns(distinct, everything), distinct.rows)
     for scored_column in run.scored_columns:
-        asked = WildcardColumns.of(job, layout, scored_column)
+        asked = WildcardColumns.known_for(job, layout, scored_column)
         with library.stage("group"):
             # Lists of values are searched by bisection, so these are sorted, whatever the grouping.
             part, place = collapse(distinct, [scored_column, *asked.columns])
