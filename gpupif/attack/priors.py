@@ -50,7 +50,7 @@ class Prior:
 
 
 class TextPrior(dict[str, float]):
-    """A prior whose keys are the texts of values, as JSON has it: "39" stands for 39 and "" for a missing value."""
+    """A prior whose keys are the texts of values, as in JSON: "39" denotes 39 and "" a missing value."""
 
 
 class AsDict(Protocol):
@@ -92,7 +92,7 @@ class Priors(Mapping[Hashable, dict[Any, float]]):
 def make_prior(
     column: Column, given: Mapping[Any, float] | None, rows: int, counts: npt.NDArray[np.int64] | None = None
 ) -> Prior:
-    """Prior of one column: the table's distribution, or `given` checked against the table.
+    """Return the prior of a column: the table's distribution, or `given`, checked against the table.
 
     counts: by code, in place of the column's own, of which `rows`, those with a value, is the sum; there may be none. A
     sum that is off by rounding is made 1. Raises PriorError where `given` misses a value that occurs, is negative or
@@ -113,7 +113,7 @@ def make_prior(
 
 
 def _given_shares(name: Hashable, given: Any, values: Sequence[Any]) -> dict[Any, float]:
-    """The user's probabilities of plain values, each checked; values: those that occur."""
+    """Return the user's probabilities of plain values, each checked. values: the values that occur."""
     if isinstance(given, pd.Series):
         if not given.index.is_unique:
             twice = given.index[given.index.duplicated()][0]
@@ -173,7 +173,7 @@ def _check_shares(name: Hashable, values: Sequence[Any], shares: Mapping[Any, fl
 
 
 def plain_value(value: Any) -> Any:
-    """One representation of a value: NumPy scalars as Python's, all missing values as None."""
+    """Return the plain form of a value: NumPy scalars as Python's, all missing values as None."""
     if isinstance(value, np.generic):
         value = {"m": pd.Timedelta, "M": pd.Timestamp}.get(value.dtype.kind, np.generic.item)(value)
     if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
@@ -182,14 +182,14 @@ def plain_value(value: Any) -> Any:
 
 
 def values_by_text(values: Iterable[Any]) -> dict[str, Any]:
-    """What values are known by in JSON: a text that is a value itself stands for that."""
+    """Return the values by their text in JSON. A text that is a value itself denotes this value."""
     several = list(values)
     of_text = {text: value for value in several for text in texts_of(value)}
     return of_text | {value: value for value in several if isinstance(value, str)}
 
 
 def texts_of(value: Any) -> list[str]:
-    """How a value may be written as a key in JSON."""
+    """Return the texts by which a value may be a key in JSON."""
     if value is None:
         return ["", "null", "None", "NULL"]
     if isinstance(value, bool):
@@ -202,7 +202,8 @@ def texts_of(value: Any) -> list[str]:
 
 
 def priors_from_json(text: str) -> dict[str, Mapping[Any, float]]:
-    """Priors from a JSON document: {"column": {"value": probability}} or {"column": [[value, probability], ...]}.
+    """Return priors from a JSON document: {"column": {"value": probability}} or {"column": [[value, probability],
+    ...]}.
 
     In the first form a value is known by its text (see `TextPrior`); in the second it has its JSON type, null for
     missing. Raises ValueError with what is wrong.

@@ -119,7 +119,7 @@ class AnyKnownNeeds(NamedTuple):
         )
 
     def slots(self, distinct: int) -> int:
-        """Return the slots of a thread: as many as possible combinations, unless numbering by keys needs fewer bytes."""
+        """Return the slots of a thread: one for each possible combination, unless numbering by keys takes less."""
         fit = self.combinations <= MOST_SLOTS and 8 * self.combinations <= self.numbering * distinct
         return max(LEAST_SLOTS, self.combinations) if fit else LEAST_SLOTS
 

@@ -1,4 +1,4 @@
-"""Kernels compiled for a device by numba-cuda and NVVM: the one place that knows what numba-cuda keeps private.
+"""Compilation of kernels by numba-cuda and NVVM. Only this module uses private parts of numba-cuda.
 
 A product and a sum are never contracted to one operation: the CPU, for which the same functions are compiled, makes
 two, and both must give the same bits. Needs no device.
@@ -50,11 +50,11 @@ class CompiledKernel:
         self._kernel, self._target = kernel.py_func.__name__, architecture(capability)
 
     def ptx(self) -> str:
-        """What NVVM makes of the modules. Raises DeviceError where it cannot."""
+        """Return the PTX that NVVM makes of the modules. Raise DeviceError if it fails."""
         return self._made(lambda: self._library.get_asm_str(cc=self._target))  # type: ignore[no-any-return]
 
     def cubin(self) -> bytes:
-        """The machine code. Raises DeviceError where NVVM and the linker cannot make it."""
+        """Return the machine code. Raise DeviceError if NVVM or the linker fails."""
         return self._made(lambda: self._library.get_cubin(cc=self._target).code)  # type: ignore[no-any-return]
 
     def _made(self, make: Callable[[], Any]) -> Any:
@@ -70,13 +70,14 @@ class CompiledKernel:
 
 
 def architecture(capability: tuple[int, int]) -> tuple[int, int, str]:
-    """What is compiled for devices of a compute capability, as numba-cuda puts it."""
+    """Return the target of compilation for a compute capability, as numba-cuda expects it."""
     return (*capability, "a" if capability >= SPECIFIC else "")
 
 
 @contextlib.contextmanager
 def _as_if_on(capability: tuple[int, int]) -> Iterator[None]:
-    """Have what a kernel calls compiled for this capability too: for that numba-cuda asks the current device.
+    """Compile the functions that a kernel calls for this capability too. numba-cuda would ask the current device for
+    it.
 
     Others who compile with numba-cuda meanwhile are told of their own device.
     """

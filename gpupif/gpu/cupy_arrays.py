@@ -1,4 +1,4 @@
-"""Arrays of a GPU: CuPy's, and all that only CuPy has; copies, launches, memory, and what it raises."""
+"""Arrays on a GPU: CuPy's arrays, copies, launches, memory, and errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..rows.threads import Workers
 
-# Of a block of a kernel.
+# Threads of a block of a kernel.
 THREADS = 256
 # The driver's and the runtime's number for memory that is used up.
 OUT_OF_MEMORY = 2
@@ -36,7 +36,7 @@ _idle_streams: defaultdict[int, list[Any]] = defaultdict(list)
 
 
 class DeviceMemoryError(Exception):
-    """The device's memory is too small for what was asked of it; the host's may be fine."""
+    """The error if the device's memory is too small. The host's memory may be large enough."""
 
 
 class RowGroups(NamedTuple):
@@ -52,7 +52,8 @@ class RowGroups(NamedTuple):
 
 
 class PinnedStaging:
-    """Large copies between host and device through two pinned buffers: one is filled while the other is copied.
+    """Copies of large arrays between host and device through two pinned buffers. One is filled while the other is
+    copied.
 
     The buffers of a library are taken when first needed, and one copy at a time goes through them.
     """
@@ -124,7 +125,7 @@ class PinnedStaging:
 
 
 def _empty(wait: Any, buffer: npt.NDArray[Any], start: int, target: npt.NDArray[Any], workers: Workers) -> None:
-    """Wait for a copy into a buffer and move what it brought to its place, from `start` on."""
+    """Wait for a copy into a buffer, and move its content to its place, from `start` on."""
     wait()
 
     def move(first: int, last: int) -> None:
@@ -169,7 +170,7 @@ class CupyLibrary:
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
-        """Make the device and stream those of the calling thread for a while; what is started then is done after.
+        """Make the device and stream current for the calling thread, and wait at exit until all started work is done.
 
         Raises DeviceMemoryError if the device's memory runs out.
         """
@@ -198,7 +199,7 @@ class CupyLibrary:
         return is_out_of_memory(error)
 
     def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
-        """Run a kernel over so many items."""
+        """Run a kernel over a number of items."""
         from .launch import launch
 
         # The driver takes no grid of 0 blocks.
@@ -261,16 +262,16 @@ class CupyLibrary:
         return host
 
     def pinned(self, size: int) -> npt.NDArray[np.uint8]:
-        """Return so many bytes of the host's memory that copies of the device can go to while others work."""
+        """Return pinned memory of the host, to which the device can copy while other work runs."""
         return np.frombuffer(self.xp.cuda.alloc_pinned_memory(size), np.uint8, size)
 
     def start_download(self, array: Any, pinned: npt.NDArray[Any]) -> Any:
-        """Begin to copy an array to pinned memory; call what is returned to wait until it is done."""
+        """Start to copy an array to pinned memory. Return a function that waits until the copy is complete."""
         array.get(out=pinned, stream=self._stream, blocking=False)
         return self._stream.record().synchronize
 
     def start_upload(self, pinned: npt.NDArray[Any], array: Any) -> Any:
-        """Begin to copy pinned memory to an array; call what is returned to wait until it is done."""
+        """Start to copy pinned memory to an array. Return a function that waits until the copy is complete."""
         array.set(pinned, stream=self._stream)
         return self._stream.record().synchronize
 
@@ -279,7 +280,7 @@ class CupyLibrary:
         self._stream.synchronize()
 
     def free_bytes(self) -> int:
-        """Return the device's memory that can be taken: what the driver has, and what a pool keeps for later."""
+        """Return the free bytes of the device: free in the driver, or unused in a pool."""
         with self._device:
             free, _ = self.xp.cuda.runtime.memGetInfo()
             if self._pool is not None:
@@ -309,7 +310,7 @@ class CupyLibrary:
             self.xp.get_default_pinned_memory_pool().free_all_blocks()
 
     def stage(self, name: str) -> contextlib.AbstractContextManager[None]:
-        """Note that what is started now belongs to this stage; for benchmarks, which replace it."""
+        """Note the stage of the work that is started in the context. Benchmarks replace this."""
         return contextlib.nullcontext()
 
 
@@ -328,7 +329,7 @@ def array_memory(pool: Any) -> contextlib.AbstractContextManager[Any]:
 
 
 def user_pool() -> Any:
-    """The memory resource of RMM that the user set up for the current device; None where there is none."""
+    """Return the memory resource of RMM that the user set up for the current device; None if there is none."""
     if "rmm" not in sys.modules:
         return None
     import rmm
@@ -340,7 +341,7 @@ def user_pool() -> Any:
 
 
 def free_of_pool(pool: Any, free: int) -> int:
-    """How much a pool of RMM can give in one piece, to a sixteenth of its size; free: what the driver has.
+    """Return the largest piece that a pool of RMM can give, to a sixteenth of its size. free: the driver's free bytes.
 
     Looks through adaptors; of a resource that does not tell its size only what the driver has is counted.
     """
@@ -360,7 +361,7 @@ def free_of_pool(pool: Any, free: int) -> int:
 
 
 def device_failures() -> tuple[type[Exception], ...]:
-    """What CuPy and our own launches raise where the driver or the device fails."""
+    """Return the exceptions that CuPy and our own launches raise if the driver or the device fails."""
     import cupy
 
     from .launch import DriverError
@@ -370,7 +371,7 @@ def device_failures() -> tuple[type[Exception], ...]:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error of CuPy, RMM, cuDF or our own launches says that the device has no memory left.
+    """Return whether an error of CuPy, RMM, cuDF or our own launches is for lack of memory on the device.
 
     RMM and cuDF raise a bare MemoryError; NumPy's, for the host, is a class of its own.
     """
@@ -382,7 +383,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def group_rows(words: Mapping[int, Any], counts: Any, stream: Any) -> RowGroups:
-    """Return the groups of rows that agree in all words, by cuDF's lower layer; stream: CuPy's current one.
+    """Return the groups of rows that agree in all words, by cuDF's lower layer. stream: CuPy's current stream.
 
     Of what pylibcudf has, these calls hash and compare whole keys: a group-by of sums or counts (`GroupBy.aggregate`,
     as long as all that it is asked for can be added up by atomic operations) and a join. Others that seem fit sort:

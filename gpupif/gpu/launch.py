@@ -28,7 +28,7 @@ class DriverError(RuntimeError):
 
 
 class _Parameters(threading.local):
-    """Where the driver finds a kernel's parameters: words, and at `table` their addresses. Of each thread its own."""
+    """The parameters of a kernel for the driver: words, and at `table` their addresses. Each thread has its own."""
 
     def __init__(self, number: int) -> None:
         self.words = (ctypes.c_uint64 * number)()
@@ -54,7 +54,7 @@ _loading = threading.Lock()
 def launch(
     kernel: Any, arguments: tuple[Any, ...], blocks: int, threads: int, stream: int, capability: tuple[int, int]
 ) -> None:
-    """Have a stream run a kernel; returns before it has.
+    """Start a kernel on a stream, without waiting for it.
 
     arguments: arrays of the stream's device, numbers and tuples (see `pack`); capability: of that device. Arrays may be
     let go of at once: what CuPy and RMM give their memory to next on this stream comes after the kernel. Raises
@@ -72,7 +72,7 @@ def launch(
 
 
 def _load(key: tuple[Any, ...], signature: Any) -> _Loaded:
-    """Compile a kernel, or read what was compiled before, and hand it to the driver, once in a process."""
+    """Compile a kernel, or read its stored code, and load it into the driver, once in a process."""
     kernel, _, capability = key
     with _loading:
         if key not in _loaded:
@@ -85,7 +85,7 @@ def _load(key: tuple[Any, ...], signature: Any) -> _Loaded:
 
 
 def _check(call: str, status: Any, result: Any = None) -> Any:
-    """What a call of the driver gave. Raises DriverError where it failed."""
+    """Return the result of a call of the driver. Raise DriverError if it failed."""
     if int(status):
         raise DriverError(f"{call} returned {status.name} ({int(status)})", int(status))
     return result

@@ -1,4 +1,4 @@
-"""Whether CUDA can be used here, on which devices, and where it cannot, exactly why not."""
+"""The status of CUDA: whether it can be used here, on which devices, and if not, the exact reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ..utils.versions import installed_version
 
-# What CUDA 13 compiles for.
+# Least compute capability that CUDA 13 compiles for.
 LEAST_CAPABILITY = (7, 5)
 # Package to the least version, and what is wrong with older ones. No GPU is used without these.
 PACKAGES = {
@@ -47,7 +47,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class CudaStatus:
-    """Whether the CUDA engine can run here.
+    """The status of the CUDA engine: whether it can run here.
 
     gpus: the devices that the driver shows. devices: the numbers of those that can be used. reason: why none can.
     no_cudf: why cuDF is not used on them; empty where it is.
@@ -65,7 +65,7 @@ class CudaStatus:
 
 
 def shown_gpus() -> CudaStatus:
-    """Return what the driver and the packages say, without a context on any device: none of these is tried.
+    """Return the devices and packages as the driver and the metadata list them, without starting any device.
 
     The first thing missing is the reason that no device can be used.
     """
@@ -124,7 +124,7 @@ def _gpus(driver: ctypes.CDLL) -> list[Gpu]:
 
 
 def _packages_reason(packages: Mapping[str, tuple[tuple[int, int], str]]) -> str:
-    """Which of some packages is missing or too old; empty where none is."""
+    """Return the reason why some packages are missing or too old; an empty text if none is."""
     for package, (least, why) in packages.items():
         version = installed_version(package)
         if version is None:
@@ -135,7 +135,7 @@ def _packages_reason(packages: Mapping[str, tuple[tuple[int, int], str]]) -> str
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The first two numbers of a version."""
+    """Return the first two numbers of a version."""
     digits = ["".join(filter(str.isdecimal, part)) for part in version.split(".")[:2]]
     return tuple(int(part or 0) for part in digits)
 

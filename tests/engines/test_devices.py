@@ -156,7 +156,7 @@ def test_a_way_of_gpus_is_refused_without_a_gpu(machine, word):
     machine()
     with gpupif.config(gpu_grouping=word), gpupif.config(device="cpu"):
         assert choose_engine(requested_device()).device == "cpu"
-    refused = rf"gpu_grouping='{word}' is a way of GPUs, and none can be used here: .* no GPU\. Use gpupif\.config\("
+    refused = rf"gpu_grouping='{word}' needs a GPU, and no GPU can be used here: .* no GPU\. Use gpupif\.config\("
     with pytest.raises(DeviceError, match=refused):
         choose_engine(DeviceRequest("auto", word))
     with pytest.raises(InputError, match=r"gpu_grouping: 'rotation' is a way of GPUs, and device='cpu' was asked for"):

@@ -169,7 +169,7 @@ class AnyKnownRun(DistinctRun):
     def _number(
         self, left: npt.NDArray[Any], groups: int, column: int, buffers: _ThreadBuffers
     ) -> tuple[npt.NDArray[Any], int]:
-        """Number rows by pairs of a number (`left`) and a code of a column. Return the numbers, and how many differ.
+        """Return a number for each row's pair of a number (`left`) and a code of a column, and how many pairs occur.
 
         groups: the number of numbers in `left`. buffers: `first` receives the first row of each pair.
         """
