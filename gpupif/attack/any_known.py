@@ -118,7 +118,7 @@ def among_of(argument: str) -> str:
 def check_known(argument: str, asked: AnyKnown, scored_columns: Sequence[Hashable], pool: Sequence[Hashable]) -> None:
     """Raise InputError if a scored column has fewer other columns in the pool than the attacker knows.
 
-    argument: what messages call `asked`.
+    argument: the name of `asked` in messages.
     """
     others = min(len(pool) - (name in pool) for name in scored_columns)
     if asked.known > others:
@@ -189,10 +189,11 @@ def choose_subsets(
 ) -> KnownSubsets:
     """Return the sets of columns to score, in ascending order, from columns of the pool.
 
-    names: of the columns used; scored columns, pool: places among them. rows: of the table. A sample holds, for each
-    scored column,
-    `asked.subsets` different subsets, each such sample being as likely as any other; those of two scored columns
-    depend on each other, for a set of r + 1 columns serves several. Raises InputError for too many to score.
+    A sample has `asked.subsets` distinct subsets for each scored column, and all such samples are equally likely. The
+    samples of two scored columns depend on each other, because a set of r + 1 columns serves several scored columns.
+    Raise InputError if there are too many sets to score.
+
+    names: the columns used. scored_columns, pool: places among the columns used. rows: rows of the table.
     """
     size = asked.known
     possible = {scored_column: math.comb(len(pool) - (scored_column in pool), size) for scored_column in scored_columns}

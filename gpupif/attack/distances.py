@@ -36,7 +36,7 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
     names of what it belongs to, from the narrowest to the widest; None: "ordered" for numbers, dates, times and
     booleans, else "nominal". Missing values come last in an order, unless that names None.
 
-    Raises InputError where a value has no place there, or the hierarchy is no tree.
+    Raise InputError if a value is missing from the order or the hierarchy, or the hierarchy is no tree.
     """
     name, values = column.name, column.values()
     own = set(values)

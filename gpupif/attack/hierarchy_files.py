@@ -1,8 +1,7 @@
-"""Files of hierarchies and orders of values: CSV as ARX writes hierarchies, or JSON. Hierarchies are checked to be
-trees.
+"""Files of hierarchies and orders of values, in CSV as ARX writes hierarchies, or in JSON.
 
-In a hierarchy a value is followed by the names of what it is part of, the narrowest first. A file has texts: one stands
-for the value that it is the text of (see `priors.values_by_text`).
+In a hierarchy, the names of the nodes above a value follow the value, from the narrowest to the widest. A file has
+texts: each denotes the value that has this text (see `priors.values_by_text`). Hierarchies are checked to be trees.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def read_named_files(argument: str, given: Any) -> Any:
     """Return a dictionary with the content of files in place of their names; other arguments unchanged. Raise
     InputError.
 
-    argument: what errors call it.
+    argument: its name in errors.
     """
     if not isinstance(given, Mapping):
         return given
@@ -155,8 +154,9 @@ def _separates(sign: str, text: str) -> bool:
 def paths_up(said: str, given: Mapping[Any, Any], where: str = "") -> dict[Any, list[Any]]:
     """Return, for each value, the names of the nodes above it, from the narrowest. A single name needs no list.
 
-    Raises InputError where these are not as many for each value, or the same name is part of several. said: what errors
-    call the column; where: the hierarchy came from.
+    Raise InputError if values have different numbers of names, or a name has several names above it.
+
+    said: the name of the column in errors. where: the source of the hierarchy, for errors.
     """
     paths = {value: names if type(names) is list else _as_list(names) for value, names in given.items()}
     try:

@@ -29,10 +29,15 @@ SAMPLE, POPULATION = 0, 1
 class JoinedColumns(NamedTuple):
     """Columns of a sample and of its population, in one order, with joined values.
 
-    By column: sample, population: that of either, without codes of rows perhaps. joins: for each code of the sample's,
-    and of the population's, that in `values`, those of the sample first, then others, missing ones last. counts: how
-    many rows of the population have each; prior_counts: the rows that its distribution is made of. wildcards: whether
-    missing values match every value.
+    All fields are sequences with an item for each column.
+
+    sample: the column of the sample; may have no codes.
+    population: the column of the population; may have no codes.
+    joins: the joined code of each code of the sample, and of each code of the population.
+    values: the joined values by joined code: values of the sample, then further values of the population, then missing.
+    counts: the number of the population's rows with each joined value.
+    prior_counts: the counts that give the distribution.
+    wildcards: whether missing values match every value.
     """
 
     sample: Sequence[Column]
@@ -45,7 +50,7 @@ class JoinedColumns(NamedTuple):
 
     @classmethod
     def of(cls, sample: Sequence[Column], population: Sequence[Column], missing: str = "category") -> JoinedColumns:
-        """Join columns; missing: see `gpupif.score`. Raises ColumnTypeError for types without values in common."""
+        """Join columns. missing: see `gpupif.score`. Raise ColumnTypeError for types without values in common."""
         both = list(zip(sample, population, strict=True))
         found = [_join(*pair) for pair in both]
         joins, values = [join for join, _ in found], [several for _, several in found]

@@ -1,8 +1,8 @@
 """The population: a second table, of which the scored table is a sample.
 
-Its distributions are the priors, and how many of its rows agree with a row on what the attacker knows is what a
-journalist is up against, who looks for a person of the population and does not know who is in the sample. (ARX calls
-this the journalist model; in sdcMicro the size in the sample is fk, that in the population Fk.)
+The population's distributions are the priors. A journalist searches for a person of the population and does not know
+who is in the sample. The risk for him follows from the number of the population's rows that agree with a row on the
+known columns. ARX calls this the journalist model. sdcMicro calls the size in the sample fk, in the population Fk.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Population:
     table:
         A table of any kind, or a path, with all columns that are scored or known.
     lacks:
-        Where it lacks rows of the sample, those beyond as many equal ones as it has: "error", or "count" them as rows
-        of the population too.
+        What to do if the population has fewer rows of a kind than the sample: "error" raises `InputError`, "count"
+        counts the surplus rows of the sample as rows of the population too.
 
     Raises
     ------
@@ -78,11 +78,14 @@ class Population:
 class MatchedPopulation:
     """The distinct rows of a population, and the number of the distinct row that equals each row of the sample.
 
-    columns: of the sample, encoded. others: the same columns of the population. missing: as of `gpupif.score`. lacks:
-    what to do with rows of the sample that the population lacks, those beyond as many equal ones as it has; "error"
-    raises InputError, "count" counts them as rows of the population too. Where missing values are wildcards, no row is
-    known to be lacking, but values are, in the same way. number: of each row of the sample, which distinct row it is.
-    rows: the distinct ones of both, the sample's among the population's. joined: the columns of both.
+    columns: the encoded columns of the sample.
+    others: the corresponding columns of the population.
+    missing: see `gpupif.score`.
+    lacks: "error" raises InputError if the population has fewer rows of a kind than the sample; "count" counts the
+        surplus rows as rows of the population too. With wildcards, values are checked like this, not rows.
+    number: (rows of the sample,). The number of each row's distinct row.
+    rows: the distinct rows of the population and the sample together.
+    joined: the columns of both.
     """
 
     def __init__(
@@ -119,11 +122,10 @@ class MatchedPopulation:
     def sizes(
         self, request: ScoreRequest, subsets: KnownSubsets | None, engine: Engine
     ) -> dict[str, npt.NDArray[np.number]]:
-        """Return, for each scored column and row of the sample, the number of the population's rows in the row's
-        cohort.
+        """Return the number of the population's rows in the cohort of each cell of the sample: (scored columns, rows).
 
-        By output: alone under "", or the worst and the mean over subsets of columns, see `FOLDS`. A row that agrees
-        with none, as is possible where missing values are wildcards, counts itself.
+        By output: under "", or the worst and the mean over subsets of columns, see `FOLDS`. With wildcards, a row may
+        match no row of the population: then it counts itself.
         """
         of_column = dict(zip(self.joined.names, self.joined.layout.unpack(self.rows.keys), strict=True))
         codes = [of_column[name] for name in request.used]
@@ -169,7 +171,7 @@ def open_population(population: Any, names: Sequence[Hashable]) -> Frame:
 def match_population(frame: Frame, columns: Sequence[Column], missing: str, lacks: str) -> MatchedPopulation:
     """Match the rows of a population with the encoded columns of a sample.
 
-    Raises InputError as `MatchedPopulation`. missing: "error" refuses missing values of the population too.
+    Raise InputError as `MatchedPopulation` does. missing: "error" refuses missing values of the population too.
     """
     with Workers() as workers:
         others = encode_population(frame, [column.name for column in columns], missing, workers)
@@ -255,8 +257,9 @@ def first_absent(which: npt.NDArray[Any], room: npt.NDArray[np.int64]) -> int | 
 def lacks_error(lacking: int, rows: int, row: int, in_population: int, sampled: int, unknown: str) -> InputError:
     """Return the error of a population that lacks rows of a table.
 
-    row: the first of them. in_population, sampled: how many equal ones the population has, and the table. unknown: what
-    else is to be said of it, a sentence, see `JoinedColumns.absent_value_hint`.
+    lacking: the number of rows that it lacks. rows: rows of the table. row: the first row that it lacks.
+    in_population, sampled: rows of the population and of the table that equal this row.
+    unknown: a further sentence about the row, see `JoinedColumns.absent_value_hint`.
     """
     return InputError(
         f"population: it lacks {lacking:,} of the table's {rows:,} rows, the first row {row} (from 0): of equal ones "

@@ -62,12 +62,11 @@ class _Given(NamedTuple):
 
 
 def as_priors(given: Any) -> Any:
-    """Return priors as a dictionary by column: from a table with columns column, value and probability, or from its
-    path.
+    """Return priors as a dictionary by column, from a table or a path of a table. Return any other argument unchanged.
 
-    A column's values are known by their texts (see `TextPrior`) where the table has them as text. Anything that is no
-    table is returned as it is. Raises PriorError where columns are missing, of a wrong type, or a value stands there
-    twice; what `read_table` raises for a file.
+    The table has columns column, value and probability. If it has values as text, they are texts of a column's values
+    (see `TextPrior`). Raise PriorError if a column is missing or has a wrong type, or a value is there twice. Raise the
+    errors of `read_table` for a file.
     """
     if _is_path(given) and str(given).lower().endswith(".json"):
         return read_json("priors", Path(given))

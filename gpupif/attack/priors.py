@@ -28,11 +28,12 @@ LEAST = sys.float_info.min
 
 @dataclass(frozen=True)
 class Prior:
-    """Distribution assumed for a column before anything is known of a person.
+    """The distribution that an attacker assumes for a column before he knows anything of a person.
 
-    probabilities: by code, over the values that occur; log2_probabilities: their logarithms, in units of 2^-unit_bits
-    bits. entropy: in bits, over all values the prior names. given: the user's own, None where it is the table's
-    distribution.
+    probabilities: by code, over the values that occur.
+    log2_probabilities: by code, the logarithms of probabilities, in units of 2^-unit_bits bits.
+    entropy: in bits, over all values of the prior.
+    given: the user's probabilities by value; None: the prior is the table's distribution.
     """
 
     column: Column
@@ -94,14 +95,14 @@ def make_prior(
 ) -> Prior:
     """Return the prior of a column: the table's distribution, or `given`, checked against the table.
 
-    counts: by code, in place of the column's own, of which `rows`, those with a value, is the sum; there may be none. A
-    sum that is off by rounding is made 1. Raises PriorError where `given` misses a value that occurs, is negative or
-    not finite, gives 0 to a value that occurs, or does not sum to 1 within 1e-6.
+    A sum that differs from 1 by rounding is made 1. Raise PriorError if `given` lacks a value that occurs, gives it
+    0, is negative or not finite, or does not sum to 1 within 1e-6.
+
+    rows: the sum of the counts. It may be 0. counts: by code, instead of the column's own counts.
     """
     if given is None:
         counts = column.counts if counts is None else counts
-        # Of a column in which no row that counts has a value, as weights of 0 and wildcards may leave it, all shares
-        # are 0.
+        # Weights of 0 and wildcards may leave a column without any counted value: all its shares are 0.
         rows = max(1, rows)
         return Prior(column, counts / rows, log2_of_shares(counts, rows), LOG_BITS, entropy_of_counts(counts), None)
     values = [plain_value(value) for value in column.values()]

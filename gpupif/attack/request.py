@@ -38,11 +38,14 @@ class Attacker:
 class ScoreRequest:
     """A request to score a table, checked against the names of its columns.
 
-    scored columns: columns to score; known: those the attacker knows, of several attackers any of them; used: both, in
-    the
-    order of the table. priors, accuracies and distances: by column. weights: the column of sampling weights. any_known:
-    of an attacker who knows any few of the columns `known`, how many, and which subsets. attackers: by name each of
-    several, None where there is one without a name. has_population: whether cohorts are counted in one, too.
+    scored_columns: the columns to score.
+    known: the columns that the attacker knows, or any of several attackers.
+    used: the scored and the known columns, in the order of the table.
+    priors, accuracies, distances: by column.
+    weights: the column of sampling weights, or None.
+    any_known: the number and the subsets for an attacker who knows any few of the columns `known`; else None.
+    attackers: by name, each of several attackers; None for a single attacker without a name.
+    has_population: whether cohorts are counted in a population too.
     """
 
     scored_columns: list[Hashable]
@@ -97,7 +100,7 @@ class ScoreRequest:
     def subsets(self, rows: int) -> KnownSubsets | None:
         """Return the sets of columns of an attacker who knows any few; else None. rows: rows of the table.
 
-        Raises InputError for too many to score.
+        Raise InputError if there are too many sets to score.
         """
         if self.any_known is None:
             return None
@@ -117,8 +120,9 @@ class ScoreRequest:
     ) -> tuple[Job, dict[Hashable, Prior]]:
         """Return the engine's job for the columns `used`, and the prior of each column. rows: rows of the table.
 
-        weighted: how many people the rows stand for. priors: in place of the table's own distributions. Raises
-        PriorError; warns, by `on_warning`, of columns that are nearly unique.
+        Raise PriorError. Warn, by `on_warning`, of columns that are nearly unique.
+
+        weighted: the sampling weights. priors: instead of the table's own distributions.
         """
         warn_of_unique(columns, rows, on_warning)
         wildcards = [place for place, column in enumerate(columns) if column.missing and self.missing == "wildcard"]
@@ -190,7 +194,7 @@ def resolve_columns(
 ) -> tuple[list[Hashable], Attacker]:
     """Return the scored columns and the knowledge of the attacker, in the requested order, checked against the table.
 
-    of_rows: whether a scored column may be all that is known. argument: what messages call `known`.
+    of_rows: whether the scored column may be the only known column. argument: the name of `known` in messages.
     """
     if not names:
         raise InputError("table: expected at least one column, got none.")

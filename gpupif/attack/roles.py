@@ -105,7 +105,7 @@ class Roles(Mapping[Hashable, str]):
         """Raise InputError if these are not the columns of the table, and ColumnNotFoundError for a column that it
         lacks.
 
-        labels: what only labels rows, which needs no role but may have one.
+        labels: columns that only label rows. They need no role.
         """
         check_exist(self.said, self.of, list(dict.fromkeys([*names, *labels])))
         lacking = [name for name in names if name not in self.of and name not in labels]
@@ -133,8 +133,7 @@ class Roles(Mapping[Hashable, str]):
     def to_toml(self, reasons: Mapping[Hashable, str] | None = None, title: str = "Roles of columns.") -> str:
         """Return a document with comments for `gpupif.read_roles`, to be edited.
 
-        reasons: by column what to say of its role. title: the first line. Raises OutputError for names of columns that
-        are no text.
+        reasons: by column, a comment on its role. title: the first line. Raise OutputError for names that are no text.
         """
         lines = [
             toml_comment(title),
@@ -157,7 +156,7 @@ class Roles(Mapping[Hashable, str]):
         reasons: Mapping[Hashable, str] | None = None,
         title: str = "Roles of columns.",
     ) -> None:
-        """Write `to_toml` to a file; raises OutputError, also where it exists, but for `overwrite`."""
+        """Write `to_toml` to a file. Raise OutputError, also if the file exists and `overwrite` is not set."""
         check_path("path", path, "a .toml file")
         text = self.to_toml(reasons, title)
         check_roles_output(path, overwrite)
@@ -287,7 +286,7 @@ def _among(known: Known, pool: Sequence[Hashable]) -> Known:
 
 
 def check_roles_output(path: str | os.PathLike[str], overwrite: bool, inputs: Sequence[Path] = ()) -> None:
-    """Raise OutputError where roles cannot be written to a file."""
+    """Raise OutputError if roles cannot be written to a file."""
     check_output(path, overwrite, inputs, endings=(".toml",))
 
 

@@ -31,7 +31,7 @@ MANTISSA_BITS = 53
 
 @dataclass(frozen=True)
 class Units:
-    """The weights of a column: by code how many units; how many people one unit is; units of all rows together."""
+    """The weights of a column. of_code: units by code. unit: people for each unit. total: units of all rows."""
 
     of_code: npt.NDArray[np.int64]
     unit: float
@@ -44,10 +44,12 @@ class Units:
 
 @dataclass(frozen=True)
 class TableWeights:
-    """Sampling weights of a table.
+    """The sampling weights of a table.
 
-    times: units by row, None where rows are not at hand. counts: by column units by code. total: of all rows. unit: how
-    many people one is.
+    times: (rows,) the units of people of each row; None if the rows are not in memory.
+    counts: by column, (values,) the units with each code.
+    total: the units of all rows.
+    unit: the number of people for each unit.
     """
 
     times: npt.NDArray[np.int64] | None
@@ -59,7 +61,7 @@ class TableWeights:
 def read_weights(column: Column, first_row: Callable[[int], int] | None = None) -> Units:
     """Return the weights in a column. first_row: finds the first row with a code, if the column has no codes.
 
-    Raises InputError for a weight that is missing, negative, infinite or no number, and where none is above 0.
+    Raise InputError for a weight that is missing, negative, infinite or no number, and if no weight is above 0.
     """
     weights = amounts(column)
     with np.errstate(invalid="ignore"):

@@ -24,7 +24,7 @@ NESTED = ("list", "struct", "interval")
 
 
 class DevicePart(NamedTuple):
-    """Some rows of a column: on the device the number of each row's value, -1 for missing; on the host the values."""
+    """A part of a column: on the device the number of each row's value, -1 for missing; on the host the values."""
 
     numbers: Any
     labels: pa.Array
@@ -69,8 +69,8 @@ def encode_on_device(
 ) -> list[Column]:
     """Encode columns one after the other: each takes much of the device's memory and all of its threads.
 
-    Their codes stay there, or, as soon as it is too small for all of them, are brought to the host. Raises DeviceError
-    where it is too small for a single one.
+    Codes stay on the device, or move to the host as soon as its memory is too small for all of them. Raise DeviceError
+    if it is too small for a single column.
     """
     encoded: list[Column] = []
     leave = True

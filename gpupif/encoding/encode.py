@@ -41,8 +41,11 @@ def encode_table(
 ) -> EncodedTable:
     """Encode columns given as pandas Series, Arrow chunked arrays, `DeviceColumn`s or `Column`s, several at a time.
 
-    missing: "category" makes missing values (null, None, NaN, NA, NaT alike) one value of their own; "error" raises
-    InputError. Raises ColumnTypeError for values that are no categories. Calls `done` after each column.
+    Raise ColumnTypeError for values that are no categories.
+
+    missing: "category" makes all missing values (null, None, NaN, NA, NaT) one further value; "error" raises
+        InputError.
+    done: called after each column.
     """
 
     def encode(name: Hashable, array: Any) -> Column:

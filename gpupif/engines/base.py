@@ -64,7 +64,7 @@ class Axis:
 
     @property
     def moves(self) -> bool:
-        """Whether codes have another order than the axis."""
+        """A flag: whether codes have another order than the axis."""
         return bool((self.rank[1:] < self.rank[:-1]).any())
 
     @property

@@ -92,7 +92,7 @@ class Results:
     def weigh(self, column: int, cohorts: Sizes, distinct: Sizes) -> None:
         """Set the weight of a scored column. cohorts: its cohorts by size. distinct: distinct rows by multiplicity."""
         slot = self.slot(column)
-        # With sampling weights hardly any two sizes are equal, and the list of sizes would be long: keep their sum.
+        # Hardly any two sizes are equal with sampling weights, and the list of sizes would be long: keep their sum.
         weighted = self.job.unit is not None
         self.cohorts[slot] = cohorts.log_sum() if weighted else cohorts
         self.distinct[slot] = distinct.log_sum() if weighted else distinct

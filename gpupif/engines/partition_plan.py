@@ -125,7 +125,7 @@ def compact_codes(job: Job) -> Job:
     An engine prepares arrays for the values of each column. After this they take no longer than the rows.
     """
     if job.wildcards:
-        # With wildcards all rows are in one partition.
+        # All rows are in one partition if there are wildcards.
         return job
     codes, counts, priors, logs = (list(many) for many in (job.codes, job.counts, job.priors, job.log2_priors))
     axes = None if job.axes is None else list(job.axes)

@@ -40,7 +40,7 @@ class Taken(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SharedScores:
-    """One measure's scores of all rows: an array (scored columns, rows) whose items are computed on request.
+    """The scores of one measure in all rows: an array (scored columns, rows) whose items are computed on request.
 
     found: by scored column, the shared scores. taken: by scored column, the measure's derivation from them.
     dtype: the type of the scores.

@@ -15,14 +15,14 @@ from typing import Any
 from ..errors import DeviceError
 from ..utils.versions import installed_version
 
-# Of numba-cuda, whatever the environment asks of it; and of NVVM beside those.
+# Options of numba-cuda, whatever the environment sets, and further options of NVVM.
 NUMBA_OPTIONS = {"opt": True, "debug": False}
 NVVM_OPTIONS = {"fma": False}
 MEND = (
     "Install what gpupif is known to work with: pip install 'gpupif[gpu-cu13]' (or gpu-cu12); or use "
     "gpupif.config(device='cpu')."
 )
-# From this capability on, numba-cuda compiles for what only devices of exactly one capability have.
+# Least capability for which numba-cuda uses features that only devices of exactly one capability have.
 SPECIFIC = (9, 0)
 
 # numba-cuda compiles one kernel at a time, but its libraries change while another one is linked to the same functions.
@@ -32,8 +32,9 @@ _compiling = threading.RLock()
 class CompiledKernel:
     """A kernel compiled for arguments of some Numba types and a compute capability.
 
-    name: what it is called in its code. modules: LLVM IR as text, of the kernel and of all functions that it calls.
-    Raises DeviceError where numba-cuda is one that this does not know.
+    Raise DeviceError for an unknown version of numba-cuda.
+
+    name: the kernel's name in the code. modules: LLVM IR as text, of the kernel and of all functions that it calls.
     """
 
     def __init__(self, kernel: Any, types: Sequence[Any], capability: tuple[int, int]) -> None:
@@ -76,10 +77,9 @@ def architecture(capability: tuple[int, int]) -> tuple[int, int, str]:
 
 @contextlib.contextmanager
 def _as_if_on(capability: tuple[int, int]) -> Iterator[None]:
-    """Compile the functions that a kernel calls for this capability too. numba-cuda would ask the current device for
-    it.
+    """Have numba-cuda compile called functions for this capability, not for the current device's, in the context.
 
-    Others who compile with numba-cuda meanwhile are told of their own device.
+    Other threads that compile with numba-cuda meanwhile still get the capability of their device.
     """
     with _private_names():
         from numba.cuda import dispatcher

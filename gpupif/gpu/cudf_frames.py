@@ -16,7 +16,7 @@ from ..utils.arrays import GROUP_ROWS
 
 
 class CudfFrames:
-    """cuDF's frames and series on one device, by default the current one; arrays of their columns are those of `xp`.
+    """The library of cuDF's frames and series on one device, by default the current one. `xp` has arrays of columns.
 
     Tests replace this class by one that needs no GPU.
     """
@@ -39,7 +39,7 @@ class CudfFrames:
     def active(self) -> Iterator[None]:
         """Make the device the current device of the calling thread in the context.
 
-        Arrays and what cuDF makes lie in one pool, as those of `CupyLibrary` do.
+        Arrays and cuDF's memory share one pool, as in `CupyLibrary`.
         """
         from .cupy_arrays import array_memory
         from .rmm_pool import memory_of_cupy

@@ -18,15 +18,15 @@ from ..rows.threads import Workers
 THREADS = 256
 # The driver's and the runtime's number for memory that is used up.
 OUT_OF_MEMORY = 2
-# Of a device's memory, what CuPy's pool keeps from one score to the next at most, so that the same need not be asked of
-# the driver again. The rest goes back to the driver: other libraries and processes, cuDF without a pool among them,
-# take their memory there. A choice, not measured on a GPU.
+# Largest share of a device's memory that CuPy's pool keeps from one score to the next, to ask the driver less often.
+# The rest is returned to the driver, from which other libraries and processes (and cuDF without a pool) take memory.
+# A choice, not measured on a GPU.
 KEPT_SHARE = 0.25
 # Shares of a pool that are tried, the largest first, to see how much of it is free in one piece.
 POOL_STEPS = 16
-# Of each of two buffers: large enough that starting a copy costs nothing, small enough to be had always.
+# Bytes of each of two buffers: enough that starting a copy takes no time, and few enough to be always available.
 BUFFER_BYTES = 1 << 25
-# What is smaller goes without them.
+# Largest array that is copied without the buffers.
 SMALL_BYTES = 1 << 20
 # Threads that empty a buffer: one of them does not fill the bus.
 COPYING_THREADS = 4
@@ -139,8 +139,8 @@ class CupyLibrary:
 
     Tests replace this class by one that needs no GPU.
 
-    device: its number. failures: what is raised if the device itself fails. staging: what large copies between host and
-    device go through.
+    device: its number. failures: the exceptions if the device itself fails. staging: the buffers for large copies
+    between host and device.
     """
 
     xp: Any
@@ -184,7 +184,7 @@ class CupyLibrary:
 
     @contextlib.contextmanager
     def _current(self) -> Iterator[None]:
-        """Do as `active` does, with errors as they are; what the caller's stream was given before is done first."""
+        """Do as `active` does, without changing errors. Earlier work on the caller's stream is done first."""
         with self._device, array_memory(self._pool):
             before = self.xp.cuda.get_current_stream().record()
             self._stream.wait_event(before)
@@ -343,7 +343,7 @@ def user_pool() -> Any:
 def free_of_pool(pool: Any, free: int) -> int:
     """Return the largest piece that a pool of RMM can give, to a sixteenth of its size. free: the driver's free bytes.
 
-    Looks through adaptors; of a resource that does not tell its size only what the driver has is counted.
+    Adaptors are looked through. If a resource has no size, the driver's free bytes are returned.
     """
     inner = pool
     while not hasattr(inner, "pool_size") and hasattr(inner, "upstream_mr"):
@@ -351,7 +351,7 @@ def free_of_pool(pool: Any, free: int) -> int:
     size = inner.pool_size() if hasattr(inner, "pool_size") else 0
     for part in range(POOL_STEPS, 0, -1):
         wanted = size // POOL_STEPS * part
-        # What the driver has a pool may take from there, and would keep.
+        # A pool may take this much from the driver, and would keep it.
         if wanted <= free:
             break
         with contextlib.suppress(MemoryError):
@@ -385,10 +385,9 @@ def is_out_of_memory(error: BaseException) -> bool:
 def group_rows(words: Mapping[int, Any], counts: Any, stream: Any) -> RowGroups:
     """Return the groups of rows that agree in all words, by cuDF's lower layer. stream: CuPy's current stream.
 
-    Of what pylibcudf has, these calls hash and compare whole keys: a group-by of sums or counts (`GroupBy.aggregate`,
-    as long as all that it is asked for can be added up by atomic operations) and a join. Others that seem fit sort:
-    `GroupBy.get_groups` and `scan`, `transform.encode`. Nothing here is missing (null), so that nothing else is
-    compared.
+    Two calls of pylibcudf hash and compare whole keys: a group-by of sums or counts (`GroupBy.aggregate`, if atomic
+    operations can form all sums) and a join. Other calls sort: `GroupBy.get_groups`, `scan` and `transform.encode`.
+    No key is missing (null) here, so no null masks are compared.
     """
     import cupy
     import pylibcudf

@@ -1,7 +1,7 @@
 """The arguments of a kernel launch: their Numba types, and the words that are the kernel's parameters.
 
-Numba lowers each array to its bookkeeping, pointer, shape and strides, each number to itself, and tuples to what they
-hold, one parameter after the other, each of 8 bytes.
+Numba lowers each array to its bookkeeping, pointer, shape and strides, each number to itself, and each tuple to its
+items. All are parameters of 8 bytes, one after the other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import from_dtype, types
 
-# By the type of a number: its Numba type, and the word it is, as `struct` has it.
+# The Numba type, and the letter of `struct`, for each type of number.
 NUMBERS = {int: (types.int64, "q"), float: (types.float64, "d")}
 NUMPY_NUMBERS = (np.int64, np.float64)
 LEAST_INT, LARGEST_INT = -(1 << 63), (1 << 63) - 1
@@ -59,7 +59,7 @@ def pack(arguments: Sequence[Any], address: Callable[[Any], int] = device_addres
     """Return the kernel's parameters for arguments, and the kind on which their types depend.
 
     arguments: C-contiguous arrays (anything with dtype, shape, strides and size), whole numbers, floats and (named)
-    tuples of them. address: where an array begins. Raises TypeError for anything else.
+    tuples of them. address: returns the address of an array. Raise TypeError for any other argument.
     """
     kinds: list[Any] = []
     words: list[Any] = []

@@ -45,8 +45,8 @@ class _Loaded(NamedTuple):
     parameters: _Parameters
 
 
-# By kernel, what the types of its arguments depend on, and compute capability. The driver brings a kernel to each
-# device of that capability where it is launched.
+# Loaded kernels by kernel, kind of arguments, and compute capability. The driver copies a kernel to each device of this
+# capability on which it is launched.
 _loaded: dict[tuple[Any, ...], _Loaded] = {}
 _loading = threading.Lock()
 
@@ -56,9 +56,10 @@ def launch(
 ) -> None:
     """Start a kernel on a stream, without waiting for it.
 
-    arguments: arrays of the stream's device, numbers and tuples (see `pack`); capability: of that device. Arrays may be
-    let go of at once: what CuPy and RMM give their memory to next on this stream comes after the kernel. Raises
-    TypeError for arguments that no kernel takes, DriverError where the driver fails, and what compiling raises.
+    Arrays may be freed at once: CuPy and RMM reuse their memory on this stream, after the kernel. Raise TypeError
+    for arguments that no kernel takes, DriverError if the driver fails, and the errors of compilation.
+
+    arguments: arrays on the stream's device, numbers and tuples (see `pack`). capability: of that device.
     """
     packed = pack(arguments)
     key = (kernel, packed.kinds, capability)

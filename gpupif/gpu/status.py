@@ -16,7 +16,7 @@ PACKAGES = {
     "cupy": ((14, 2), "older ones sort wrongly when memory runs out"),
     "numba-cuda": ((0, 30), "older ones fail beside the newest numba"),
 }
-# As `PACKAGES`; without it a GPU is used, but not for all.
+# The package without which a GPU is used, but not for all steps; otherwise as `PACKAGES`.
 CUDF = {"cudf": ((26, 8), "older ones number categories in another way")}
 CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
 
@@ -31,7 +31,7 @@ class Gpu:
 
     @property
     def reason(self) -> str:
-        """Why it cannot be used; empty where it can, or was not tried."""
+        """The reason why the device cannot be used; empty if it can, or was not tried."""
         if self.capability < LEAST_CAPABILITY:
             return "too old: at least compute capability 7.5 is needed"
         return self.fault
@@ -49,8 +49,8 @@ class Gpu:
 class CudaStatus:
     """The status of the CUDA engine: whether it can run here.
 
-    gpus: the devices that the driver shows. devices: the numbers of those that can be used. reason: why none can.
-    no_cudf: why cuDF is not used on them; empty where it is.
+    gpus: the devices that the driver shows. devices: the numbers of the usable devices. reason: the reason if no device
+    is usable. no_cudf: the reason if cuDF is not used; else empty.
     """
 
     gpus: Sequence[Gpu] = ()
@@ -60,7 +60,7 @@ class CudaStatus:
 
     @property
     def usable(self) -> bool:
-        """Whether there is a device to run on."""
+        """Whether any device is usable."""
         return bool(self.devices)
 
 
@@ -89,8 +89,10 @@ def shown_gpus() -> CudaStatus:
 def cuda_status(device: int | None = None) -> CudaStatus:
     """Return which devices work, each found by an operation of each package on it, which opens a context there.
 
-    device: the only one to try, where the others are not to be used. A device that fails is left out, with the reason
-    as its fault; cuDF is not used where it works on none of the devices that the other packages work on.
+    A device that fails is left out, with the reason as its fault. cuDF is not used if it fails on all devices on
+    which the other packages work.
+
+    device: the number of the only device to try; None: all.
     """
     shown = shown_gpus()
     wanted = [number for number in shown.devices if device in (None, number)]
