@@ -1,4 +1,4 @@
-"""Hierarchies in CSV files as ARX keeps them, and in JSON: the same as those that are given as dictionaries."""
+"""Hierarchies in CSV files as ARX writes them, and in JSON, give the results of dictionaries."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_files_that_are_none(tmp_path):
 
 
 def test_of_risk(tmp_path):
-    """One sensitive attribute by a path alone, several by name; wrong names are said."""
+    """A single sensitive attribute needs a path only, several need names. Wrong names are refused."""
     file = tmp_path / "cities.csv"
     file.write_text(as_csv(CITIES), encoding="utf-8")
     wanted = gpupif.models.t_closeness(FRAME, "x", "city", distance=CITIES)
@@ -166,7 +166,7 @@ def test_of_risk(tmp_path):
 
 @pytest.mark.every_engine
 def test_any_way_to_run(way, tmp_path):
-    """What the file says is read once, where it is asked for."""
+    """A file is read once."""
     file = tmp_path / "cities.csv"
     file.write_text(as_csv(CITIES), encoding="utf-8")
     options = {"columns": ["city"], "known": ["x"], "distances": {"city": str(file)}}

@@ -1,4 +1,4 @@
-"""Which engine is chosen, and exactly why CUDA is not, with a driver that is made up."""
+"""The choice of the engine, and the exact reason why CUDA is not used, with a made-up driver."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Driver:
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A machine with these GPUs and packages; broken: what fails when it is tried, on which devices."""
+    """Return a function that makes a machine. broken: what fails when it is tried, on which devices."""
     tried = []
     # Those of the package, whatever stands in for a GPU.
     monkeypatch.setattr(device, "cuda_status", cuda_status)
