@@ -37,13 +37,13 @@ def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BL
     ranges = workers.ranges(size)
     found = workers.run(lambda a, b: kernels.count_first_rows(first, a, b), ranges)
     starts = np.cumsum([0, *found])
-    different = int(starts[-1])
-    counts = workers.empty(different, count_then_number.dtype)
-    distinct = Rows(workers.empty((different, words), np.uint64), counts)
-    scored_column = (distinct.keys, distinct.counts)
+    distinct_count = int(starts[-1])
+    counts = workers.empty(distinct_count, count_then_number.dtype)
+    distinct = Rows(workers.empty((distinct_count, words), np.uint64), counts)
+    outputs = (distinct.keys, distinct.counts)
     workers.run(
         lambda edges, numbers: kernels.collect_first_rows(
-            first, *edges, rows.keys, count_then_number, *numbers, scored_column
+            first, *edges, rows.keys, count_then_number, *numbers, outputs
         ),
         list(zip(ranges, pairwise(starts), strict=True)),
     )

@@ -146,12 +146,12 @@ def _scatter(
     position = np.ascontiguousarray((np.cumsum(by_digit) - by_digit).reshape(-1, len(ranges)).T)
     order = workers.empty(len(ids), index_type(len(ids)))
     new_ids = workers.empty(len(ids) if keep_ids else 0, ids.dtype)
-    scored_column = (new_ids, order, workers.empty(keys.shape, keys.dtype), workers.empty(len(counts), counts.dtype))
+    outputs = (new_ids, order, workers.empty(keys.shape, keys.dtype), workers.empty(len(counts), counts.dtype))
     workers.run(
-        lambda c, a, b: partition.scatter_rows(source, a, b, shift, mask, position[c], scored_column),
+        lambda c, a, b: partition.scatter_rows(source, a, b, shift, mask, position[c], outputs),
         [(chunk, *edges) for chunk, edges in enumerate(ranges)],
     )
-    return scored_column, histograms.sum(axis=0)
+    return outputs, histograms.sum(axis=0)
 
 
 def split(scored_columns: Sequence[int], entropies: Sequence[float]) -> tuple[list[int], list[int]]:

@@ -118,11 +118,11 @@ def _scoring(measures: Sequence[str]) -> list[Example]:
     The types are for a table of fewer than 2^32 rows without sampling weights, attackers with accurate knowledge, and
     float64 scores.
     """
-    different, _ = deduplicate(resolve_measures(measures))
+    distinct_measures, _ = deduplicate(resolve_measures(measures))
     integers, floats, rows = np.zeros(1, np.int64), np.ones(1), np.zeros(1, np.uint32)
     keys, scores = np.zeros((1, 1), np.uint64), np.zeros((1, 1))
     values = Values(integers, floats, integers, integers, floats, integers, floats, integers, kernel_axes([None]))
-    values, axes, wanted = blocks.only_needed(values, wanted_of(different))
+    values, axes, wanted = blocks.only_needed(values, wanted_of(distinct_measures))
     asked, memory = (wanted.measures, wanted.places, wanted.unit), blocks.memory_for(1, rows.dtype, wanted.kinds)
     _, scratch, ordered = memory
     starts, found, cells = scratch.starts, scratch.found, scratch.cells

@@ -156,36 +156,36 @@ class AnyKnownRun(DistinctRun):
             buffers = self._spare.pop()
         except IndexError:
             buffers = _ThreadBuffers(self.rows)
-        prefix, groups = np.zeros(self.rows, np.uint32), 1
+        prefix, numbers = np.zeros(self.rows, np.uint32), 1
         for column in sets[0].columns[:-1]:
-            prefix, groups = self._number(prefix, groups, column, buffers)
+            prefix, numbers = self._number(prefix, numbers, column, buffers)
         scored = []
         for one in sets:
-            number, combinations = self._number(prefix, groups, one.columns[-1], buffers)
+            number, combinations = self._number(prefix, numbers, one.columns[-1], buffers)
             scored.append(self._score_set(one, number, buffers.first[:combinations], buffers))
         self._spare.append(buffers)
         return scored
 
     def _number(
-        self, left: npt.NDArray[Any], groups: int, column: int, buffers: _ThreadBuffers
+        self, left: npt.NDArray[Any], numbers: int, column: int, buffers: _ThreadBuffers
     ) -> tuple[npt.NDArray[Any], int]:
         """Return a number for each row's pair of a number (`left`) and a code of a column, and how many pairs occur.
 
-        groups: the number of numbers in `left`. buffers: `first` receives the first row of each pair.
+        numbers: the number of numbers in `left`. buffers: `first` receives the first row of each pair.
         """
         codes, radix = self.codes[column], self.cardinalities[column]
-        if groups * radix <= self._slots:
+        if numbers * radix <= self._slots:
             number = np.empty(self.rows, left.dtype)
-            slots = buffers.slots_for(groups * radix)
+            slots = buffers.slots_for(numbers * radix)
             found = kernels.number_pairs(left, codes, radix, slots, buffers.first, number)
             kernels.clear_slots(left, codes, radix, buffers.first[:found], slots)
             return number, found
-        layout = KeyLayout.of([groups, radix])
+        layout = KeyLayout.of([numbers, radix])
         # This code already runs in a thread of the run.
         with Workers(1) as alone:
-            different = distinct_rows(Rows(layout.pack([left, codes], alone)), self.rows, alone)
-        first_rows(different.number, buffers.first)
-        return different.number.astype(left.dtype, copy=False), len(different.rows.keys)
+            distinct = distinct_rows(Rows(layout.pack([left, codes], alone)), self.rows, alone)
+        first_rows(distinct.number, buffers.first)
+        return distinct.number.astype(left.dtype, copy=False), len(distinct.rows.keys)
 
     def _score_set(
         self, one: KnownSubset, number: npt.NDArray[Any], first: npt.NDArray[np.int64], buffers: _ThreadBuffers

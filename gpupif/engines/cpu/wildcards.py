@@ -36,11 +36,11 @@ def score_matching(run: BlockRun, scored_columns: Sequence[int]) -> EngineResult
     asked, rows = WildcardColumns.known_for(job, layout), len(table.rows.keys)
     asked.check_work(len(scored_columns), len(_patterns(asked, table.rows.keys, run.workers)[0]), rows)
     inside = [column for column in scored_columns if column in job.known]
-    for group in [[column] for column in scored_columns if column not in job.known] + ([inside] if inside else []):
-        columns = sorted({*job.known, *group})
+    for projected in [[column] for column in scored_columns if column not in job.known] + ([inside] if inside else []):
+        columns = sorted({*job.known, *projected})
         whole = len(columns) == len(job.codes)
         part, words = (table, layout) if whole else project(run, table, layout, columns)
-        for column in group:
+        for column in projected:
             _score(run, part, words, column)
     return run.results.finished(rows)
 

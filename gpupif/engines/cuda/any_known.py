@@ -158,13 +158,13 @@ class _DeviceRun:
         rest = memory - self._asked.bytes_needed(rows, 0)
         return max(1, min(self._asked.most, rest // accumulator_bytes(self.job, rows)))
 
-    def score(self, group: Sequence[int]) -> None:
+    def score(self, columns: Sequence[int]) -> None:
         """Score some scored columns on the sets that contain them, and put their worst and mean into the results."""
         job, xp, rows = self.job, self.library.xp, self.rows.rows
-        worst, total = (xp.zeros((len(group), len(job.measures), rows)) for _ in range(2))
+        worst, total = (xp.zeros((len(columns), len(job.measures), rows)) for _ in range(2))
         for k, measure in enumerate(job.measures):
             worst[:, k] = np.inf if measure.low_is_risky else -np.inf
-        found = {column: (worst[place], total[place]) for place, column in enumerate(group)}
+        found = {column: (worst[place], total[place]) for place, column in enumerate(columns)}
         numbers = RowNumberer(self.rows, job.cardinalities, self._asked.grouping)
         for one in self._asked.sets:
             scored_columns = [column for column in one.scored_columns if column in found]
@@ -172,7 +172,7 @@ class _DeviceRun:
                 self._score_set(one.columns, scored_columns, numbers, found)
                 self._asked.progress.advance(job.rows * len(scored_columns))
         del numbers
-        for column in group:
+        for column in columns:
             lowest_or_highest, sums = found[column]
             for k, measure in enumerate(job.measures):
                 scores = [lowest_or_highest[k], sums[k] / len(self.results.weights[column])]
