@@ -30,7 +30,7 @@ class CohortSizes(NamedTuple):
     listed: npt.NDArray[np.int64]
 
     @classmethod
-    def allocate(cls, scored_columns: int, total: int, rows: int) -> CohortSizes:
+    def empty(cls, scored_columns: int, total: int, rows: int) -> CohortSizes:
         """Return arrays without cohorts, with room for `rows` distinct rows of a table of `total` rows."""
         large = np.empty((scored_columns, min(total // SMALL_COHORTS, rows) + 1), np.int64)
         return cls(np.zeros((scored_columns, SMALL_COHORTS), np.int64), large, np.zeros(scored_columns, np.int64))
@@ -38,14 +38,14 @@ class CohortSizes(NamedTuple):
     @classmethod
     def from_counts(cls, counts: npt.NDArray[Any], total: int) -> CohortSizes:
         """Return the sizes of one scored column. counts: the size of each cohort. total: rows of the table."""
-        found = cls.allocate(1, total, len(counts))
+        found = cls.empty(1, total, len(counts))
         found.listed[0] = kernels.count_sizes(counts, len(counts), found.small[0], found.large[0], 0)
         return found
 
     @classmethod
     def sum(cls, tallies: Iterable[CohortSizes], scored_columns: int, total: int, rows: int) -> CohortSizes:
-        """Return the sum of the tallies of several parts of one table. Other arguments: see `allocate`."""
-        cohort_sizes = cls.allocate(scored_columns, total, rows)
+        """Return the sum of the tallies of several parts of one table. Other arguments: see `empty`."""
+        cohort_sizes = cls.empty(scored_columns, total, rows)
         for part in tallies:
             for scored_column in range(scored_columns):
                 cohort_sizes.add(scored_column, part, scored_column)

@@ -127,7 +127,7 @@ def _scoring(measures: Sequence[str]) -> list[Example]:
     _, scratch, ordered = memory
     starts, found, cells = scratch.starts, scratch.found, scratch.cells
     scored_columns = blocks.ScoredColumns(keys, values, axes, scores, integers, integers)
-    distinct, sizes = (keys, rows, keys[0]), tuple(CohortSizes.allocate(1, 1, 1))
+    distinct, sizes = (keys, rows, keys[0]), tuple(CohortSizes.empty(1, 1, 1))
     out = blocks.Out(np.zeros((1, 1, 1)), np.zeros((1, 1), np.uint32))
     whole = (
         blocks.NO_VALUES,

@@ -212,7 +212,7 @@ class AnyKnownRun(DistinctRun):
             np.empty((len(which), combinations), index_type(combinations + values + 1)),
         )
         CpuScoredColumns(one.scored_columns, which, self._kernel, values, self._wanted).put_values(out)
-        cohorts = CohortSizes.allocate(len(which), self.total, combinations)
+        cohorts = CohortSizes.empty(len(which), self.total, combinations)
         memory = buffers.memory_for(combinations, counts.dtype, self._wanted.kinds)
         whole = ((keys, counts, hashes), np.array([0, combinations]), (0, 1), which)
         kernel = self._kernel._replace(fields=fields)

@@ -88,13 +88,11 @@ class SubsetCounter:
         self._cardinalities = cardinalities
         self._at_once = at_once
         self._workers = workers
-        are_dense = [is_dense([cardinalities[column] for column in subset], rows, dense) for subset in self.subsets]
-        self._dense = DenseSets([s for s, small in zip(self.subsets, are_dense, strict=True) if small], cardinalities)
-        self._grouped = [
-            GroupedSet(s, cardinalities) for s, small in zip(self.subsets, are_dense, strict=True) if not small
-        ]
+        fits = [is_dense([cardinalities[column] for column in subset], rows, dense) for subset in self.subsets]
+        self._dense = DenseSets([s for s, small in zip(self.subsets, fits, strict=True) if small], cardinalities)
+        self._grouped = [GroupedSet(s, cardinalities) for s, small in zip(self.subsets, fits, strict=True) if not small]
         # For each set, whether it is dense, and its place among the dense or the grouped sets.
-        self._where = [(small, are_dense[:place].count(small)) for place, small in enumerate(are_dense)]
+        self._where = [(small, fits[:place].count(small)) for place, small in enumerate(fits)]
 
     def add(self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None = None) -> None:
         """Count further rows.

@@ -97,7 +97,7 @@ class CpuScorer:
         def score(first: int, last: int) -> CohortSizes:
             largest = int(np.diff(offsets[first : last + 1]).max())
             memory = kernels.memory_for(largest, rows.counts.dtype, scored_columns.wanted.kinds)
-            sizes = CohortSizes.allocate(
+            sizes = CohortSizes.empty(
                 len(scored_columns.columns), run.results.total, int(offsets[last] - offsets[first])
             )
             ends = np.full(len(scored_columns.columns), offsets[first])

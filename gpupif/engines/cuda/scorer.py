@@ -119,7 +119,7 @@ def _score_rows(
     known = [*columns, *(column for column in run.job.known if column not in columns)]
     rows = Rows(blocks.rows.keys[start:stop], blocks.rows.counts[start:stop])
     distinct, number = scored_columns.grouping.collapse(upload_rows(library, rows, scored_columns.layout), known)
-    cohort_sizes = CohortSizes.allocate(len(columns), run.results.total, stop - start)
+    cohort_sizes = CohortSizes.empty(len(columns), run.results.total, stop - start)
     describe = ScoredColumnUploader(library, run.job)
     for scored_column, sizes, values in score_scored_columns(
         describe, distinct, known, columns, scored_columns.grouping
