@@ -97,9 +97,8 @@ class CpuScorer:
         def score(first: int, last: int) -> CohortSizes:
             largest = int(np.diff(offsets[first : last + 1]).max())
             memory = kernels.memory_for(largest, rows.counts.dtype, scored_columns.wanted.kinds)
-            sizes = CohortSizes.empty(
-                len(scored_columns.columns), run.results.total, int(offsets[last] - offsets[first])
-            )
+            size = int(offsets[last] - offsets[first])
+            sizes = CohortSizes.empty(len(scored_columns.columns), run.results.total, size)
             ends = np.full(len(scored_columns.columns), offsets[first])
             place = (keys, offsets, (first, last), scored_columns.kernel_columns)
             asked = (scored_columns.kernel, scored_columns.wanted)
