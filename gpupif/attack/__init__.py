@@ -1,1 +1,1 @@
-"""Who attacks: what attackers know, priors, accuracies, distances, weights and the population."""
+"""The knowledge of attackers: known columns, priors, accuracies, distances, weights and the population."""

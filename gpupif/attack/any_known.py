@@ -1,4 +1,4 @@
-"""Attackers who know any few columns: which sets of them, all or drawn by a seed, and what a cell has of its scores."""
+"""Attackers who know any few columns: the sets of columns to score, all or a drawn sample, and the names of scores."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ..measures import Measure
 from ..utils.display import as_text, plural
 from ..utils.validation import MOST, as_list, brief, whole_number
 
-# Subsets that are scored at most, of all scored columns together, and how many distinct rows they may have together.
+# Most subsets that are scored, over all scored columns, and most distinct rows of all their tables together.
 MOST_SUBSETS, MOST_VISITS = 2 * 10**6, 10**13
-# What each cell has of its scores over all subsets, in the order in which outputs have them.
+# The combinations of each cell's scores over all subsets, in the order of the outputs.
 FOLDS = ("worst", "mean")
 
 
 @dataclass(frozen=True)
 class AnyKnown:
-    """Any attacker who knows so many columns: as ``known`` of `gpupif.score`, alone or as one of several attackers.
+    """Any attacker who knows a number of columns: an argument ``known`` of `gpupif.score`, or an item of ``attackers``.
 
     A bare number, ``known=2``, is ``AnyKnown(2)``.
 
@@ -88,7 +88,7 @@ def how_many(argument: str, given: Any) -> int:
     return int(given)
 
 
-# What an attacker knows: columns (None: all that are scored), or any few of some.
+# The knowledge of an attacker: columns (None: all that are scored), or any few of some columns.
 Known = Sequence[Hashable] | AnyKnown | None
 
 
@@ -97,7 +97,7 @@ NAMED = 12
 
 
 def attacker_line(known: Known, scored: Sequence[Hashable]) -> str:
-    """Return what an attacker knows, as a sentence. scored: the columns whose cells are scored."""
+    """Return a sentence about the knowledge of an attacker. scored: the columns whose cells are scored."""
     if isinstance(known, AnyKnown):
         pool = None if known.pool is None else list(known.pool)
         several = f"any {known.known} {'scored columns' if pool is None else f'of {listed(pool, NAMED, as_text)}'}"
@@ -108,14 +108,17 @@ def attacker_line(known: Known, scored: Sequence[Hashable]) -> str:
 
 
 def among_of(argument: str) -> str:
-    """What messages call the columns among which an attacker knows any few; argument: what they call the attacker."""
+    """Return the name, in messages, of the argument with the columns of which an attacker knows any few.
+
+    argument: the name of the attacker in messages.
+    """
     return "among" if argument == "known" else f"{argument}: among"
 
 
 def check_known(argument: str, asked: AnyKnown, scored_columns: Sequence[Hashable], pool: Sequence[Hashable]) -> None:
-    """Raise InputError where a scored column has fewer other columns in the pool than the attacker is to know any of.
+    """Raise InputError if a scored column has fewer other columns in the pool than the attacker knows.
 
-    argument: what messages call `asked`.
+    argument: the name of `asked` in messages.
     """
     others = min(len(pool) - (name in pool) for name in scored_columns)
     if asked.known > others:
@@ -148,7 +151,7 @@ class KnownSubsets:
     sets: Sequence[KnownSubset]
 
     def of(self, column: Hashable) -> list[tuple[Hashable, ...]]:
-        """The subsets that were scored for a column, each in the order of the table."""
+        """Return the subsets that were scored for a column, each in the order of the table."""
         if column not in self.scored:
             raise InputError(
                 f"subsets: column {column!r} was not scored. Scored are {', '.join(map(str, self.scored))}."
@@ -156,7 +159,7 @@ class KnownSubsets:
         return [tuple(self.names[other] for other in others) for others in self.places_of(self.names.index(column))]
 
     def places_of(self, scored_column: int) -> list[tuple[int, ...]]:
-        """The same by places among the columns used."""
+        """Return the subsets that were scored for a column, as places among the columns used."""
         return [
             tuple(other for other in one.columns if other != scored_column)
             for one in self.sets
@@ -171,7 +174,7 @@ class KnownSubsets:
         return f"{sets} for each column{drawn}"
 
     def to_dict(self) -> dict[str, Any]:
-        """How many there are, ready for JSON."""
+        """Return the numbers of subsets, ready for JSON."""
         return {
             "known": self.known,
             "possible": {str(name): number for name, number in self.possible.items()},
@@ -184,12 +187,13 @@ class KnownSubsets:
 def choose_subsets(
     asked: AnyKnown, names: Sequence[Hashable], scored_columns: Sequence[int], pool: Sequence[int], rows: int
 ) -> KnownSubsets:
-    """The sets of columns to score, of those in `pool`, in ascending order.
+    """Return the sets of columns to score, in ascending order, from columns of the pool.
 
-    names: of the columns used; scored columns, pool: places among them. rows: of the table. A sample holds, for each
-    scored column,
-    `asked.subsets` different subsets, each such sample being as likely as any other; those of two scored columns
-    depend on each other, for a set of r + 1 columns serves several. Raises InputError for too many to score.
+    A sample has `asked.subsets` distinct subsets for each scored column, and all such samples are equally likely. The
+    samples of two scored columns depend on each other, because a set of r + 1 columns serves several scored columns.
+    Raise InputError if there are too many sets to score.
+
+    names: the columns used. scored_columns, pool: places among the columns used. rows: rows of the table.
     """
     size = asked.known
     possible = {scored_column: math.comb(len(pool) - (scored_column in pool), size) for scored_column in scored_columns}
@@ -231,7 +235,7 @@ def choose_subsets(
 
 
 def _in_turn(pool: Sequence[int], size: int, drawn: bool, source: random.Random) -> Iterator[tuple[int, ...]]:
-    """All sets of so many columns, each once; `drawn`: at random, all orders being equally likely."""
+    """Yield all sets of `size` columns, each once. drawn: in random order; all orders are equally likely."""
     if not drawn:
         yield from combinations(pool, size)
     elif math.comb(len(pool), size) <= MOST_SUBSETS:
@@ -239,7 +243,7 @@ def _in_turn(pool: Sequence[int], size: int, drawn: bool, source: random.Random)
         source.shuffle(every)
         yield from every
     else:
-        # So many that few will be drawn twice.
+        # There are more than MOST_SUBSETS sets, so few are drawn twice.
         seen: set[tuple[int, ...]] = set()
         while True:
             columns = tuple(sorted(source.sample(pool, size)))
@@ -249,7 +253,7 @@ def _in_turn(pool: Sequence[int], size: int, drawn: bool, source: random.Random)
 
 
 def _check_work(asked: AnyKnown, possible: int, scored: int, scored_columns: int, rows: int) -> None:
-    """Raise InputError for more subsets than can be scored on so many rows."""
+    """Raise InputError if there are more subsets than can be scored. rows: rows of the table."""
     most = min(MOST_SUBSETS, MOST_VISITS // rows)
     if scored > most:
         what = (
@@ -268,22 +272,22 @@ def _check_work(asked: AnyKnown, possible: int, scored: int, scored_columns: int
 
 
 def fold_of(measure: Measure, what: str) -> Measure:
-    """What a cell has of a measure's worst or mean: weighted already, and a mean of whole numbers is none."""
+    """Return the worst or the mean of a measure as a measure: already weighted, and a mean is not a whole number."""
     return replace(measure, weighted=False, dtype=measure.dtype if what == "worst" else None)
 
 
 def folded(measures: Sequence[Measure]) -> tuple[Measure, ...]:
-    """Both of each measure, under the names of outputs: <measure>_worst, <measure>_mean."""
+    """Return the worst and the mean of each measure, under the names of outputs: <measure>_worst, <measure>_mean."""
     return tuple(
         replace(fold_of(measure, what), name=folded_name(measure.name, what)) for measure in measures for what in FOLDS
     )
 
 
 def folded_name(measure: str, what: str) -> str:
-    """What the worst or the mean of a measure is called in outputs."""
+    """Return the name of the worst or the mean of a measure in outputs."""
     return f"{measure}_{what}"
 
 
 def folded_names(measures: Sequence[str]) -> list[str]:
-    """The names of both of each measure, in order."""
+    """Return the names of the worst and the mean of each measure, in order."""
     return [folded_name(measure, what) for measure in measures for what in FOLDS]

@@ -1,4 +1,4 @@
-"""The arguments of `score` and `score_files` that say what is asked: checked without a table, then against one."""
+"""The arguments of `score` and `score_files` that define the request: checked without a table, then with a table."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .prior_files import as_accuracies, as_priors
 from .request import MISSING, ScoreRequest, resolve_columns
 
 Measures = str | Iterable[str]
-# What may be said of what an attacker knows: columns, any few of some, or of all by their number.
+# The permitted types of an attacker's knowledge: columns, any few of some, or any number of all columns.
 Knowledge = Known | int
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """What is asked of a table; see `gpupif.score`. attackers: None where there is one, who knows `known`."""
+    """The request of a call, checked without the table; see `gpupif.score`. attackers: None for a single attacker."""
 
     measures: tuple[Measure, ...]
     columns: Sequence[Hashable] | None
@@ -56,7 +56,7 @@ class Arguments:
         missing: str = "category",
         dtype: str = "float64",
     ) -> Arguments:
-        """From arguments as they come, those of `gpupif.score` but the table, so as many; raises InputError."""
+        """Return the checked arguments of `gpupif.score`, except the table. Raise InputError."""
         wanted = resolve_measures(measures)
         check_word("missing", missing, MISSING)
         check_word("dtype", dtype, ("float64", "float32"))
@@ -68,7 +68,9 @@ class Arguments:
         return cls(wanted, scored, *attack, *shares, apart, weights, people, missing, dtype)
 
     def needed(self, names: Sequence[str]) -> list[str] | None:
-        """Of a file's columns, `names`, those that are needed, None for all; raises InputError for unknown ones."""
+        """Return the columns of a file that are needed; None for all. names: columns of the file. Raise InputError for
+        others.
+        """
         attacker: list[Hashable] = []
         for argument, known in self._known_by_argument.items():
             if isinstance(known, AnyKnown):
@@ -91,7 +93,8 @@ class Arguments:
         index_names: Sequence[Hashable] = (),
         orders: Mapping[Hashable, Sequence[Any]] | None = None,
     ) -> ScoreRequest:
-        """What is asked of a table with columns `names`, of which `index_names` only label rows; raises InputError.
+        """Return the request for a table. names: its columns. index_names: columns that only label rows. Raise
+        InputError.
 
         orders: of ordered categories, unless `distances` says otherwise.
         """
@@ -128,7 +131,9 @@ class Arguments:
         )
 
     def known_sets(self, columns: int) -> int:
-        """Return about how many sets of known columns a table with so many columns is scored against."""
+        """Return about the number of sets of known columns that a table is scored against. columns: its number of
+        columns.
+        """
         sets = 0
         for known in self._known_by_argument.values():
             if isinstance(known, AnyKnown):
@@ -140,24 +145,24 @@ class Arguments:
 
     @property
     def names(self) -> list[str]:
-        """Of the measures of cells, with that of a population."""
+        """The names of the measures of cells, including the measure of a population."""
         return [measure.name for measure in (*self.measures, *([] if self.population is None else [POPULATION_SIZE]))]
 
     @property
     def outputs(self) -> dict[str | None, list[str]]:
-        """The names of what each cell gets, by attacker, of one without a name under None."""
+        """The names of the outputs of each cell, by attacker; an attacker without a name is under None."""
         names = self.names
         each: dict[str | None, Known] = {None: self.known} if self.attackers is None else dict(self.attackers.items())
         return {name: folded_names(names) if isinstance(known, AnyKnown) else names for name, known in each.items()}
 
     @property
     def _weights(self) -> list[Hashable]:
-        """The column of weights, if there is one."""
+        """The column of weights, in a list; an empty list if there is none."""
         return [] if self.weights is None else [self.weights]
 
     @property
     def _known_by_argument(self) -> dict[str, Known]:
-        """What each attacker knows, by what messages call that."""
+        """The knowledge of each attacker, by the attacker's name in messages."""
         if self.attackers is None:
             return {"known": self.known}
         return {f"attackers: {name!r}": known for name, known in self.attackers.items()}
@@ -174,7 +179,7 @@ class Arguments:
 
 
 def as_known(argument: str, known: Any) -> Known:
-    """Return what an attacker knows, checked; a number stands for any so many columns. Raises InputError."""
+    """Return the checked knowledge of an attacker. A number is `AnyKnown` of this number. Raise InputError."""
     if known is None or isinstance(known, AnyKnown):
         return known
     if isinstance(known, int | float | np.integer | np.floating):
@@ -183,7 +188,7 @@ def as_known(argument: str, known: Any) -> Known:
 
 
 def as_attackers(attackers: Any, known: Any = None) -> dict[str, Known] | None:
-    """Return what each attacker knows, by name.
+    """Return the knowledge of each attacker, by name.
 
     Raises InputError for what is no such dictionary, or if `known` is given too.
     """

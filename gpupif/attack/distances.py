@@ -1,4 +1,4 @@
-"""How far the values of a column are apart: for the earth mover's distance."""
+"""The distances between values of a column, for the earth mover's distance."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ KINDS = (int, float, Decimal, datetime.date, datetime.time, datetime.timedelta)
 
 
 def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
-    """The axis of a column.
+    """Return the axis of a column.
 
     distance: "nominal", "ordered", a sequence of values in order, or a hierarchy, a mapping of each value to the
     names of what it belongs to, from the narrowest to the widest; None: "ordered" for numbers, dates, times and
     booleans, else "nominal". Missing values come last in an order, unless that names None.
 
-    Raises InputError where a value has no place there, or the hierarchy is no tree.
+    Raise InputError if a value is missing from the order or the hierarchy, or the hierarchy is no tree.
     """
     name, values = column.name, column.values()
     own = set(values)
@@ -46,7 +46,7 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
     file = None
     if isinstance(distance, TextOrder | TextTree):
         file, distance = distance.file, _of_values(name, distance, [*values, *extra])
-    # A column of missing values alone has the type of what else its prior has.
+    # A column that has only missing values takes its type from the other values of its prior.
     known = [value for value in extra if value is not None]
     natural = _natural(column) if len(column.labels) else bool(known) and all(isinstance(v, KINDS) for v in known)
     if distance is None:
@@ -85,7 +85,7 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
 
 
 def _of_values(name: Hashable, given: TextOrder | TextTree, values: Sequence[Any]) -> list[Any] | dict[Any, Any]:
-    """What a file says, of the values of a column in place of their texts; texts of no value stay."""
+    """Return a distance from a file with values of the column in place of their texts. Other texts stay."""
     of_text = values_by_text(values)
     plain = {key: of_text.get(key, key) if isinstance(key, str) else key for key in given}
     if isinstance(given, TextOrder):
@@ -102,7 +102,7 @@ def _of_values(name: Hashable, given: TextOrder | TextTree, values: Sequence[Any
 
 
 def _natural(column: Column) -> bool:
-    """Whether the values of a column have an order of their own."""
+    """Return whether the values of a column have an order of their own."""
     labels = column.labels
     if isinstance(labels, pa.Array | pa.ChunkedArray):
         kinds = pa.types
@@ -115,7 +115,7 @@ def _natural(column: Column) -> bool:
 
 
 def _key(value: Any) -> Any:
-    """What a value is sorted by; a text stands for the number in it, as in priors from JSON."""
+    """Return the sort key of a value. A text is the key of its number, as in priors from JSON. Raise ValueError."""
     key = float(value) if isinstance(value, str) else value
     if key != key:
         raise ValueError(f"{value!r} is no number")
@@ -160,7 +160,7 @@ def _tree(
     given: Mapping[Any, Any],
     where: str,
 ) -> Axis:
-    """The axis of a hierarchy; a root above its widest names is added where these are several. where: it came from."""
+    """Return the axis of a hierarchy. If it has several widest names, a root is added. where: its source."""
     everything = [*values, *extra]
     given = {plain_value(value): names for value, names in given.items()}
     lacking = [value for value in everything if value not in given]

@@ -1,7 +1,7 @@
-"""Hierarchies of values, and orders of them, in files: CSV as ARX keeps hierarchies, or JSON; and checked to be trees.
+"""Files of hierarchies and orders of values, in CSV as ARX writes hierarchies, or in JSON.
 
-In a hierarchy a value is followed by the names of what it is part of, the narrowest first. A file has texts: one stands
-for the value that it is the text of (see `priors.values_by_text`).
+In a hierarchy, the names of the nodes above a value follow the value, from the narrowest to the widest. A file has
+texts: each denotes the value that has this text (see `priors.values_by_text`). Hierarchies are checked to be trees.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ..io.documents import parse_json
 from ..utils.validation import brief
 
 ENDINGS = (".csv", ".json")
-# Of a CSV file that of these which its first line has, the first in this order: names have commas in them.
+# Separators of a CSV file. The first that is in the file's first line is used. Names may contain commas.
 SEPARATORS = ";\t|,"
-# What everything is part of, by ARX's convention.
+# The name of the root, by ARX's convention.
 ANYTHING = "*"
 
 
 class TextOrder(list[Any]):
-    """Values in order, from a file: a text may stand for the value that it is the text of. file: its path."""
+    """Values in order, from a file, perhaps as the texts of values. file: its path."""
 
     file: Path | None = None
 
@@ -40,14 +40,17 @@ class TextTree(dict[str, Any]):
 
 
 def names_file(given: Any) -> bool:
-    """Whether this names a file of a hierarchy or an order: a path object, or text that ends as they do."""
+    """Return whether this names a file of a hierarchy or an order: a path object, or text with the ending of such a
+    file.
+    """
     return isinstance(given, os.PathLike) or (isinstance(given, str) and given.lower().endswith(ENDINGS))
 
 
 def read_named_files(argument: str, given: Any) -> Any:
-    """A dictionary with what files say in place of those that it names; anything else as it is. Raises InputError.
+    """Return a dictionary with the content of files in place of their names; other arguments unchanged. Raise
+    InputError.
 
-    argument: what errors call it.
+    argument: its name in errors.
     """
     if not isinstance(given, Mapping):
         return given
@@ -55,7 +58,9 @@ def read_named_files(argument: str, given: Any) -> Any:
 
 
 def read_distance(argument: str, file: str | os.PathLike[str]) -> TextOrder | TextTree:
-    """A hierarchy from CSV or JSON, or values in order from JSON; raises InputError. argument: what errors call it."""
+    """Return a hierarchy from CSV or JSON, or values in order from JSON. Raise InputError. argument: its name in
+    errors.
+    """
     path = Path(file)
     what = f"{argument}: {path}"
     if path.suffix.lower() not in ENDINGS:
@@ -91,7 +96,7 @@ def _from_json(what: str, text: str) -> TextOrder | TextTree:
 
 
 def _tree_from_csv(what: str, text: str) -> TextTree:
-    """The hierarchy in a CSV file: on each line a value and, level by level, what it is part of; no header."""
+    """Return the hierarchy in a CSV file without header. A line has a value and the names above it, level by level."""
     lines = _lines(what, text)
     if not lines:
         raise InputError(f"{what}: expected a line for each value (value;what it is part of;...;*), got none.")
@@ -129,7 +134,7 @@ def _tree_from_csv(what: str, text: str) -> TextTree:
 
 
 def _lines(what: str, text: str) -> list[tuple[int, list[str]]]:
-    """The fields of each line with something in it, and its number, from 1."""
+    """Return the fields and the number, from 1, of each line that is not empty."""
     separator = next((sign for sign in SEPARATORS if _separates(sign, text)), SEPARATORS[0])
     reader = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
@@ -142,15 +147,16 @@ def _lines(what: str, text: str) -> list[tuple[int, list[str]]]:
 
 
 def _separates(sign: str, text: str) -> bool:
-    """Whether the first line with something in it has a sign between fields."""
+    """Return whether `sign` separates fields in the first line that is not empty."""
     return len(next((fields for fields in csv.reader(StringIO(text, newline=""), delimiter=sign) if fields), "")) > 1
 
 
 def paths_up(said: str, given: Mapping[Any, Any], where: str = "") -> dict[Any, list[Any]]:
-    """For each value the names of what it is part of, the narrowest first; a single name may stand alone.
+    """Return, for each value, the names of the nodes above it, from the narrowest. A single name needs no list.
 
-    Raises InputError where these are not as many for each value, or the same name is part of several. said: what errors
-    call the column; where: the hierarchy came from.
+    Raise InputError if values have different numbers of names, or a name has several names above it.
+
+    said: the name of the column in errors. where: the source of the hierarchy, for errors.
     """
     paths = {value: names if type(names) is list else _as_list(names) for value, names in given.items()}
     try:

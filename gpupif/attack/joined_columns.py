@@ -27,12 +27,17 @@ SAMPLE, POPULATION = 0, 1
 
 
 class JoinedColumns(NamedTuple):
-    """Columns of a sample and of its population, in the same order.
+    """Columns of a sample and of its population, in one order, with joined values.
 
-    By column: sample, population: that of either, without codes of rows perhaps. joins: for each code of the sample's,
-    and of the population's, that in `values`, those of the sample first, then others, missing ones last. counts: how
-    many rows of the population have each; prior_counts: the rows that its distribution is made of. wildcards: whether
-    missing values match every value.
+    All fields are sequences with an item for each column.
+
+    sample: the column of the sample; may have no codes.
+    population: the column of the population; may have no codes.
+    joins: the joined code of each code of the sample, and of each code of the population.
+    values: the joined values by joined code: values of the sample, then further values of the population, then missing.
+    counts: the number of the population's rows with each joined value.
+    prior_counts: the counts that give the distribution.
+    wildcards: whether missing values match every value.
     """
 
     sample: Sequence[Column]
@@ -45,7 +50,7 @@ class JoinedColumns(NamedTuple):
 
     @classmethod
     def of(cls, sample: Sequence[Column], population: Sequence[Column], missing: str = "category") -> JoinedColumns:
-        """Join columns; missing: see `gpupif.score`. Raises ColumnTypeError for types without values in common."""
+        """Join columns. missing: see `gpupif.score`. Raise ColumnTypeError for types without values in common."""
         both = list(zip(sample, population, strict=True))
         found = [_join(*pair) for pair in both]
         joins, values = [join for join, _ in found], [several for _, several in found]
@@ -67,19 +72,20 @@ class JoinedColumns(NamedTuple):
         return KeyLayout.of([len(values) for values in self.values])
 
     def some(self, names: Sequence[Hashable]) -> JoinedColumns:
-        """Some of the columns."""
+        """Return some of the columns."""
         places = [self.names.index(name) for name in names]
         return JoinedColumns._make([each[place] for place in places] for each in self)
 
     def codes(self, codes: Sequence[npt.NDArray[Any]], table: int) -> list[npt.NDArray[Any]]:
-        """Codes of rows of either table, by column, as those of joined values."""
+        """Return the codes of rows of either table, by column, as codes of joined values."""
         return [join[table][own] for join, own in zip(self.joins, codes, strict=True)]
 
     def settled(self, counts: Sequence[npt.NDArray[np.int64]], lacks: str) -> JoinedColumns:
-        """The columns of a population of which so many rows have each value, those among them that it lacked.
+        """Return the columns with the population's counts of each value.
 
-        Where missing values are wildcards no row is known to be lacking, but values are: "error" raises InputError for
-        those that the population has nowhere; "count" counts the sample's rows that have them as rows of it.
+        If missing values are wildcards, only values can be known to be absent from the population, not rows. lacks:
+        "error" raises InputError for an absent value; "count" counts the sample's rows with the value as rows of the
+        population.
         """
         prior_counts = counts
         if any(self.wildcards):
@@ -87,7 +93,7 @@ class JoinedColumns(NamedTuple):
         return self._replace(counts=counts, prior_counts=prior_counts)
 
     def _known_counts(self, place: int, counts: npt.NDArray[np.int64], lacks: str) -> npt.NDArray[np.int64]:
-        """How many rows of the population have each value of a column, without missing ones that are wildcards."""
+        """Return the number of the population's rows with each value of a column, without wildcards."""
         column, values = self.sample[place], self.values[place]
         known = slice(-1) if self.wildcards[place] else slice(None)
         sampled = _joined_counts(column, self.joins[place][SAMPLE], values)[known]
@@ -104,15 +110,14 @@ class JoinedColumns(NamedTuple):
         return np.where(counts == 0, sampled, counts)
 
     def priors(self) -> dict[Hashable, Prior]:
-        """The distribution in the population of each column of the sample."""
+        """Return the distribution in the population of each column of the sample."""
         each = zip(self.sample, self.prior_counts, self.values, strict=True)
         return {column.name: _prior_in(column, counts, values) for column, counts, values in each}
 
     def sizes_job(self, request: ScoreRequest) -> Job:
-        """The job of counting the population's rows in the cohorts of a request that uses these columns.
+        """Return the job that counts the population's rows in the cohorts of a request that uses these columns.
 
-        Without codes of rows. A row that agrees with none, as is possible where missing values are wildcards, counts
-        itself.
+        The job has no codes. With wildcards, a row may match no row of the population: then it counts itself.
         """
         scored_columns, known = (
             [request.used.index(name) for name in names] for names in (request.scored_columns, request.known)
@@ -121,7 +126,7 @@ class JoinedColumns(NamedTuple):
         return replace(counting_job(self.counts, scored_columns, known, wildcards), least=1)
 
     def classes_job(self) -> Job:
-        """The job of counting the population's rows in the equivalence classes of all these columns, as `sizes_job`.
+        """Return the job that counts the population's rows in the equivalence classes over all these columns.
 
         The scored column is one more column, which has the same value in all rows.
         """
@@ -139,7 +144,9 @@ class JoinedColumns(NamedTuple):
 
 
 def _join(mine: Column, theirs: Column) -> tuple[tuple[npt.NDArray[Any], npt.NDArray[Any]], list[Any]]:
-    """For each code of a column of the sample, and of the population, that in one list of values; and these values."""
+    """Return a list of the values of both columns, and the place in it of each code of the sample and of the
+    population.
+    """
     merger = ColumnMerger(mine.name)
     labels = [label_array(column) for column in (mine, theirs)]
     numbers = []
@@ -162,14 +169,14 @@ def _join(mine: Column, theirs: Column) -> tuple[tuple[npt.NDArray[Any], npt.NDA
 
 
 def _joined_counts(column: Column, join: npt.NDArray[Any], values: Sequence[Any]) -> npt.NDArray[np.int64]:
-    """How many rows of a column have each joined value; join: of its codes those."""
+    """Return the number of rows of a column with each joined value. join: the joined code of each code."""
     counts = np.zeros(len(values), np.int64)
     counts[join] = column.counts
     return counts
 
 
 def _prior_in(column: Column, counts: npt.NDArray[np.int64], values: Sequence[Any]) -> Prior:
-    """The distribution in a population of a column of the sample. counts: of its rows by code in `values`.
+    """Return the distribution of a sample's column in a population. counts: its rows by code in `values`.
 
     Where these have no code of missing values, they are wildcards, and in no distribution.
     """
@@ -188,7 +195,7 @@ def _prior_in(column: Column, counts: npt.NDArray[np.int64], values: Sequence[An
 def counting_job(
     counts: Sequence[npt.NDArray[np.int64]], scored_columns: list[int], known: list[int], wildcards: Sequence[int]
 ) -> Job:
-    """The job of counting rows in cohorts, without codes of rows.
+    """Return the job that counts rows in cohorts, without codes of rows.
 
     counts: of rows, by column and code. wildcards: columns whose last code matches all.
     """

@@ -1,8 +1,8 @@
-"""A second table: the population that the scored table is a sample of.
+"""The population: a second table, of which the scored table is a sample.
 
-Its distributions are the priors, and how many of its rows agree with a row on what the attacker knows is what a
-journalist is up against, who looks for a person of the population and does not know who is in the sample. (ARX calls
-this the journalist model; in sdcMicro the size in the sample is fk, that in the population Fk.)
+The population's distributions are the priors. A journalist searches for a person of the population and does not know
+who is in the sample. The risk for him follows from the number of the population's rows that agree with a row on the
+known columns. ARX calls this the journalist model. sdcMicro calls the size in the sample fk, in the population Fk.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from .request import ScoreRequest
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """A population that a scored table is a sample of, for ``population=`` of `gpupif.score` and `gpupif.risk`.
+    """A population of which a scored table is a sample, for ``population=`` of `gpupif.score` and `gpupif.risk`.
 
     Parameters
     ----------
     table:
         A table of any kind, or a path, with all columns that are scored or known.
     lacks:
-        Where it lacks rows of the sample, those beyond as many equal ones as it has: "error", or "count" them as rows
-        of the population too.
+        What to do if the population has fewer rows of a kind than the sample: "error" raises `InputError`, "count"
+        counts the surplus rows of the sample as rows of the population too.
 
     Raises
     ------
@@ -71,18 +71,21 @@ class Population:
 
     @classmethod
     def of(cls, population: Any) -> Population | None:
-        """What came as ``population=``: one of these, a table or a path, or None for none."""
+        """Return the argument ``population=`` as a population: from a population, a table or a path; None for None."""
         return population if population is None or isinstance(population, cls) else cls(population)
 
 
 class MatchedPopulation:
-    """The distinct rows of a population, and which of them each row of the sample is.
+    """The distinct rows of a population, and the number of the distinct row that equals each row of the sample.
 
-    columns: of the sample, encoded. others: the same columns of the population. missing: as of `gpupif.score`. lacks:
-    what to do with rows of the sample that the population lacks, those beyond as many equal ones as it has; "error"
-    raises InputError, "count" counts them as rows of the population too. Where missing values are wildcards, no row is
-    known to be lacking, but values are, in the same way. number: of each row of the sample, which distinct row it is.
-    rows: the distinct ones of both, the sample's among the population's. joined: the columns of both.
+    columns: the encoded columns of the sample.
+    others: the corresponding columns of the population.
+    missing: see `gpupif.score`.
+    lacks: "error" raises InputError if the population has fewer rows of a kind than the sample; "count" counts the
+        surplus rows as rows of the population too. With wildcards, values are checked like this, not rows.
+    number: (rows of the sample,). The number of each row's distinct row.
+    rows: the distinct rows of the population and the sample together.
+    joined: the columns of both.
     """
 
     def __init__(
@@ -113,16 +116,16 @@ class MatchedPopulation:
         self.joined = joined.settled(counts, lacks)
 
     def priors(self, columns: Sequence[Column]) -> dict[Hashable, Prior]:
-        """The distribution in the population of each column, for some of the sample's columns."""
+        """Return the distribution in the population of each column, for some of the sample's columns."""
         return self.joined.some([column.name for column in columns]).priors()
 
     def sizes(
         self, request: ScoreRequest, subsets: KnownSubsets | None, engine: Engine
     ) -> dict[str, npt.NDArray[np.number]]:
-        """Per scored column and row of the sample, how many rows of the population agree on what the attacker knows.
+        """Return the number of the population's rows in the cohort of each cell of the sample: (scored columns, rows).
 
-        By output: alone under "", or the worst and the mean over subsets of columns, see `FOLDS`. A row that agrees
-        with none, as is possible where missing values are wildcards, counts itself.
+        By output: under "", or the worst and the mean over subsets of columns, see `FOLDS`. With wildcards, a row may
+        match no row of the population: then it counts itself.
         """
         of_column = dict(zip(self.joined.names, self.joined.layout.unpack(self.rows.keys), strict=True))
         codes = [of_column[name] for name in request.used]
@@ -135,7 +138,9 @@ class MatchedPopulation:
 
 
 def open_population(population: Any, names: Sequence[Hashable]) -> Frame:
-    """A population of any kind, of a file only the columns `names`; raises InputError where it lacks one, or rows."""
+    """Return a population of any kind; of a file only the columns `names`. Raise InputError if a column or all rows
+    lack.
+    """
 
     def check(found: Sequence[Hashable]) -> None:
         check_unique(found, "population")
@@ -164,9 +169,9 @@ def open_population(population: Any, names: Sequence[Hashable]) -> Frame:
 
 
 def match_population(frame: Frame, columns: Sequence[Column], missing: str, lacks: str) -> MatchedPopulation:
-    """The rows of a population beside those of the encoded columns of a sample.
+    """Match the rows of a population with the encoded columns of a sample.
 
-    Raises InputError as `MatchedPopulation`. missing: "error" refuses missing values of the population too.
+    Raise InputError as `MatchedPopulation` does. missing: "error" refuses missing values of the population too.
     """
     with Workers() as workers:
         others = encode_population(frame, [column.name for column in columns], missing, workers)
@@ -174,7 +179,7 @@ def match_population(frame: Frame, columns: Sequence[Column], missing: str, lack
 
 
 def encode_population(frame: Frame, names: Sequence[Hashable], missing: str, workers: Workers) -> Sequence[Column]:
-    """Some columns of a population in memory; raises InputError."""
+    """Return some columns of a population in memory, encoded. Raise InputError."""
     try:
         with frame.active():
             arrays = [frame.column(frame.names.index(name)) for name in names]
@@ -186,7 +191,7 @@ def encode_population(frame: Frame, names: Sequence[Hashable], missing: str, wor
 def class_sizes_there(
     columns: JoinedColumns, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[np.int64], engine: Engine
 ) -> npt.NDArray[np.int64]:
-    """For each distinct row, how many rows of the population agree with it on all columns, or match it.
+    """Return, for each distinct row, the number of the population's rows that equal it on all columns, or match it.
 
     codes: of joined values, by column; times: how often each is in the population. A row that agrees with none counts
     itself.
@@ -206,25 +211,25 @@ class MatchedRows(NamedTuple):
 
     @property
     def absent(self) -> int:
-        """How many more rows the table has than the population, of rows that `lacking` gives back."""
+        """The number of rows that the population lacks, if these are rows that `lacking` returned."""
         return int((self.sampled - self.in_population).sum())
 
     def lacking(self) -> MatchedRows:
-        """Those of which the population has fewer than the table."""
+        """Return the rows of which the population has fewer than the table."""
         return self.some(self.sampled > self.in_population)
 
     def some(self, which: Any) -> MatchedRows:
-        """Those at some places."""
+        """Return the rows at some places."""
         return MatchedRows(self.keys[which], self.sampled[which], self.in_population[which])
 
     def about(self, which: int, joined: JoinedColumns) -> tuple[int, int, str]:
-        """What `lacks_error` says of one of them; joined: the columns, with the population's own counts."""
+        """Return the arguments of `lacks_error` for a row. joined: the columns, with the population's own counts."""
         codes = [int(own[0]) for own in joined.layout.unpack(self.keys[which][None])]
         return int(self.in_population[which]), int(self.sampled[which]), joined.absent_value_hint(codes)
 
 
 def earlier_equal(which: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """For each item how many equal ones come before it."""
+    """Return, for each item, the number of equal items before it."""
     order = np.argsort(which, kind="stable")
     arranged = which[order]
     begins = np.flatnonzero(np.append(True, arranged[1:] != arranged[:-1]))
@@ -234,14 +239,14 @@ def earlier_equal(which: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 
 
 def number_among(keys: npt.NDArray[np.uint64], rows: npt.NDArray[np.uint64], workers: Workers) -> npt.NDArray[np.int64]:
-    """For each row which of these different keys it has, or how many there are where it has none of them."""
+    """Return the number of each row's key among distinct keys; for an unknown key, the number of distinct keys."""
     both = np.concatenate([keys, rows])
     number = distinct_rows(Rows(both), len(both), workers).number[len(keys) :].astype(np.int64)
     return np.minimum(number, np.int64(len(keys)))
 
 
 def first_absent(which: npt.NDArray[Any], room: npt.NDArray[np.int64]) -> int | None:
-    """The first row that comes after as many rows of the same kind as there is room for; None where there is none.
+    """Return the first row for which no equal row of the population is left; None if there is none.
 
     which: the kind of each row. room: by kind.
     """
@@ -250,10 +255,11 @@ def first_absent(which: npt.NDArray[Any], room: npt.NDArray[np.int64]) -> int | 
 
 
 def lacks_error(lacking: int, rows: int, row: int, in_population: int, sampled: int, unknown: str) -> InputError:
-    """The error of a population that lacks rows of a table of so many.
+    """Return the error of a population that lacks rows of a table.
 
-    row: the first of them. in_population, sampled: how many equal ones the population has, and the table. unknown: what
-    else is to be said of it, a sentence, see `JoinedColumns.absent_value_hint`.
+    lacking: the number of rows that it lacks. rows: rows of the table. row: the first row that it lacks.
+    in_population, sampled: rows of the population and of the table that equal this row.
+    unknown: a further sentence about the row, see `JoinedColumns.absent_value_hint`.
     """
     return InputError(
         f"population: it lacks {lacking:,} of the table's {rows:,} rows, the first row {row} (from 0): of equal ones "

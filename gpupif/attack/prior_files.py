@@ -31,19 +31,19 @@ ACCURACIES = ("column", "accuracy")
 
 
 class _Given(NamedTuple):
-    """A table that was given. what: how messages call it."""
+    """A table that the user gave. what: its name in messages."""
 
     what: str
     columns: dict[str, Column]
 
     def values(self, name: str) -> list[Any]:
-        """The Python value of each row of a column."""
+        """Return the Python value of each row of a column."""
         column = self.columns[name]
         values = column.values()
         return [values[code] for code in column.codes.tolist()]
 
     def numbers(self, name: str) -> list[float]:
-        """The number in each row of a column, all from 0 to 1; raises PriorError, or InputError for accuracies."""
+        """Return the number in each row of a column, from 0 to 1. Raise PriorError, or InputError for accuracies."""
         column = self.columns[name]
         found = amounts(column)[column.codes]
         # Probabilities that are off by rounding are mended later.
@@ -62,11 +62,11 @@ class _Given(NamedTuple):
 
 
 def as_priors(given: Any) -> Any:
-    """Priors as a dictionary by column: from a table with columns column, value and probability, or a path of one.
+    """Return priors as a dictionary by column, from a table or a path of a table. Return any other argument unchanged.
 
-    A column's values are known by their texts (see `TextPrior`) where the table has them as text. Anything that is no
-    table is returned as it is. Raises PriorError where columns are missing, of a wrong type, or a value stands there
-    twice; what `read_table` raises for a file.
+    The table has columns column, value and probability. If it has values as text, they are texts of a column's values
+    (see `TextPrior`). Raise PriorError if a column is missing or has a wrong type, or a value is there twice. Raise the
+    errors of `read_table` for a file.
     """
     if _is_path(given) and str(given).lower().endswith(".json"):
         return read_json("priors", Path(given))
@@ -113,7 +113,7 @@ def as_accuracies(given: Any) -> Any:
 
 
 def read_json(argument: str, path: Path) -> dict[str, Any]:
-    """Priors or accuracies from a JSON file; raises InputError with what is wrong."""
+    """Return priors or accuracies from a JSON file. Raise InputError with the fault."""
     shape = '{"column": {"value": probability}}' if argument == "priors" else '{"column": accuracy}'
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -138,14 +138,14 @@ def check_ending(argument: str, path: Path) -> None:
 
 
 def _is_path(given: Any) -> bool:
-    """Whether this names a file; any other text is more likely a slip."""
+    """Return whether this names a file. Any other text is more likely a mistake."""
     if not isinstance(given, str | os.PathLike):
         return False
     return str(given).lower().endswith(ENDINGS) or Path(given).exists()
 
 
 def _open(argument: str, given: Any, names: Sequence[str]) -> _Given | None:
-    """The columns `names` of a table; None for what is none."""
+    """Return the columns `names` of a table; None if the argument is no table."""
     if given is None or isinstance(given, Mapping):
         return None
     what = argument
@@ -167,7 +167,9 @@ def _open(argument: str, given: Any, names: Sequence[str]) -> _Given | None:
 
 
 def _read(path: Path, what: str, names: Sequence[str]) -> Frame:
-    """The columns of a file; those of CSV as text, for a column's values may look like numbers and be none."""
+    """Return the columns of a file. Columns of CSV are text, because values may look like numbers without being
+    numbers.
+    """
     source = open_source(path)
     _check_names(what, names, source.names)
     pieces = [piece for _, piece in source.read(names, PIECE_ROWS, PIECE_BYTES)]
@@ -183,7 +185,7 @@ def _check_names(what: str, names: Sequence[str], existing: Sequence[Hashable]) 
         )
 
 
-# What the rows of a table stand for.
+# The meaning of the rows of a table of priors or accuracies.
 _ROW_OF = {PRIORS: "value of a column", ACCURACIES: "column"}
 
 

@@ -28,11 +28,12 @@ LEAST = sys.float_info.min
 
 @dataclass(frozen=True)
 class Prior:
-    """Distribution assumed for a column before anything is known of a person.
+    """The distribution that an attacker assumes for a column before he knows anything of a person.
 
-    probabilities: by code, over the values that occur; log2_probabilities: their logarithms, in units of 2^-unit_bits
-    bits. entropy: in bits, over all values the prior names. given: the user's own, None where it is the table's
-    distribution.
+    probabilities: by code, over the values that occur.
+    log2_probabilities: by code, the logarithms of probabilities, in units of 2^-unit_bits bits.
+    entropy: in bits, over all values of the prior.
+    given: the user's probabilities by value; None: the prior is the table's distribution.
     """
 
     column: Column
@@ -50,7 +51,7 @@ class Prior:
 
 
 class TextPrior(dict[str, float]):
-    """A prior whose keys are the texts of values, as JSON has it: "39" stands for 39 and "" for a missing value."""
+    """A prior whose keys are the texts of values, as in JSON: "39" denotes 39 and "" a missing value."""
 
 
 class AsDict(Protocol):
@@ -92,16 +93,16 @@ class Priors(Mapping[Hashable, dict[Any, float]]):
 def make_prior(
     column: Column, given: Mapping[Any, float] | None, rows: int, counts: npt.NDArray[np.int64] | None = None
 ) -> Prior:
-    """Prior of one column: the table's distribution, or `given` checked against the table.
+    """Return the prior of a column: the table's distribution, or `given`, checked against the table.
 
-    counts: by code, in place of the column's own, of which `rows`, those with a value, is the sum; there may be none. A
-    sum that is off by rounding is made 1. Raises PriorError where `given` misses a value that occurs, is negative or
-    not finite, gives 0 to a value that occurs, or does not sum to 1 within 1e-6.
+    A sum that differs from 1 by rounding is made 1. Raise PriorError if `given` lacks a value that occurs, gives it
+    0, is negative or not finite, or does not sum to 1 within 1e-6.
+
+    rows: the sum of the counts. It may be 0. counts: by code, instead of the column's own counts.
     """
     if given is None:
         counts = column.counts if counts is None else counts
-        # Of a column in which no row that counts has a value, as weights of 0 and wildcards may leave it, all shares
-        # are 0.
+        # Weights of 0 and wildcards may leave a column without any counted value: all its shares are 0.
         rows = max(1, rows)
         return Prior(column, counts / rows, log2_of_shares(counts, rows), LOG_BITS, entropy_of_counts(counts), None)
     values = [plain_value(value) for value in column.values()]
@@ -113,7 +114,7 @@ def make_prior(
 
 
 def _given_shares(name: Hashable, given: Any, values: Sequence[Any]) -> dict[Any, float]:
-    """The user's probabilities of plain values, each checked; values: those that occur."""
+    """Return the user's probabilities of plain values, each checked. values: the values that occur."""
     if isinstance(given, pd.Series):
         if not given.index.is_unique:
             twice = given.index[given.index.duplicated()][0]
@@ -173,7 +174,7 @@ def _check_shares(name: Hashable, values: Sequence[Any], shares: Mapping[Any, fl
 
 
 def plain_value(value: Any) -> Any:
-    """One representation of a value: NumPy scalars as Python's, all missing values as None."""
+    """Return the plain form of a value: NumPy scalars as Python's, all missing values as None."""
     if isinstance(value, np.generic):
         value = {"m": pd.Timedelta, "M": pd.Timestamp}.get(value.dtype.kind, np.generic.item)(value)
     if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
@@ -182,14 +183,14 @@ def plain_value(value: Any) -> Any:
 
 
 def values_by_text(values: Iterable[Any]) -> dict[str, Any]:
-    """What values are known by in JSON: a text that is a value itself stands for that."""
+    """Return the values by their text in JSON. A text that is a value itself denotes this value."""
     several = list(values)
     of_text = {text: value for value in several for text in texts_of(value)}
     return of_text | {value: value for value in several if isinstance(value, str)}
 
 
 def texts_of(value: Any) -> list[str]:
-    """How a value may be written as a key in JSON."""
+    """Return the texts by which a value may be a key in JSON."""
     if value is None:
         return ["", "null", "None", "NULL"]
     if isinstance(value, bool):
@@ -202,7 +203,8 @@ def texts_of(value: Any) -> list[str]:
 
 
 def priors_from_json(text: str) -> dict[str, Mapping[Any, float]]:
-    """Priors from a JSON document: {"column": {"value": probability}} or {"column": [[value, probability], ...]}.
+    """Return priors from a JSON document: {"column": {"value": probability}} or {"column": [[value, probability],
+    ...]}.
 
     In the first form a value is known by its text (see `TextPrior`); in the second it has its JSON type, null for
     missing. Raises ValueError with what is wrong.

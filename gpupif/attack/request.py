@@ -1,4 +1,4 @@
-"""From arguments to a job: columns, priors and accuracies checked, whatever kind of table they are of."""
+"""Requests: arguments checked against the columns of a table of any kind, and the jobs that follow from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .distances import CategoryOrder, make_axis
 from .priors import Prior, make_prior
 from .weights import TableWeights
 
-# From so many rows on, a column with so large a share of different values is named in a warning.
+# Fewest rows, and smallest share of distinct values, of a column that a warning names.
 UNIQUE_ROWS = 50
 UNIQUE_SHARE = 0.9
 
@@ -36,13 +36,16 @@ class Attacker:
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """Request to score a table, checked against the names of its columns.
+    """A request to score a table, checked against the names of its columns.
 
-    scored columns: columns to score; known: those the attacker knows, of several attackers any of them; used: both, in
-    the
-    order of the table. priors, accuracies and distances: by column. weights: the column of sampling weights. any_known:
-    of an attacker who knows any few of the columns `known`, how many, and which subsets. attackers: by name each of
-    several, None where there is one without a name. has_population: whether cohorts are counted in one, too.
+    scored_columns: the columns to score.
+    known: the columns that the attacker knows, or any of several attackers.
+    used: the scored and the known columns, in the order of the table.
+    priors, accuracies, distances: by column.
+    weights: the column of sampling weights, or None.
+    any_known: the number and the subsets for an attacker who knows any few of the columns `known`; else None.
+    attackers: by name, each of several attackers; None for a single attacker without a name.
+    has_population: whether cohorts are counted in a population too.
     """
 
     scored_columns: list[Hashable]
@@ -61,21 +64,21 @@ class ScoreRequest:
 
     @property
     def cell_measures(self) -> tuple[Measure, ...]:
-        """The measures that are asked for, and with a population, last, the sizes of cohorts in it."""
+        """The requested measures, and last, with a population, the size of a cohort in it."""
         return (*self.measures, POPULATION_SIZE) if self.has_population else self.measures
 
     @property
     def outputs(self) -> tuple[Measure, ...]:
-        """The measures of each cell, with `AnyKnown` the worst and the mean of each."""
+        """The measures of each cell; with `AnyKnown` the worst and the mean of each measure."""
         return self.cell_measures if self.any_known is None else folded(self.cell_measures)
 
     @property
     def read(self) -> list[Hashable]:
-        """The columns that are to be read: those that are used, and at last that of the weights if it is none."""
+        """The columns to read: the columns used, and at last the column of weights if it is not used otherwise."""
         return self.used if self.weights is None or self.weights in self.used else [*self.used, self.weights]
 
     def by_attacker(self) -> dict[str | None, ScoreRequest]:
-        """The request for each attacker, by name; of one without a name under None."""
+        """Return the request for each attacker, by name; the request for an attacker without a name is under None."""
         if self.attackers is None:
             return {None: self}
         return {
@@ -91,13 +94,13 @@ class ScoreRequest:
 
     @property
     def output_names(self) -> dict[str | None, list[str]]:
-        """The names of what each cell gets, by attacker."""
+        """The names of the outputs of each cell, by attacker."""
         return {name: [measure.name for measure in one.outputs] for name, one in self.by_attacker().items()}
 
     def subsets(self, rows: int) -> KnownSubsets | None:
-        """The sets of columns that an attacker may know who knows any few, on a table of so many rows; else None.
+        """Return the sets of columns of an attacker who knows any few; else None. rows: rows of the table.
 
-        Raises InputError for too many to score.
+        Raise InputError if there are too many sets to score.
         """
         if self.any_known is None:
             return None
@@ -115,10 +118,11 @@ class ScoreRequest:
         weighted: TableWeights | None,
         priors: Mapping[Hashable, Prior] | None = None,
     ) -> tuple[Job, dict[Hashable, Prior]]:
-        """The engine's job for the columns `used` of a table of so many rows, and the prior of each column.
+        """Return the engine's job for the columns `used`, and the prior of each column. rows: rows of the table.
 
-        weighted: how many people the rows stand for. priors: in place of the table's own distributions. Raises
-        PriorError; warns, by `on_warning`, of columns that are nearly unique.
+        Raise PriorError. Warn, by `on_warning`, of columns that are nearly unique.
+
+        weighted: the sampling weights. priors: instead of the table's own distributions.
         """
         warn_of_unique(columns, rows, on_warning)
         wildcards = [place for place, column in enumerate(columns) if column.missing and self.missing == "wildcard"]
@@ -152,7 +156,7 @@ class ScoreRequest:
         return job, prior_of
 
     def _prior(self, column: Column, total: int, counts: npt.NDArray[np.int64]) -> Prior:
-        """The prior of a column, over its values that are known where missing ones are wildcards.
+        """Return the prior of a column. With wildcards, it is over the known values only.
 
         counts: by code, `total` together.
         """
@@ -168,9 +172,7 @@ class ScoreRequest:
         return make_prior(column, given, int(there.sum()), there)
 
     def _axes(self, columns: Sequence[Column], prior_of: Mapping[Hashable, Prior]) -> list[Axis | None] | None:
-        """Where the values of the scored columns lie, if a measure asks for it; what was given is checked in any
-        case.
-        """
+        """Return the axes of the scored columns if a measure needs them. Distances are checked in any case."""
         walks = any(measure.walks for measure in self.measures)
         axes: list[Axis | None] = []
         for column in columns:
@@ -190,9 +192,9 @@ def resolve_columns(
     of_rows: bool,
     argument: str,
 ) -> tuple[list[Hashable], Attacker]:
-    """Scored columns and what the attacker knows, in the order asked for, checked against the table.
+    """Return the scored columns and the knowledge of the attacker, in the requested order, checked against the table.
 
-    of_rows: whether a scored column may be all that is known. argument: what messages call `known`.
+    of_rows: whether the scored column may be the only known column. argument: the name of `known` in messages.
     """
     if not names:
         raise InputError("table: expected at least one column, got none.")
@@ -249,5 +251,5 @@ def warn_of_unique(
 
 
 def nearly_unique(columns: Iterable[Column], rows: int) -> list[Column]:
-    """Those of the columns in which nearly every row has a value of its own."""
+    """Return the columns in which nearly every row has a value of its own."""
     return [column for column in columns if rows >= UNIQUE_ROWS and column.cardinality >= UNIQUE_SHARE * rows]

@@ -16,7 +16,7 @@ from ..utils.validation import Columns, as_columns, brief, check_exist, check_pa
 from .any_known import AnyKnown, Known
 from .arguments import as_attackers, as_known
 
-# The roles of columns, and what each means.
+# The roles of columns, and the meaning of each.
 IDENTIFIER, QUASI, SENSITIVE, WEIGHT, LEFT_OUT = "identifier", "quasi-identifier", "sensitive", "weight", "leave out"
 ROLES: Mapping[str, str] = {
     IDENTIFIER: "names a person, by itself or nearly so: nothing reads it, and it is not to be published",
@@ -64,47 +64,48 @@ class Roles(Mapping[Hashable, str]):
 
     @property
     def said(self) -> str:
-        """The words with which errors begin that are about these roles."""
+        """The words that begin errors about these roles."""
         return "roles" if self.origin is None else f"roles: {self.origin}"
 
     def having(self, role: str) -> list[Hashable]:
-        """The columns that have a role, in their order."""
+        """Return the columns that have a role, in their order."""
         return [name for name, own in self.of.items() if own == role]
 
     @property
     def identifiers(self) -> list[Hashable]:
-        """Columns that name persons."""
+        """The columns that name persons."""
         return self.having(IDENTIFIER)
 
     @property
     def quasi_identifiers(self) -> list[Hashable]:
-        """Columns that an attacker may know."""
+        """The columns that an attacker may know."""
         return self.having(QUASI)
 
     @property
     def sensitive(self) -> list[Hashable]:
-        """Columns that an attacker would learn."""
+        """The columns that an attacker would learn."""
         return self.having(SENSITIVE)
 
     @property
     def weight(self) -> Hashable:
-        """The column of sampling weights; None where there is none."""
+        """The column of sampling weights; None if there is none."""
         return next(iter(self.having(WEIGHT)), None)
 
     @property
     def left_out(self) -> list[Hashable]:
-        """Columns that nothing reads."""
+        """The columns that no function reads."""
         return self.having(LEFT_OUT)
 
     @property
     def scored(self) -> list[Hashable]:
-        """Columns that an attacker may know, or would learn, in their order."""
+        """The columns that an attacker may know or would learn, in their order."""
         return [name for name, role in self.of.items() if role in (QUASI, SENSITIVE)]
 
     def check(self, names: Sequence[Hashable], labels: Sequence[Hashable] = ()) -> None:
-        """Raise InputError where these are not the columns of a table; ColumnNotFoundError for one that it lacks.
+        """Raise InputError if these are not the columns of the table, and ColumnNotFoundError for a column that it
+        lacks.
 
-        labels: what only labels rows, which needs no role but may have one.
+        labels: columns that only label rows. They need no role.
         """
         check_exist(self.said, self.of, list(dict.fromkeys([*names, *labels])))
         lacking = [name for name in names if name not in self.of and name not in labels]
@@ -113,7 +114,7 @@ class Roles(Mapping[Hashable, str]):
             raise InputError(f"{self.said}: expected a role for each column, got none for {listed}. Add what it is.")
 
     def known(self) -> list[Hashable]:
-        """The quasi-identifiers, of which there is one at least; raises InputError."""
+        """Return the quasi-identifiers. Raise InputError if there are none."""
         if not self.quasi_identifiers:
             raise InputError(
                 f"{self.said}: expected at least one column to be a {QUASI!r}, got none. Say which ones others know."
@@ -130,10 +131,9 @@ class Roles(Mapping[Hashable, str]):
             )
 
     def to_toml(self, reasons: Mapping[Hashable, str] | None = None, title: str = "Roles of columns.") -> str:
-        """A document that `gpupif.read_roles` reads, commented, to be edited.
+        """Return a document with comments for `gpupif.read_roles`, to be edited.
 
-        reasons: by column what to say of its role. title: the first line. Raises OutputError for names of columns that
-        are no text.
+        reasons: by column, a comment on its role. title: the first line. Raise OutputError for names that are no text.
         """
         lines = [
             toml_comment(title),
@@ -156,7 +156,7 @@ class Roles(Mapping[Hashable, str]):
         reasons: Mapping[Hashable, str] | None = None,
         title: str = "Roles of columns.",
     ) -> None:
-        """Write `to_toml` to a file; raises OutputError, also where it exists, but for `overwrite`."""
+        """Write `to_toml` to a file. Raise OutputError, also if the file exists and `overwrite` is not set."""
         check_path("path", path, "a .toml file")
         text = self.to_toml(reasons, title)
         check_roles_output(path, overwrite)
@@ -198,7 +198,7 @@ class ScoreRoles(NamedTuple):
     weights: Hashable
 
     def filled(self, roles: Roles) -> ScoreRoles:
-        """Return them with what roles say of those that are not given.
+        """Return the arguments, completed from roles if they are not given.
 
         Scored are quasi-identifiers and sensitive attributes; the attacker knows the quasi-identifiers, or any few of
         these. Raises InputError for roles without quasi-identifiers.
@@ -281,12 +281,12 @@ def classes_by_roles(
 
 
 def _among(known: Known, pool: Sequence[Hashable]) -> Known:
-    """Return what an attacker knows, any few columns being of a pool where it is not said of which."""
+    """Return the knowledge of an attacker. If any few columns are known and no pool is given, the pool is `pool`."""
     return replace(known, among=pool) if isinstance(known, AnyKnown) and known.among is None else known
 
 
 def check_roles_output(path: str | os.PathLike[str], overwrite: bool, inputs: Sequence[Path] = ()) -> None:
-    """Raise OutputError where roles cannot be written to a file."""
+    """Raise OutputError if roles cannot be written to a file."""
     check_output(path, overwrite, inputs, endings=(".toml",))
 
 

@@ -1,4 +1,4 @@
-"""Sampling weights: how many people of the population a row stands for, as whole multiples of one unit.
+"""Sampling weights: the people of the population that each row represents, as whole multiples of one unit.
 
 Whole numbers add up to the same in any order, so that shares and sums of weights do not depend on the order of the
 rows, the number of threads or the engine. The unit is a power of two: 1 for whole weights, and fine enough for all
@@ -24,30 +24,32 @@ from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.validation import brief
 
-# Base-2 logarithm of what all weights together are at most, in units; rounding adds next to nothing.
+# Base-2 logarithm of the largest sum of all weights, in units. Rounding to units changes next to nothing.
 TOTAL_BITS = 61
 MANTISSA_BITS = 53
 
 
 @dataclass(frozen=True)
 class Units:
-    """The weights of a column: by code how many units; how many people one unit is; units of all rows together."""
+    """The weights of a column. of_code: units by code. unit: people for each unit. total: units of all rows."""
 
     of_code: npt.NDArray[np.int64]
     unit: float
     total: int
 
     def times(self, codes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Of rows with these codes in the column of weights, how many units each stands for."""
+        """Return the units of people of each row. codes: the rows' codes in the column of weights."""
         return np.asarray(self.of_code[codes])
 
 
 @dataclass(frozen=True)
 class TableWeights:
-    """Sampling weights of a table.
+    """The sampling weights of a table.
 
-    times: units by row, None where rows are not at hand. counts: by column units by code. total: of all rows. unit: how
-    many people one is.
+    times: (rows,) the units of people of each row; None if the rows are not in memory.
+    counts: by column, (values,) the units with each code.
+    total: the units of all rows.
+    unit: the number of people for each unit.
     """
 
     times: npt.NDArray[np.int64] | None
@@ -57,9 +59,9 @@ class TableWeights:
 
 
 def read_weights(column: Column, first_row: Callable[[int], int] | None = None) -> Units:
-    """The weights that a column holds; `first_row` finds the first row with a code, where the column has no codes.
+    """Return the weights in a column. first_row: finds the first row with a code, if the column has no codes.
 
-    Raises InputError for a weight that is missing, negative, infinite or no number, and where none is above 0.
+    Raise InputError for a weight that is missing, negative, infinite or no number, and if no weight is above 0.
     """
     weights = amounts(column)
     with np.errstate(invalid="ignore"):
@@ -104,7 +106,7 @@ def _whole(weights: npt.NDArray[np.float64], times: npt.NDArray[np.int64]) -> tu
     some = weights[weights > 0]
     if len(some) == 0:
         return np.zeros(len(weights), np.int64), 0
-    # As fractions of the largest, so that the sum is finite.
+    # Fractions of the largest weight, so that the sum is finite.
     high = int(np.frexp(some[-1])[1])
     needed = high + int(np.frexp((np.ldexp(weights, -high) * times).sum())[1])
     fractions, exponents = np.frexp(some)
@@ -116,7 +118,9 @@ def _whole(weights: npt.NDArray[np.float64], times: npt.NDArray[np.int64]) -> tu
 
 
 def weigh_table(columns: Sequence[Column], weights: Column, workers: Workers) -> TableWeights:
-    """The weights of a table. columns: that are used; weights: that of the weights. Raises as `read_weights`."""
+    """Return the weights of a table. columns: the columns used. weights: the column of weights. Raise as
+    `read_weights`.
+    """
     units = read_weights(weights)
     times = units.times(on_host(weights.codes))
     counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
@@ -131,7 +135,7 @@ def add_chunk(
     counts: Mapping[Hashable, npt.NDArray[np.int64]],
     workers: Workers,
 ) -> None:
-    """Add to `counts`, by column, what rows with these codes stand for."""
+    """Add the units of people of these rows to `counts`, by column and code."""
     workers.run(
         lambda column, own: kernels.add_times(on_host(own), times, counts[column.name]),
         list(zip(columns, codes, strict=True)),

@@ -23,7 +23,7 @@ COUNTED_RANGE = 1 << 16
 
 @dataclass(frozen=True)
 class Column:
-    """One column: per row a dense code; every code from 0 to cardinality - 1 occurs.
+    """An encoded column. Each row has a dense code: every code from 0 to cardinality - 1 occurs.
 
     labels: the values by code (a NumPy array, pandas Index or Arrow array); where the column has missing values they
     are the last code and have no label. counts: rows by code.
@@ -46,11 +46,11 @@ class Column:
         return int(self.counts[-1]) if self.missing else 0
 
     def without_missing(self) -> Column:
-        """The same column with values that are known only; the code one above them stands for missing ones."""
+        """Return the column with its known values only. The code above them denotes a missing value."""
         return replace(self, counts=self.counts[:-1], missing=False) if self.missing else self
 
     def on_host(self) -> Column:
-        """The same column with its codes on the host."""
+        """Return the column with its codes on the host."""
         return replace(self, codes=on_host(self.codes))
 
     def values(self, codes: Sequence[int] | None = None) -> list[Any]:
@@ -60,7 +60,7 @@ class Column:
         return [self._plain(self.labels[code : code + 1])[0] if code < len(self.labels) else None for code in codes]
 
     def texts(self) -> list[str | None]:
-        """The values by code as files of text have them, and behind them None, for missing ones."""
+        """Return the values by code as text files have them; missing values are last, as None."""
         return [*map(_text, self._plain(self.labels)), None]
 
     @staticmethod
@@ -69,12 +69,12 @@ class Column:
 
 
 def _text(value: Any) -> str:
-    """A value as text, the same of whatever library it comes from."""
+    """Return a value as text, equal for a value from any library."""
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, timedelta):
         return str(value)
-    # As pandas has it: nanoseconds only where there are some.
+    # Nanoseconds only if they are not 0, as in pandas.
     minutes, seconds = divmod(value.seconds, 60)
     clock = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
     nanoseconds = getattr(value, "nanoseconds", 0)
@@ -92,7 +92,7 @@ class EncodedTable:
 
 
 def value_order(column: Column) -> npt.NDArray[np.int64]:
-    """For each code of a column the place of its value when they are sorted; missing values last."""
+    """Return the place of each code's value among the sorted values of a column. Missing values are last."""
     labels = column.labels
     try:
         if isinstance(labels, pa.Array):
@@ -108,7 +108,7 @@ def value_order(column: Column) -> npt.NDArray[np.int64]:
 
 
 def amounts(column: Column) -> npt.NDArray[np.float64]:
-    """By code the number that the value is; NaN for a missing value and for what is no number.
+    """Return, by code, the number that is the value; NaN for a missing value and a value that is no number.
 
     A text counts as the number it says: CSV has nothing else.
     """
@@ -118,7 +118,7 @@ def amounts(column: Column) -> npt.NDArray[np.float64]:
 
 
 def numbers_of(labels: Any) -> npt.NDArray[np.float64]:
-    """The number that each label is, or, as text, says; NaN for what is no number."""
+    """Return the number of each label, or in its text; NaN if it is no number."""
     if isinstance(labels, pa.Array):
         kind = labels.type
         if any(is_one(kind) for is_one in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):
@@ -145,7 +145,7 @@ def _number(value: Any) -> float:
 
 
 def merge_labels(name: Hashable, labels: pa.ChunkedArray) -> tuple[pa.Array, npt.NDArray[Any]]:
-    """The different values among labels in order of first appearance, and for each label which it is, -1 for null."""
+    """Return the distinct labels in order of first appearance, and the number of each label, -1 for null."""
     if pa.types.is_floating(labels.type):
         labels = plain_floats(labels)
     merged = hash_values(name, labels).combine_chunks()
@@ -155,7 +155,7 @@ def merge_labels(name: Hashable, labels: pa.ChunkedArray) -> tuple[pa.Array, npt
 
 
 def hash_values(name: Hashable, array: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A dictionary array of these values; raises ColumnTypeError for values that are no categories."""
+    """Return a dictionary array of these values. Raise ColumnTypeError for values that are no categories."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         return hash_values(name, array.cast(kind.storage_type))
@@ -178,9 +178,11 @@ def plain_floats(array: pa.ChunkedArray) -> pa.ChunkedArray:
 def plan_codes(
     counts: npt.NDArray[np.int64], missing: bool
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], bool]:
-    """Dense codes for those of some values that occur, `counts` times; `missing`: the first stands for missing values.
+    """Return dense codes for the values that occur: by value the new code, the count of each code, and a flag.
 
-    Returns the new code of each value, missing ones last; how often each new code occurs; whether values are missing.
+    A missing value gets the last code. The flag says whether it occurs.
+
+    counts: rows with each value. missing: whether the first value is the missing value.
     """
     used = counts > 0
     has_missing = bool(missing and used[0])
@@ -193,7 +195,7 @@ def plan_codes(
 
 
 def used_labels(labels: Any, counts: npt.NDArray[np.int64]) -> Any:
-    """Labels of values that occur."""
+    """Return the labels of the values that occur."""
     present = counts > 0
     if present.all():
         return labels

@@ -1,4 +1,4 @@
-"""Where a column on the device becomes codes there: numbered by the frame library part by part, then merged.
+"""Encoding of columns on the device: the frame library numbers the values part by part, then the parts are merged.
 
 Only the labels, one a different value of a part, come to the host, where they are merged by the rules of the CPU.
 """
@@ -19,12 +19,12 @@ from ..rows.keys import code_type
 from ..utils.arrays import on_host
 from .column import COUNTED_RANGE, Column, merge_labels, plan_codes, used_labels
 
-# What cuDF has and no categories are.
+# Types of cuDF that are no categories.
 NESTED = ("list", "struct", "interval")
 
 
 class DevicePart(NamedTuple):
-    """Some rows of a column: a number for each, -1 for missing, on the device; and on the host the value of each."""
+    """A part of a column: on the device the number of each row's value, -1 for missing; on the host the values."""
 
     numbers: Any
     labels: pa.Array
@@ -49,7 +49,7 @@ class DeviceColumn:
         self._ascending = ascending
 
     def encode(self, name: Hashable) -> Column:
-        """The column as codes on the device; raises ColumnTypeError, DeviceMemoryError where its memory runs out."""
+        """Return the column as codes on the device. Raise ColumnTypeError, or DeviceMemoryError if memory runs out."""
         with self._frames.active():
             try:
                 return merge_parts(name, self._frames, list(self._parts()), self._kind, self._ascending)
@@ -59,7 +59,7 @@ class DeviceColumn:
                 raise
 
     def free_bytes(self) -> int:
-        """Memory of the device that can be taken, after what was kept for later was given back."""
+        """Return the free memory of the device, after unused memory is released."""
         self._frames.release()
         return self._frames.free_bytes()
 
@@ -69,8 +69,8 @@ def encode_on_device(
 ) -> list[Column]:
     """Encode columns one after the other: each takes much of the device's memory and all of its threads.
 
-    Their codes stay there, or, as soon as it is too small for all of them, are brought to the host. Raises DeviceError
-    where it is too small for a single one.
+    Codes stay on the device, or move to the host as soon as its memory is too small for all of them. Raise DeviceError
+    if it is too small for a single column.
     """
     encoded: list[Column] = []
     leave = True
@@ -96,7 +96,7 @@ def encode_on_device(
 def in_halves(
     frames: CudfFrames, make: Callable[[int, int], list[Any]], start: int, stop: int, least: int
 ) -> list[Any]:
-    """What `make` makes of a range, in one piece or, where the device's memory runs out, of its halves."""
+    """Return the results of `make` for a range: one result, or if the device's memory runs out, one for each half."""
     try:
         return make(start, stop)
     except Exception as error:
@@ -108,7 +108,7 @@ def in_halves(
 
 
 def number_values(frames: CudfFrames, name: Hashable, series: Any) -> DevicePart:
-    """The values of a series as numbers; codes of categoricals and narrow whole numbers need no search."""
+    """Return the values of a series as numbers. Codes of categoricals, and narrow whole numbers, need no search."""
     kind = str(getattr(series.dtype, "name", series.dtype))
     if kind.startswith(NESTED):
         raise ColumnTypeError(name, kind)
@@ -142,13 +142,13 @@ def _number_type(labels: int) -> str:
 def merge_parts(
     name: Hashable, frames: CudfFrames, parts: Sequence[DevicePart], kind: pa.DataType | None, ascending: bool
 ) -> Column:
-    """One column of its parts, codes on the device; the same whatever the parts."""
+    """Return a column from its parts, with codes on the device. It is equal for any cut into parts."""
     xp = frames.xp
     kind = kind or next((part.labels.type for part in parts if len(part.labels)), pa.null())
     labels = [part.labels.cast(kind) if len(part.labels) else pa.array([], kind) for part in parts]
     merged, code_of = _merge(name, pa.chunked_array(labels, kind), ascending)
     counts = np.zeros(len(merged) + 1, np.int64)
-    # For each part the place of its numbers among the merged values, which begin with the missing one.
+    # The place of each part's numbers among the merged values, of which the missing value is the first.
     places = []
     start = 0
     for part in parts:
@@ -167,7 +167,7 @@ def merge_parts(
 
 
 def _merge(name: Hashable, labels: pa.ChunkedArray, ascending: bool) -> tuple[pa.Array, npt.NDArray[Any]]:
-    """The different labels, whole numbers in their order if `ascending`, and which of them each is, -1 for null."""
+    """Return the distinct labels, and each label's number, -1 for null. ascending: whole numbers are sorted."""
     import pyarrow.compute as pc
 
     if len(labels) == 0:

@@ -1,4 +1,4 @@
-"""Where a table becomes codes: each column's values numbered densely, exactly, whatever their type."""
+"""Encoding: the values of each column are numbered densely and exactly, for values of any type."""
 
 from __future__ import annotations
 
@@ -41,8 +41,11 @@ def encode_table(
 ) -> EncodedTable:
     """Encode columns given as pandas Series, Arrow chunked arrays, `DeviceColumn`s or `Column`s, several at a time.
 
-    missing: "category" makes missing values (null, None, NaN, NA, NaT alike) one value of their own; "error" raises
-    InputError. Raises ColumnTypeError for values that are no categories. Calls `done` after each column.
+    Raise ColumnTypeError for values that are no categories.
+
+    missing: "category" makes all missing values (null, None, NaN, NA, NaT) one further value; "error" raises
+        InputError.
+    done: called after each column.
     """
 
     def encode(name: Hashable, array: Any) -> Column:
@@ -112,7 +115,7 @@ def _encode_numpy(name: Hashable, values: npt.NDArray[Any]) -> Column:
 
 
 def _is_masked(dtype: Any) -> bool:
-    """Whether dtype is one of pandas' nullable numeric or boolean types."""
+    """Return whether dtype is a nullable numeric or boolean type of pandas."""
     return isinstance(dtype, pd.api.extensions.ExtensionDtype) and hasattr(dtype, "numpy_dtype")
 
 
@@ -126,7 +129,7 @@ def _encode_objects(name: Hashable, series: pd.Series[Any]) -> Column:
         codes, labels = pd.factorize(series, use_na_sentinel=True)
     except TypeError as error:
         raise ColumnTypeError(name, next(type(value).__name__ for value in series if not is_hashable(value))) from error
-    # As it is: pandas 2 would guess a type for Python objects, and warn of it.
+    # The object type is kept: pandas 2 would guess a type for Python objects, and warn of it.
     return _renumber(name, codes, 0, len(labels), labels if isinstance(labels, pd.Index) else pd.Index(labels))
 
 
@@ -169,7 +172,7 @@ def _encode_dictionary(name: Hashable, array: pa.ChunkedArray) -> Column:
 
 
 def _indices(indices: pa.Array, shift: int) -> npt.NDArray[Any]:
-    """Dictionary indices moved up by `shift`, -1 for null."""
+    """Return dictionary indices plus `shift`, -1 for null."""
     if indices.null_count == 0 and shift == 0:
         return indices.to_numpy()  # type: ignore[no-any-return]
     codes = indices.cast(pa.int64()).fill_null(-1 - shift).to_numpy(zero_copy_only=False)

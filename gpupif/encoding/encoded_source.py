@@ -12,12 +12,12 @@ from .column import Column
 
 
 class EncodedSource(Source):
-    """A table of files, or of what else can be read in streams, that is encoded."""
+    """A table of files, or of another source that is read as a stream, to be encoded."""
 
     @abstractmethod
     def encoded(self, names: Sequence[str]) -> list[Column]:
-        """Columns with the codes of all rows, in memory."""
+        """Return columns with the codes of all rows, in memory."""
 
     @abstractmethod
     def table(self, names: Sequence[str]) -> pa.Table:
-        """Columns with their values, with the types that the files have."""
+        """Return columns with their values, in the types of the files."""

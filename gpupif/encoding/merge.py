@@ -21,13 +21,14 @@ from ..rows.keys import code_type
 from .column import Column, hash_values, merge_labels, plain_floats
 from .encode import encode_column
 
-# Labels of so many parts are merged at once that they take as many bytes as those merged before, and at least so many.
+# Fewest bytes of labels that are merged at once. More wait until they are as many bytes as the merged labels.
 LEAST_PENDING = 1 << 22
 
 
 class ValueCounts(NamedTuple):
-    """The different values of a column or a part of it, in order of first appearance, how often each occurs, and the
-    number of missing values.
+    """The distinct values of some rows of a column.
+
+    labels: in order of first appearance. counts: rows with each value. missing: rows with a missing value.
     """
 
     labels: pa.Array
@@ -67,7 +68,7 @@ def encode_part(name: Hashable, array: Any) -> EncodedPart:
 
 
 def label_array(column: Column) -> pa.Array:
-    """The labels of a column as Arrow has them; raises ColumnTypeError for values of several types."""
+    """Return the labels of a column as an Arrow array. Raise ColumnTypeError for values of several types."""
     labels = column.labels
     if not isinstance(labels, pa.Array):
         try:
@@ -80,7 +81,7 @@ def label_array(column: Column) -> pa.Array:
 
 
 def _label_type(name: Hashable, array: Any) -> pa.DataType:
-    """The type of the labels of an Arrow array, which one without values does not show; null for others."""
+    """Return the type of the labels of an Arrow array: null if it has no values."""
     if not isinstance(array, pa.ChunkedArray) or pa.types.is_null(array.type):
         return pa.null()
     if pa.types.is_dictionary(array.type):
@@ -106,7 +107,7 @@ class ColumnMerger:
         return self.flush() if self._waiting >= max(LEAST_PENDING, self.values.labels.nbytes) else []
 
     def flush(self) -> list[npt.NDArray[np.int64]]:
-        """The numbers of the values of all parts that have none yet."""
+        """Return the numbers of the values of all parts that are not numbered yet."""
         pending, self._pending, self._waiting = self._pending, [], 0
         before = self.values
         parts = [before, *pending]
@@ -134,7 +135,7 @@ class ColumnMerger:
 
 
 def _common_type(name: Hashable, kinds: Sequence[pa.DataType]) -> pa.DataType:
-    """A type for values of all these, in which they are equal where they are equal in Python; or ColumnTypeError."""
+    """Return a type for values of all these types, in which values are equal as in Python. Raise ColumnTypeError."""
     several = list(dict.fromkeys(kind for kind in kinds if not pa.types.is_null(kind)))
     common = several[0] if several else pa.null()
     for kind in several[1:]:
@@ -158,7 +159,7 @@ def _is_binary(kind: pa.DataType) -> bool:
 
 
 def number_in(name: Hashable, labels: pa.Array, merged: pa.Array) -> npt.NDArray[np.int64]:
-    """Of each of these labels its number among `merged`, all of which differ."""
+    """Return the number of each label among `merged`, whose labels are distinct."""
     if len(labels) == 0:
         return np.empty(0, np.int64)
     _, number = merge_labels(name, pa.chunked_array([merged, labels.cast(merged.type)]))
@@ -166,7 +167,7 @@ def number_in(name: Hashable, labels: pa.Array, merged: pa.Array) -> npt.NDArray
 
 
 def final_order(labels: pa.Array, ascending: bool) -> npt.NDArray[np.int64]:
-    """The code of each merged label: whole numbers and booleans in their order if `ascending`, others as they stand."""
+    """Return the code of each merged label. ascending: whole numbers and booleans are sorted, others are not."""
     import pyarrow.compute as pc
 
     kind = labels.type
@@ -179,7 +180,7 @@ def final_order(labels: pa.Array, ascending: bool) -> npt.NDArray[np.int64]:
 def merged_column(
     name: Hashable, values: ValueCounts, rank: npt.NDArray[np.int64], labels: pa.Array | None = None
 ) -> Column:
-    """The column, without codes of rows, that merged values make; labels: what stands for theirs, one for one."""
+    """Return the column, without codes of rows, of merged values. labels: to replace its labels one for one."""
     order = np.argsort(rank)
     labels = (values.labels if labels is None else labels).take(pa.array(order))
     counts = values.counts[order]
@@ -189,14 +190,14 @@ def merged_column(
 
 
 def recode(codes: npt.NDArray[Any], new_codes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """new_codes[codes], in the narrowest type for their largest one."""
+    """Return new_codes[codes], in the narrowest type for the largest new code."""
     out = np.empty(len(codes), code_type(int(new_codes.max(initial=0)) + 1))
     kernels.recode(codes, 0, new_codes, out)
     return out
 
 
 def total_values(name: Hashable, parts: Sequence[ValueCounts]) -> ValueCounts:
-    """The values of several parts together, in order of first appearance."""
+    """Return the values of several parts together, in order of first appearance."""
     merger = ColumnMerger(name)
     for part in parts:
         merger.add(part)

@@ -24,14 +24,14 @@ FAMILIES = {
 
 
 def family(kind: pa.DataType) -> str:
-    """What values of a type are, whatever their width; the type itself in words where it is none of `FAMILIES`."""
+    """Return the name of a type's family, for any width. A type of no family in `FAMILIES` is named itself."""
     if pa.types.is_dictionary(kind):
         return family(kind.value_type)
     return next((name for name, checks in FAMILIES.items() if any(is_one(kind) for is_one in checks)), str(kind))
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type that stands for all of its family: text for large text, 64 bits for fewer."""
+    """Return the type that represents a family: text for large text, 64 bits for fewer bits."""
     if pa.types.is_integer(kind):
         return pa.uint64() if kind == pa.uint64() else pa.int64()
     if pa.types.is_floating(kind):
@@ -86,7 +86,7 @@ def texts(values: pa.Array) -> pa.Array:
 def _texts_of_floats(values: pa.Array) -> pa.Array:
     if pa.types.is_float16(values.type):
         values = values.cast(pa.float32())
-    # Of numbers as these, Arrow writes the digits of none that has seventeen or more.
+    # Arrow writes whole floats of seventeen digits or more with an exponent, but integers with all digits.
     whole = pc.and_(pc.equal(values, pc.trunc(values)), pc.less(pc.abs(values), pa.scalar(2.0**63, values.type)))
     if not pc.any(whole).as_py():
         return values.cast(pa.string())
@@ -103,12 +103,12 @@ def _texts_of_times(values: pa.Array) -> pa.Array:
 
 
 def text_of(value: Any) -> str:
-    """The text of one value that came as Python's, as `texts` has it; raises pyarrow.ArrowException for no value."""
+    """Return the text of a single Python value, as in `texts`. Raise pyarrow.ArrowException if it is no value."""
     return str(texts(pa.array([value], from_pandas=True))[0].as_py())
 
 
 def texts_of(values: Iterable[Any]) -> list[str]:
-    """The texts of several values that came as Python's, none of them missing, of whatever types."""
+    """Return the texts of Python values of any types, none of them missing."""
     several = list(values)
     if all(isinstance(value, str) for value in several):
         return several

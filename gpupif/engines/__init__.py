@@ -1,1 +1,1 @@
-"""Engines take codes and give scores; see `base` for the interface, `cpu` for the one that runs everywhere."""
+"""Engines, which compute scores from codes. `base` has their interface; the engine in `cpu` runs on every machine."""

@@ -1,7 +1,7 @@
-"""Score a job against an attacker who knows any of several sets of columns: what all engines have in common.
+"""Scores against an attacker who knows any of several sets of columns: the code that all engines share.
 
-`score_each_set` serves jobs for which engines have no short cut: each set of columns is a table of its own, whose
-distinct rows are scored as those of any table, and each row of the whole table takes the scores of its combination.
+`score_each_set` serves jobs for which engines have no short cut. It makes a table of each set of columns and scores its
+distinct rows. Each row of the whole table then takes the scores of its combination of values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .individual_risk import needs_rows
 from .worst_and_mean import WorstAndMean
 from .zero_weights import has_zero_weights
 
-# Bytes of worst and mean scores that are computed at once, if memory is not limited otherwise.
+# Most bytes of worst and mean scores that are computed at once, if memory is not limited otherwise.
 RESULT_BYTES = 1 << 31
 
 
@@ -54,19 +54,21 @@ def score_each_set(
     threads: int | None = None,
     shares: AnyKnownShares | None = None,
 ) -> AnyKnownResult:
-    """Score a job as `Engine.score_sets` does, set by set; score: scores a job whose attacker knows all its columns.
+    """Score a job as `Engine.score_sets` does, set by set, and return scores on the host.
 
     A score is unknown (NaN) against an attacker whose cohort has no value that is known. It counts in neither the worst
-    nor the mean; if it is unknown against all attackers, both are NaN. The scores lie on the host.
+    nor the mean. If it is unknown against all attackers, the worst and the mean are NaN.
+
+    score: scores a job whose attacker knows all its columns.
     """
     with Workers(threads) as workers:
         return _EachSet(score, job.on_host(), progress, workers).score(sets, shares)
 
 
 class AnyKnownScores:
-    """The worst and mean scores (scored columns, rows) by measure, and by scored column the weight of each of its sets.
+    """The results over sets of columns: worst and mean scores, and the weight of each set of each scored column.
 
-    empty: makes arrays of the host or a device.
+    Scores are arrays (scored columns, rows), by measure. empty: makes arrays on the host or a device.
     """
 
     def __init__(self, job: Job, empty: Callable[[tuple[int, int], str], Any] = np.empty) -> None:
@@ -76,12 +78,12 @@ class AnyKnownScores:
         self.weights: dict[int, list[float]] = {column: [] for column in job.scored_columns}
 
     def places(self, column: int, measure: Measure) -> tuple[Any, Any]:
-        """Return where the worst and the mean scores of a scored column go."""
+        """Return the arrays (rows,) that receive the worst and the mean scores of a scored column."""
         slot = list(self.weights).index(column)
         return self._worst[measure.name][slot], self._mean[measure.name][slot]
 
     def finished(self, distinct_rows: int, through_host: str = "") -> AnyKnownResult:
-        """Return what the engine gives back when all scored columns are scored."""
+        """Return the result of the engine, after all scored columns are scored."""
         weights = [np.array(each) for each in self.weights.values()]
         return AnyKnownResult(self._worst, self._mean, weights, distinct_rows, through_host)
 
@@ -89,13 +91,15 @@ class AnyKnownScores:
 class DistinctRun:
     """A run on the distinct rows of a job on the host, and its results so far.
 
-    codes: by column, of the distinct rows. times: how often each occurs. row_counts: how many rows of the table each
-    is, if a measure needs that beside the people that they stand for. rows: the number of distinct rows.
+    codes: by column, (distinct rows,). The codes of the distinct rows.
+    times: (distinct rows,). The multiplicity of each distinct row.
+    row_counts: (distinct rows,). Rows of the table with each distinct row; None unless a measure needs rows and people.
+    rows: the number of distinct rows.
     """
 
     def __init__(self, job: Job, progress: Progress, workers: Workers) -> None:
         self.job, self.progress, self.workers = job, progress, workers
-        # Computed once: with `times` it is a sum.
+        # Kept, because `job.total` adds up all multiplicities each time.
         self.total = job.total
         self.cardinalities = job.cardinalities
         distinct = collapse_job(job, self.total, workers)
@@ -107,13 +111,13 @@ class DistinctRun:
         self.results = AnyKnownScores(job)
 
     def put(self, column: int, measure: Measure, *scores: npt.NDArray[np.float64]) -> None:
-        """Put the worst and mean scores of a scored column, of distinct rows, into the results, of all rows."""
+        """Copy the worst and mean scores of a scored column from distinct rows to all rows, into the results."""
         for values, out in zip(scores, self.results.places(column, measure), strict=True):
             look_up_rows(values.astype(out.dtype), self._number_of_row, out, self.workers)
 
 
 class _EachSet(DistinctRun):
-    """Scores sets one by one; score_table: scores a job whose attacker knows all of its columns."""
+    """A run that scores sets one by one. score_table: scores a job whose attacker knows all its columns."""
 
     def __init__(
         self, score_table: Callable[[Job, Progress], EngineResult], job: Job, progress: Progress, workers: Workers
@@ -122,7 +126,7 @@ class _EachSet(DistinctRun):
         self._score_table = score_table
 
     def score(self, sets: Sequence[KnownSubset], shares: AnyKnownShares | None) -> AnyKnownResult:
-        """Return the worst and mean scores over the sets that each scored column is in."""
+        """Return the worst and mean scores of each scored column, over the sets that contain it."""
         job, rows, weights = self.job, self.rows, self.results.weights
         fit = max(1, RESULT_BYTES // (16 * rows * len(job.measures)))
         at_once = fit if shares is None else min(fit, shares.scored_columns)
@@ -141,7 +145,7 @@ class _EachSet(DistinctRun):
     def _add_set(self, one: KnownSubset, scores: dict[int, list[WorstAndMean]]) -> str:
         """Score the scored columns of a set, each against the attacker who knows the set's other columns.
 
-        Returns `EngineResult.through_host`.
+        Return `EngineResult.through_host` of the set.
         """
         layout = KeyLayout.of([self.cardinalities[column] for column in one.columns])
         keys = layout.pack([self.codes[column] for column in one.columns], self.workers)

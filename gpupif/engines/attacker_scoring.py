@@ -1,7 +1,7 @@
-"""Score a job against one attacker: who knows a list of columns, or any of several sets of columns.
+"""Scores of a job against one attacker, who knows a list of columns or any of several sets of columns.
 
-`score_job` is the order of the steps for a list of columns, for every engine. An engine brings two things of its own:
-how it scores rows that all count, and how it scores rows that match because values are missing.
+`score_job` has the steps for a list of columns, for every engine. An engine adds two functions: one scores rows that
+all count, the other scores rows that match because values are missing.
 """
 
 from __future__ import annotations
@@ -33,20 +33,23 @@ def score_attacker(
 def score_sets(
     engine: Engine, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
 ) -> AnyKnownResult:
-    """Return the worst and the mean score of each cell over the attackers that the sets stand for.
+    """Return the worst and the mean score of each cell over attackers, each of whom knows one of the sets.
 
-    sets: at least one for each scored column. Sums run in their order, and the scores depend on nothing else; the more
-    columns neighbours have in common, the faster. Sets that serve none of the job's scored columns are passed over.
-    shares: of the host's memory, if it is limited. The scores lie where the job wants them, perhaps on a device.
+    The scores are on the host or a device, as `job.scores_on` says.
+
+    sets: at least one for each scored column. Sums are formed in the order of the sets, and scores depend on no other
+        order. Scoring is faster if neighbours share many columns. Sets with none of the scored columns are skipped.
+    shares: the shares of the host's memory, if it is limited.
     """
     return engine.score_sets(replace(job, known=[]), served(sets, job.scored_columns), progress, shares)
 
 
 def score_job(job: Job, progress: Progress, score_cohorts: ScoreCohorts, score_matching: ScoreMatching) -> EngineResult:
-    """Score all scored columns of a job, step by step. Raises InputError for too many patterns of missing values.
+    """Score all scored columns of a job, step by step. Raise InputError for too many patterns of missing values.
 
-    score_cohorts: scores a job without wildcards in which every row counts. score_matching: scores some of the job's
-    scored columns against known columns in which missing values match every value; its arrays have room for all.
+    score_cohorts: scores a job without wildcards in which every row counts.
+    score_matching: scores some of the job's scored columns against known columns in which missing values match every
+        value. Its arrays have room for all scored columns.
     """
     people = count_people(job)
     if has_zero_weights(people):
@@ -56,7 +59,7 @@ def score_job(job: Job, progress: Progress, score_cohorts: ScoreCohorts, score_m
     others = [column for column in people.scored_columns if column not in matching]
     result = score_matching(people, matching, progress) if matching else None
     if others:
-        # The scores of all columns lie in one place, where the first ones are.
+        # All scores must be on one device: the device of the scores that exist.
         place = people.scores_on if result is None else result.place
         rest = replace(people, scored_columns=others, scores_on=place)
         counted = counted_rows(rest)

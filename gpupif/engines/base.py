@@ -1,4 +1,4 @@
-"""The interface between scoring and the engines: codes in, scores out; and combinations counted."""
+"""The interface of the engines: a `Job` of codes, an `EngineResult` of scores, and counters of combinations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..utils.information import LogSum, Sizes
 from .cpu.count_tables import DENSE, Combinations
 
 NOTHING: npt.NDArray[np.float64] = np.empty(0)
-# Half of the way to another node's values on either side, so that values with a parent in common are one level apart.
+# Length of an edge of a hierarchy. A path between two values with one parent has two edges: they are one level apart.
 EDGE = 0.5
 
 
@@ -37,7 +37,7 @@ class _Silent:
         """Report nothing."""
 
 
-# For cells that are not those of the table: of distinct rows, or of one of several sets of columns.
+# Progress for cells that are not cells of the table: cells of distinct rows, or of a table of one set of columns.
 SILENT: Progress = _Silent()
 
 
@@ -46,12 +46,12 @@ class Axis:
     """The order or the hierarchy of a column's values, for the earth mover's distance.
 
     kind: a constant of `kernels/walks.py`.
-    rank: by code, the place of its value among those that occur.
-    places: by rank, its place among all values that have a prior.
-    prior: by place.
-    nodes: (levels, values), by rank the node of a hierarchy.
-    masses: by node, of the prior.
-    longest: the greatest distance of two values: 1, steps, or levels.
+    rank: (values,) int64. The place of each code's value among the values that occur.
+    places: (values,) int64, by rank. The place of the value among all values that have a prior.
+    prior: (places,) float64. The prior probability of the value at each place.
+    nodes: (levels, values) int64, by rank. The value's node on each level of the hierarchy.
+    masses: (nodes,) float64. The prior mass of each node.
+    longest: the greatest distance between two values: 1, the number of steps, or the number of levels.
     """
 
     kind: int
@@ -64,16 +64,16 @@ class Axis:
 
     @property
     def moves(self) -> bool:
-        """Return whether codes are not in the order of the axis."""
+        """A flag: whether codes have another order than the axis."""
         return bool((self.rank[1:] < self.rank[:-1]).any())
 
     @property
     def order(self) -> npt.NDArray[np.int64]:
-        """Return the codes in the order of the axis."""
+        """The codes, in the order of the axis."""
         return np.argsort(self.rank, kind="stable")
 
     def only(self, codes: npt.NDArray[np.integer]) -> Axis:
-        """Return the axis of some of the values, by ascending code."""
+        """Return the axis of some of the values. codes: the codes of these values, ascending."""
         ranks = self.rank[codes]
         kept = np.sort(ranks)
         return replace(
@@ -87,36 +87,37 @@ class Axis:
 
 @dataclass(frozen=True)
 class Job:
-    """What an engine scores, and how.
+    """A table of codes to score, and the attacker and measures to score it for.
 
     codes: by column, (rows,) whole numbers below the column's cardinality, on the host or a device. Every code occurs,
         unless rows have weight 0.
-    counts: by column, (values,) int64. The rows with each code, or with weights the units of people.
+    counts: by column, (values,) int64. The rows with each code, or with sampling weights the units of people.
     priors: by column, (values,) float64. The prior probability of each code: positive, but 0 for values of the table's
         own distribution that only rows of weight 0 have.
     log2_priors: by column, (values,) int64. The logarithms of the priors, in units of 2^-unit_bits bits: for the
         table's own distribution log2 count - log2 rows.
-    unit_bits: by column. See log2_priors.
-    accuracies: by column, from 0 to 1. How far the attacker's conclusion about the column is trusted.
+    unit_bits: by column. The number of binary digits of log2_priors after the point.
+    accuracies: by column, from 0 to 1. The probability that the attacker's conclusion about the column is right.
     scored_columns: columns to score, by their places in codes.
-    known: columns that the attacker knows, likewise. A scored column is not known while it is itself scored.
-    measures: to compute for each cell.
-    dtype: "float64" or "float32", of the scores.
-    axes: by column the order or hierarchy of its values, None for columns without one; None if no measure needs any.
-    whole: by column the number of values of the whole table, and their prior mass, if codes are of some of them only.
-    times: (rows,) int64. How often each row occurs in the table, None for once each. A row that occurs 0 times is in no
-        cohort, yet its cells are scored.
-    scores_on: where the scores are to lie: "host", "device" (the CPU engine takes it as "host"), or "either", for
-        wherever they are made, then perhaps as `SharedScores`.
-    extremes_only: whether only the lowest and the highest score of each scored column are needed.
-    unit: with sampling weights, how many people one unit of times and counts is; else None.
-    wildcards: columns whose missing values, the last code, match every value; that code has no prior.
-    class_without_scored_column: whether a row's class is its cohort, even if others are scored against an attacker who
-        knows the scored column.
-    least: what smaller sizes are raised to, before any mean over attackers: 1 if a row whose cohort is empty counts
-        itself. None: sizes stay as they are.
-    distinct: whether no two rows are known to be equal, so that equal ones need not be looked for.
-    row_counts: with sampling weights, (rows,) int64. How many rows of the table each row stands for, None for one.
+    known: columns that the attacker knows, by their places in codes. While a known column is scored, it is not known.
+    measures: the measures to compute for each cell.
+    dtype: "float64" or "float32". The type of the scores.
+    axes: by column, the order or hierarchy of its values, or None. Default None: no measure needs an axis.
+    whole: by column, the number of values in the whole table and their prior mass. Default None: codes are of all
+        values of the table.
+    times: (rows,) int64. The multiplicity of each row. Default None: 1 each. A row with multiplicity 0 is in no cohort,
+        but its cells are scored.
+    scores_on: "host", "device" (the CPU engine uses the host), or "either": the device that computes them, perhaps as
+        `SharedScores`. Default "host".
+    extremes_only: whether only the lowest and the highest score of each scored column are needed. Default no.
+    unit: people for each unit of times and counts, with sampling weights. Default None: no sampling weights.
+    wildcards: columns whose missing values match every value. The last code is the missing value and has no prior.
+    class_without_scored_column: whether a row's equivalence class leaves out the scored column, that is, equals its
+        cohort, although the attacker may know the column while other columns are scored. Default no.
+    least: smaller sizes are raised to this, before any mean over attackers: 1 if a row whose cohort is empty counts
+        itself. Default None: sizes are not changed.
+    distinct: whether all rows are known to be distinct, which saves the search for equal rows. Default no.
+    row_counts: (rows,) int64, with sampling weights. Rows of the table for each row. Default None: 1 each.
     """
 
     codes: Sequence[npt.NDArray[Any]]
@@ -143,22 +144,22 @@ class Job:
 
     @property
     def rows(self) -> int:
-        """Return the number of rows that are given."""
+        """The number of rows in `codes`."""
         return len(self.codes[0])
 
     @property
     def total(self) -> int:
-        """Return the number of rows, or units of people, of the table that they stand for."""
+        """The sum of all multiplicities: the rows of the table, or with sampling weights the units of people."""
         return self.rows if self.times is None else int(self.times.sum())
 
     @property
     def cardinalities(self) -> list[int]:
-        """Return how many values each column has."""
+        """The number of values of each column."""
         return [len(counts) for counts in self.counts]
 
     @property
     def layout(self) -> KeyLayout:
-        """Return the layout of row keys of all columns."""
+        """The layout of row keys over all columns."""
         return KeyLayout.of(self.cardinalities)
 
     def on_host(self) -> Job:
@@ -166,9 +167,9 @@ class Job:
         return replace(self, codes=[on_host(codes) for codes in self.codes])
 
     def with_ordered_codes(self, bring: Callable[[Any], Any] = lambda array: array) -> Job:
-        """Return the job with codes renumbered in the order of the axes; not to be called twice.
+        """Return the job with codes renumbered in the order of the axes. Call it once only.
 
-        bring: takes an array to where codes are.
+        bring: copies an array to the device that has the codes.
         """
         if self.axes is None:
             return self
@@ -178,7 +179,7 @@ class Job:
         codes = list(self.codes)
         by_code: list[list[Any]] = [list(self.counts), list(self.priors), list(self.log2_priors)]
         for column, axis in moved.items():
-            # Missing values that are wildcards have no place on the axis, and stay last.
+            # A missing value that is a wildcard has no place on the axis: its code stays the last.
             rest = np.arange(len(axis.rank), len(self.counts[column]))
             narrow = np.append(axis.rank, rest).astype(codes[column].dtype)
             codes[column] = (bring(narrow) if hasattr(codes[column], "get") else narrow)[codes[column]]
@@ -190,7 +191,7 @@ class Job:
 
 
 def select_columns(job: Job, columns: Sequence[int]) -> Job:
-    """Return the job on a table of some of its columns: the scored columns and the known ones among them."""
+    """Return the job on a table of some of its columns, with the scored and known columns that are among them."""
     place = {column: number for number, column in enumerate(columns)}
     return replace(
         job,
@@ -210,17 +211,17 @@ def select_columns(job: Job, columns: Sequence[int]) -> Job:
 
 @dataclass(frozen=True)
 class EngineResult:
-    """What an engine gives back for an attacker who knows one list of columns.
+    """The result of an engine for an attacker who knows one list of columns.
 
     values: by the name of a measure, (scored columns, rows), each scored column contiguous, on the host or a device; or
         `SharedScores`.
-    weights: by scored column H(X|known) / H(X), or 0 if H(X) is 0.
-    distinct_rows: number of distinct rows over all columns of the job.
-    cohorts: by scored column the sizes of its cohorts, or with weights a sum over them. Together with `distinct` of all
-        partitions of a table it gives the weights.
-    distinct: by scored column the sizes of groups of rows that agree on the scored column too, likewise.
-    extremes: by the name of a measure, (scored columns, 2), the lowest and highest scores, if only these are needed.
-    through_host: that, and why, a table was not scored as a whole on a GPU; empty if it was, and on the CPU.
+    weights: by scored column, H(X|known) / H(X), or 0 if H(X) is 0.
+    distinct_rows: the number of distinct rows over all columns of the job.
+    cohorts: by scored column, the sizes of its cohorts; with sampling weights, a sum over the sizes. The weights of a
+        table follow from `cohorts` and `distinct` of all its partitions.
+    distinct: by scored column, the sizes (or the sum) of sets of rows that agree on the known and the scored column.
+    extremes: by the name of a measure, (scored columns, 2). The lowest and the highest score, if only these are needed.
+    through_host: the reason why a table was not scored as a whole on a GPU; empty on the CPU, and if it was.
     """
 
     values: dict[str, npt.NDArray[Any]]
@@ -233,44 +234,48 @@ class EngineResult:
 
     @property
     def place(self) -> str:
-        """Return where the scores lie, "host" or "device"."""
+        """The memory that holds the scores: "host" or "device"."""
         return "device" if any(hasattr(values, "get") for values in self.values.values()) else "host"
 
     def raised_to(self, least: float | None) -> EngineResult:
-        """Return the result with sizes that are less raised to `least`, see `Job.least`."""
+        """Return the result with smaller scores raised to `least`; see `Job.least`."""
         if least is None:
             return self
         return replace(self, values={name: scores.clip(min=least) for name, scores in self.values.items()})
 
     def by_fold(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
-        """Return the scores by measure, under "", as `AnyKnownResult` has them under "worst" and "mean"."""
+        """Return the scores by measure, under "". `AnyKnownResult.by_fold` has "worst" and "mean" instead."""
         return {"": self.values}
 
     def weights_by_fold(self) -> dict[str, list[float]]:
-        """Return the weights of the scored columns, likewise."""
+        """Return the weights of the scored columns, under ""."""
         return {"": self.weights}
 
 
 @dataclass(frozen=True)
 class KnownSubset:
-    """A set of columns, ascending, and those that are scored against an attacker who knows the others of the set."""
+    """A set of columns for an attacker who knows all of them except the scored column.
+
+    columns: places of the set's columns, ascending. scored_columns: the columns of the set to score.
+    """
 
     columns: tuple[int, ...]
     scored_columns: tuple[int, ...]
 
 
 def served(sets: Sequence[KnownSubset], columns: Collection[int]) -> list[KnownSubset]:
-    """Return the sets that serve some of these scored columns, for these only."""
+    """Return the sets with some of these scored columns, reduced to these scored columns."""
     some = [KnownSubset(one.columns, tuple(c for c in one.scored_columns if c in columns)) for one in sets]
     return [one for one in some if one.scored_columns]
 
 
 @dataclass(frozen=True)
 class AnyKnownResult:
-    """What an engine gives back for an attacker who knows any of several sets of columns.
+    """The result of an engine for an attacker who knows any of several sets of columns.
 
-    worst, mean: by the name of a measure, (scored columns, rows), on the host or a device. weights: by scored column
-    the weight of each of its sets, in their order. distinct_rows, through_host: see `EngineResult`.
+    worst, mean: by the name of a measure, (scored columns, rows), on the host or a device.
+    weights: by scored column, the weight of each of its sets, in the order of the sets.
+    distinct_rows, through_host: see `EngineResult`.
     """
 
     worst: dict[str, npt.NDArray[Any]]
@@ -284,7 +289,7 @@ class AnyKnownResult:
         return {"worst": self.worst, "mean": self.mean}
 
     def weights_by_fold(self) -> dict[str, list[float]]:
-        """Return the lowest weight of each scored column, under "worst", and the mean one, under "mean"."""
+        """Return the lowest weight of each scored column under "worst", and the mean weight under "mean"."""
         return {
             "worst": [float(weights.min()) for weights in self.weights],
             "mean": [float(weights.mean()) for weights in self.weights],
@@ -292,11 +297,11 @@ class AnyKnownResult:
 
 
 class AnyKnownShares(NamedTuple):
-    """How a run over sets of columns uses limited memory; no result depends on it.
+    """The shares of limited memory in a run over sets of columns. No result depends on them.
 
-    scored_columns: how many have their worst and mean computed at once.
-    threads: that score sets at once.
-    slots: of each thread's table of pairs, see `AnyKnownRun`.
+    scored_columns: the number of scored columns whose worst and mean are computed at once.
+    threads: the number of threads that score sets at once.
+    slots: the number of slots of each thread's table of pairs, see `AnyKnownRun`.
     batch: bytes of the sets' row numbers and scores that all threads keep at once.
     """
 
@@ -307,31 +312,31 @@ class AnyKnownShares(NamedTuple):
 
 
 class Counter(Protocol):
-    """Counts the combinations of values of sets of columns; sets are known by their places (see `SubsetCounter`)."""
+    """A counter of the combinations of values of sets of columns. A set is named by its place (see `SubsetCounter`)."""
 
     def add(self, codes: Sequence[Any], times: npt.NDArray[Any] | None = None) -> None:
-        """Count further rows. times: what each counts, 0 or more (None: 1); combinations that count 0 do not occur."""
+        """Count further rows. times: (rows,) multiplicities, 0 or more; None: 1. A combination of count 0 is absent."""
 
     def nbytes(self) -> int:
-        """Return the bytes that the host keeps of all rows so far."""
+        """Return the bytes of the host's memory that hold the counts so far."""
 
     def combinations(self, place: int, ordered: bool = True) -> Combinations:
-        """Return the combinations that occur, in the order of their codes, or in any order, which may be faster."""
+        """Return the combinations that occur. ordered: by their codes; any other order may be faster."""
 
     def counts(self, place: int) -> npt.NDArray[Any]:
         """Return the number of rows with each combination that occurs, in no particular order."""
 
     def sizes(self, place: int) -> Sizes:
-        """Return how many combinations there are of each count."""
+        """Return the number of combinations of each count."""
 
 
 class Counting(Protocol):
-    """Makes counters."""
+    """A maker of counters."""
 
     def counter(
         self, subsets: Sequence[Sequence[int]], cardinalities: Sequence[int], rows: int, dense: int = DENSE
     ) -> Counter:
-        """Return a counter of these sets; arguments as of `SubsetCounter`."""
+        """Return a counter of these sets. `SubsetCounter` describes the arguments."""
 
     def counters(
         self,
@@ -341,34 +346,34 @@ class Counting(Protocol):
         times: npt.NDArray[Any] | None = None,
         differ: bool = False,
     ) -> Iterator[tuple[Counter, int]]:
-        """Yield for each of these sets, of any size, a counter of all rows and the set's place there.
+        """Yield for each set, of any size, a counter of all rows and the place of the set in the counter.
 
-        times: what each row counts, 0 or more (None: 1). differ: whether no two rows are known to be equal.
+        times: (rows,) multiplicities, 0 or more; None: 1. differ: whether all rows are known to be distinct.
         """
 
     def singles(
         self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]
     ) -> Singles | None:
-        """Return what finds single rows among these distinct rows, or None if nothing is faster than the host.
+        """Return a finder of single rows among these distinct rows, or None if the engine has none that is faster.
 
-        often: 1, or 2 for a row that occurs several times in the table.
+        often: (rows,) 1 for multiplicity 1, 2 for any higher multiplicity.
         """
 
 
 class Singles(Protocol):
-    """Finds rows that differ from all others on some columns."""
+    """A finder of rows that differ from all other rows on some columns."""
 
     def find(self, columns: Sequence[int], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32] | None:
-        """Return the rows, ascending, that differ from all others on the columns and have no bit in `known`.
+        """Return the rows, ascending, that differ from all other rows on the columns and have no bit in `known`.
 
-        None if there is no memory for it.
+        Return None if there is not enough memory.
         """
 
 
 class Engine(Protocol):
-    """An engine: the same scores whatever the device.
+    """An engine. All engines compute the same scores.
 
-    shares_distinct_rows: whether it pays to find a table's distinct rows once, on the host, for several attackers.
+    shares_distinct_rows: whether it saves time to find a table's distinct rows once, on the host, for all attackers.
     """
 
     device: str
@@ -376,7 +381,7 @@ class Engine(Protocol):
 
     @property
     def frames(self) -> CudfFrames | None:
-        """Return what tables are read and encoded with; None for the host's own libraries."""
+        """The library that reads and encodes tables on the device; None if the host's libraries do."""
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all scored columns of the job."""
@@ -387,4 +392,4 @@ class Engine(Protocol):
         """Score a job against an attacker who knows any of these sets; see `attacker_scoring.score_sets`."""
 
     def counting(self, workers: Workers) -> AbstractContextManager[Counting]:
-        """Return what makes counters while it is open. workers: threads of the host. Raises DeviceError."""
+        """Return a context that makes counters while it is open. workers: threads of the host. Raise DeviceError."""

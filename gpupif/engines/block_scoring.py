@@ -1,6 +1,7 @@
-"""Score a table on the host: distinct rows, projections of them, blocks that hold cohorts whole, scores of all rows.
+"""Scores of a table whose codes are on the host, computed in blocks of distinct rows.
 
-`score_in_blocks` has the steps; `BlockRun.scorer` scores the blocks, on the CPU or on GPUs.
+`score_in_blocks` has the steps: find the distinct rows, project them to the needed columns, cut them into blocks that
+hold cohorts whole, score the blocks, and copy the scores to all rows. `BlockRun.scorer` scores on the CPU or GPUs.
 """
 
 from __future__ import annotations
@@ -26,47 +27,47 @@ from .cohort_sizes import CohortSizes, sizes_of_counts
 from .shared_scores import ScoredColumnScores, SharedScores, Taken, put_rows
 
 PAGE_BYTES = 4096
-# Scores of one-value cohorts, for several sizes, are at most so many that a cache holds them.
+# Most scores of one-value cohorts, for several sizes: a cache holds this number.
 SHARED_SCORES = 1 << 14
 
 
 class ScoredColumns(Protocol):
-    """Scored columns as a scorer knows them.
+    """Scored columns, as a scorer describes them to its kernels.
 
-    columns: their places in the job. values: how many scores of one-value cohorts `Out` may have for a scored column.
+    columns: their places in the job. values: most scores of one-value cohorts that `Out` has for a scored column.
     """
 
     columns: Sequence[int]
     values: int
 
     def only(self, slots: list[int]) -> ScoredColumns:
-        """Return some of them, by their places here."""
+        """Return the scored columns in some slots. slots: places in `columns`."""
 
     def put_values(self, out: Out) -> None:
-        """Put the scores of one-value cohorts after those of rows."""
+        """Append the scores of one-value cohorts to the scores of rows in `out`."""
 
 
 class Scorer(Protocol):
-    """Scores blocks of distinct rows, on the CPU or on GPUs."""
+    """A scorer of blocks of distinct rows, on the CPU or on GPUs."""
 
     def scored_columns_at_once(self, rows: int, measures: int) -> int:
-        """Return how many scored columns to score at once on so many distinct rows."""
+        """Return the number of scored columns to score at once. rows: distinct rows. measures: their number."""
 
     def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> Any:
-        """Return these columns as `ScoredColumns`, in keys of this layout."""
+        """Return these columns as `ScoredColumns`. layout: the layout of the row keys that have them."""
 
     def score(self, run: BlockRun, blocks: CohortBlocks, scored_columns: Any, out: Out) -> Sequence[CohortSizes]:
-        """Fill `out` for the rows in partition order, except those of children; scores in the order of `run.wanted`.
+        """Fill `out` for the rows in partition order, except rows of children. Measures have the order of `run.wanted`.
 
-        Returns how many cohorts of each size there are; the sum over all items counts.
+        Return the number of cohorts of each size, in several items to be added up.
         """
 
 
 class Results:
-    """What a run has computed so far: the weight of each scored column, and its scores or their extremes.
+    """The results of a run so far: the weight of each scored column, and its scores or their extremes.
 
-    empty: makes the arrays (scored columns, rows) of the scores, on the host or a device, from shape and type; None if
-    the scores are to be `SharedScores`.
+    empty: makes the arrays (scored columns, rows) of the scores, on the host or a device, from shape and type. None if
+        the scores are to be `SharedScores`.
     """
 
     def __init__(self, job: Job, empty: Callable[[tuple[int, int], str], Any] | None = np.empty) -> None:
@@ -76,7 +77,7 @@ class Results:
         self.weights = [0.0] * len(job.scored_columns)
         nothing: Sizes | LogSum = Sizes.total([])
         self.cohorts, self.distinct = [nothing] * len(job.scored_columns), [nothing] * len(job.scored_columns)
-        # Computed once: with `times` it is a sum.
+        # Kept, because `job.total` adds up all multiplicities each time.
         self.total = job.total
         self.types = [measure.type_in(job.dtype) for measure in job.measures]
         shape = (len(job.scored_columns), job.rows)
@@ -89,9 +90,9 @@ class Results:
         return self.job.scored_columns.index(column)
 
     def weigh(self, column: int, cohorts: Sizes, distinct: Sizes) -> None:
-        """Set the weight of a scored column, from the sizes of its cohorts and of groups of equal rows."""
+        """Set the weight of a scored column. cohorts: its cohorts by size. distinct: distinct rows by multiplicity."""
         slot = self.slot(column)
-        # Of weighted rows hardly any two groups have the same size, so that a sum is shorter than the sizes.
+        # Hardly any two sizes are equal with sampling weights, and the list of sizes would be long: keep their sum.
         weighted = self.job.unit is not None
         self.cohorts[slot] = cohorts.log_sum() if weighted else cohorts
         self.distinct[slot] = distinct.log_sum() if weighted else distinct
@@ -99,20 +100,20 @@ class Results:
         self.weights[slot] = column_weight(conditional, self.entropies[column])
 
     def keep(self, column: int, scores: ScoredColumnScores, taken: list[Taken]) -> None:
-        """Keep the scores of a scored column as they are; taken: what each measure takes of them."""
+        """Keep the shared scores of a scored column. taken: for each measure, its slot, factor and type."""
         self._kept[self.slot(column)] = scores, taken
 
     def factors(self, column: int) -> list[float]:
-        """Return for each measure what to multiply the scores of a scored column by: its weight, or 1."""
+        """Return, for each measure, the factor of the scores of a scored column: its weight, or 1."""
         weight = self.weights[self.slot(column)]
         return [weight if measure.weighted else 1.0 for measure in self.job.measures]
 
     def add_extremes(self, column: int, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> None:
-        """Set the lowest and highest scores of a scored column, by measure; weighted measures before weighting."""
+        """Set the lowest and highest scores of a scored column, by measure. low, high: before any weighting."""
         self.extremes[:, self.slot(column)] = np.stack([low, high], axis=1) * np.array(self.factors(column))[:, None]
 
     def finished(self, distinct_rows: int) -> EngineResult:
-        """Return what the engine gives back when all scored columns are scored."""
+        """Return the result of the engine, after all scored columns are scored."""
         names = [measure.name for measure in self.job.measures]
         values: dict[str, Any] = {}
         extremes: dict[str, Any] = {}
@@ -131,8 +132,8 @@ class Results:
 class BlockRun:
     """The state of a run: the job, its scorer and workers, and its results so far.
 
-    wanted: what the kernels compute, each measure once. scored_as: for each measure of the job its place in `wanted`.
-    logs: log2 of small counts. shares: whether scores stay `SharedScores`, if the job takes them wherever they are.
+    wanted: the distinct computations of the kernels. scored_as: for each measure of the job, its place in `wanted`.
+    logs: log2 of small counts. shares: whether scores stay `SharedScores`: if the job takes scores on either device.
     """
 
     def __init__(self, job: Job, progress: Progress, workers: Workers, block_rows: int, scorer: Scorer) -> None:
@@ -150,13 +151,13 @@ class BlockRun:
             self._touch(values)
 
     def lasting(self, shape: int | tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
-        """Return an array for what `put` is given: of the working memory, unless scores stay there."""
+        """Return an array for the arguments of `put`: in the working memory, or outside it if the scores are shared."""
         if self.shares:
             return np.empty(shape, dtype)
         return self.workers.empty(shape, dtype)
 
     def put(self, column: int, scores: ScoredColumnScores) -> None:
-        """Bring the scores of a scored column to all rows, or keep them as they are."""
+        """Copy the scores of a scored column to all rows, or keep them shared."""
         results = self.results
         taken = [
             Taken(place, factor, np.dtype(kind))
@@ -173,7 +174,7 @@ class BlockRun:
         self.workers.run(put, self.workers.ranges(self.job.rows))
 
     def _touch(self, values: npt.NDArray[Any]) -> None:
-        """Touch the memory of results now: getting it later would push the scores out of the caches."""
+        """Touch the memory of results now: page faults later would push the scores out of the caches."""
         flat = values.reshape(-1)
         step = PAGE_BYTES // values.itemsize
 
@@ -184,7 +185,7 @@ class BlockRun:
 
 
 def collapse_job(job: Job, total: int, workers: Workers, block_rows: int = BLOCK_ROWS) -> Distinct:
-    """Return the distinct rows of a job over all columns; total: what all rows count."""
+    """Return the distinct rows of a job over all columns. total: the sum of all multiplicities."""
     keys, kind = job.layout.pack(job.codes, workers), index_type(total + 1)
     if not job.distinct:
         rows = Rows(keys) if job.times is None else Rows(keys, job.times.astype(kind))
@@ -194,9 +195,10 @@ def collapse_job(job: Job, total: int, workers: Workers, block_rows: int = BLOCK
 
 
 def shared_by_scored_columns(job: Job) -> list[Measure]:
-    """Return the measures of rows if they are the same for all scored columns: those of equal rows.
+    """Return the measures of rows, if they are equal for all scored columns; else an empty list.
 
-    None if nothing but measures of rows is asked for: the scored columns are scored then anyway.
+    They are equal if the attacker knows all columns. The list is empty if the job has no other measures: then nothing
+    is saved.
     """
     of_rows = [measure for measure in job.measures if measure.is_row_measure]
     everything = set(range(len(job.codes)))
@@ -206,16 +208,16 @@ def shared_by_scored_columns(job: Job) -> list[Measure]:
 
 
 def score_in_blocks(run: BlockRun, of_rows: Sequence[Measure] = ()) -> EngineResult:
-    """Score the table of a run in one projection for each set of columns that its scored columns need.
+    """Score the table of a run, in one projection for each set of columns that its scored columns need.
 
-    The attacker knows `job.known` except the scored column itself. So the scored columns among the known share one
-    projection, to the known columns, which comes last; each other scored column has its own, to itself and the known.
+    The attacker knows `job.known` except the scored column. The known scored columns therefore share the projection to
+    the known columns, which is scored last. Any other scored column needs a projection to itself and the known columns.
 
-    of_rows: further measures, see `shared_by_scored_columns`; they are one array for all scored columns.
+    of_rows: further measures, see `shared_by_scored_columns`. All scored columns share one array of their scores.
     """
     job = run.job
     layout = run.results.layout
-    # A list, so that the last user of the table can drop it: its memory is used again.
+    # In a list, from which the last user deletes the table, because its memory is needed then.
     tables = [collapse_job(job, run.results.total, run.workers, run.block_rows)]
     distinct = len(tables[0].rows.keys)
     shared = _score_rows(run, tables[0], of_rows) if of_rows else {}
@@ -233,7 +235,7 @@ def score_in_blocks(run: BlockRun, of_rows: Sequence[Measure] = ()) -> EngineRes
 
 
 def _score_rows(run: BlockRun, table: Distinct, measures: Sequence[Measure]) -> dict[str, npt.NDArray[Any]]:
-    """Return measures of rows, from the sizes of groups of equal rows: the same for all scored columns."""
+    """Return measures of rows from the multiplicities of distinct rows, as one array for all scored columns."""
     job, counts, number = run.job, table.rows.counts, table.number
     wanted, values = wanted_of(measures, job.unit), {}
     for measure, kind in zip(measures, wanted.measures, strict=True):
@@ -262,7 +264,7 @@ def project(run: BlockRun, table: Distinct, layout: KeyLayout, columns: Sequence
 
 
 def _score_projection(run: BlockRun, tables: list[Distinct], layout: KeyLayout, scored_columns: Sequence[int]) -> None:
-    """Score the scored columns on the table that is the only item of `tables`, which is empty afterwards."""
+    """Score the scored columns on the only table in `tables`, and delete it from the list before the last pass."""
     rows, known = tables[0].rows, run.job.known
     distinct = sizes_of_counts(rows.counts, run.results.total, run.workers)
     entropies = run.results.entropies
@@ -273,7 +275,7 @@ def _score_projection(run: BlockRun, tables: list[Distinct], layout: KeyLayout, 
             tables[0].rows, layout, columns, known, run.results.entropies, run.block_rows, run.workers
         )
         place = places_in(blocks.blocks.order, run.workers)
-        # For each row of the table the place of its distinct row in the blocks.
+        # The place of each row's distinct row in the blocks.
         index = run.lasting(run.job.rows, place.dtype)
         look_up_rows(place, tables[0].number, index, run.workers)
         del place
@@ -284,7 +286,7 @@ def _score_projection(run: BlockRun, tables: list[Distinct], layout: KeyLayout, 
 
 
 def places_in(order: npt.NDArray[Any], workers: Workers) -> npt.NDArray[Any]:
-    """Return the place of each distinct row in this order of them."""
+    """Return the place of each distinct row in an order. order: the distinct rows, in this order."""
     place = workers.empty(len(order), index_type(len(order)))
     workers.run(lambda a, b: spread.invert(order[a:b], a, place), workers.ranges(len(order)))
     return place
@@ -300,7 +302,7 @@ def _score_pass(
 ) -> None:
     """Score some scored columns on blocks that hold their cohorts whole, and put scores and weights into the run.
 
-    index: for each row of the table its place in the blocks. distinct: how many distinct rows there are of each count.
+    index: for each row of the table, its place in the blocks. distinct: the number of distinct rows of each count.
     """
     rows, measures = len(blocks.blocks.order), len(run.job.measures)
     at_once = run.scorer.scored_columns_at_once(rows, measures)
@@ -315,13 +317,13 @@ def _score_pass(
                 _find_extremes(run, out.scores[slot], out.places[slot], column)
             else:
                 run.put(column, ScoredColumnScores(out.scores[slot], out.places[slot], index))
-        # Freed before the next ones are made, so that they take the same memory.
+        # The next scores use the same memory.
         del out
         run.progress.advance(run.job.rows * len(described.columns))
 
 
 def _empty_out(run: BlockRun, scored_columns: ScoredColumns, rows: int, values: int) -> Out:
-    """Return memory for the scores of so many rows and of so many one-value cohorts."""
+    """Return memory for scores. rows: number of rows. values: number of one-value cohorts."""
     number = len(scored_columns.columns)
     return Out(
         run.lasting((number, rows + values, len(run.wanted.measures)), np.float64),
@@ -332,7 +334,7 @@ def _empty_out(run: BlockRun, scored_columns: ScoredColumns, rows: int, values: 
 def score_blocks_and_children(
     run: BlockRun, blocks: CohortBlocks, scored_columns: ScoredColumns, out: Out
 ) -> CohortSizes:
-    """Fill `out` for the rows in partition order, oversized blocks by their children; return the cohorts by size."""
+    """Fill `out` for the rows in partition order, and return the cohorts by size. Children fill oversized blocks."""
     columns = scored_columns.columns
     shape = (len(columns), run.results.total, len(blocks.blocks.order))
     sizes = CohortSizes.sum(run.scorer.score(run, blocks, scored_columns, out), *shape)
@@ -346,7 +348,7 @@ def score_blocks_and_children(
                 for child_slot, slot in enumerate(slots):
                     sizes.add(slot, child_sizes, child_slot)
                     out.scores[slot, start:stop] = own.scores[child_slot]
-                    # After the rows, in the child as in all blocks, come the scores of one-value cohorts.
+                    # Places after the last row are one-value cohorts. They begin later in `out` than in the child.
                     of_row, more = own.places[child_slot] < stop - start, out.places.shape[1] - (stop - start)
                     kind = out.places.dtype
                     places = own.places[child_slot].astype(kind) + np.where(of_row, start, more).astype(kind)
@@ -355,7 +357,7 @@ def score_blocks_and_children(
 
 
 def _find_extremes(run: BlockRun, scores: npt.NDArray[np.float64], places: npt.NDArray[Any], column: int) -> None:
-    """Set the lowest and highest scores of one scored column, from its scores in an `Out`."""
+    """Find the lowest and highest scores of one scored column. scores, places: from an `Out`."""
 
     def find(start: int, stop: int) -> npt.NDArray[np.float64]:
         extremes = np.tile([np.inf, -np.inf], (len(run.wanted.measures), 1))

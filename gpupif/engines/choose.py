@@ -1,4 +1,4 @@
-"""Which engine runs, by the word for a device."""
+"""The choice of the engine, from the name of a device."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from ..gpu.status import CudaStatus
 from ..utils.config import AUTO, resources, split_device
 from .base import Engine
 
-# With device="auto" the CPU scores tables of fewer cells: two of its cores score ten million cells in 0.1 s
-# (benchmarks/results/engines.json), and importing cuDF alone takes longer. Not measured on a GPU.
+# If device="auto", the CPU scores tables with fewer cells than this. Two cores score ten million cells in 0.1 s
+# (benchmarks/results/engines.json), and the import of cuDF alone takes longer. Not measured on a GPU.
 LEAST_CELLS = 10_000_000
 
 
 class DeviceRequest(NamedTuple):
-    """Where and how to run.
+    """The requested device, and how a GPU is to find equal rows.
 
-    device: "auto" (all GPUs, or the CPU), "cpu", "cuda" (all GPUs) or "cuda:1" (one of them). grouping: how a GPU is to
-    find rows that agree, one of `gpupif.utils.config.GROUPINGS`; "auto" leaves it to what is installed.
+    device: "auto" (all GPUs, or the CPU), "cpu", "cuda" (all GPUs) or "cuda:1" (the GPU of this number).
+    grouping: the method that finds equal rows on a GPU, from `gpupif.utils.config.GROUPINGS`; "auto" depends on the
+        installed packages.
     """
 
     device: str
@@ -28,10 +29,12 @@ class DeviceRequest(NamedTuple):
 
 
 def requested_device(cells: Callable[[], int | None] | None = None) -> DeviceRequest:
-    """Return where and how `gpupif.config` says to run, to be handed on.
+    """Return the device and grouping that `gpupif.config` requests.
 
-    cells: returns about how many cells are to be scored or counted, None for what is to stay on a GPU. Of fewer than
-    `LEAST_CELLS` "auto" is "cpu", so that no GPU is started for them, unless a way of GPUs is asked for.
+    If there are fewer than `LEAST_CELLS` cells, "auto" becomes "cpu" and no GPU is started, except if the configuration
+    requests a grouping.
+
+    cells: returns about how many cells are to be scored or counted; None if the result is to stay on a GPU.
     """
     asked = resources()
     request = DeviceRequest(asked.device, AUTO if asked.device == "cpu" else asked.gpu_grouping)
@@ -42,11 +45,11 @@ def requested_device(cells: Callable[[], int | None] | None = None) -> DeviceReq
 
 
 def choose_engine(asked: DeviceRequest, only: int | None = None) -> Engine:
-    """Return the engine that is to run.
+    """Return the engine for a request, and warn of each GPU that is left out because it failed.
 
-    only: the one GPU to use, and to start, where the device names none. Raises InputError for a word that is no device,
-    and DeviceError where "cuda", or what is asked of a GPU, cannot run. Warns of GPUs that are left out because they
-    failed.
+    Raise InputError for an unknown device. Raise DeviceError if "cuda" or the requested grouping cannot be used here.
+
+    only: the number of the only GPU to start and use, if the device has no number.
     """
     from .cpu.engine import CpuEngine
 
@@ -60,7 +63,7 @@ def choose_engine(asked: DeviceRequest, only: int | None = None) -> Engine:
     if kind == "auto" and not status.usable:
         if grouping != AUTO:
             raise DeviceError(
-                f"gpu_grouping={grouping!r} is a way of GPUs, and none can be used here: {status.reason}. Use "
+                f"gpu_grouping={grouping!r} needs a GPU, and no GPU can be used here: {status.reason}. Use "
                 "gpupif.config(gpu_grouping='auto'), or leave it out."
             )
         _warn_of_faults(status)
@@ -95,7 +98,7 @@ def choose_engine(asked: DeviceRequest, only: int | None = None) -> Engine:
 
 
 def _warn_of_faults(status: CudaStatus) -> None:
-    """Warn of each GPU that failed: others, or the CPU, do its work."""
+    """Warn of each GPU that failed, and name the devices that do its work."""
     left = ", ".join(map(str, status.devices))
     for number, gpu in enumerate(status.gpus):
         if gpu.fault:

@@ -1,4 +1,4 @@
-"""How many cohorts there are of each size: what the weights of columns are computed from, exactly in any order."""
+"""The number of cohorts of each size, in whole numbers: the weights of columns follow from it, in any order of rows."""
 
 from __future__ import annotations
 
@@ -18,36 +18,41 @@ SMALL_SIZES = np.arange(SMALL_COHORTS)
 
 
 class CohortSizes(NamedTuple):
-    """Where kernels count, per scored column: small cohorts by their size, the others, being few, in a list."""
+    """The cohorts of scored columns by size, in arrays that kernels fill.
+
+    small: (scored columns, SMALL_COHORTS) int64. The number of cohorts of each small size.
+    large: (scored columns, room) int64. The sizes of the larger cohorts, of which there are few.
+    listed: (scored columns,) int64. The number of sizes in `large`.
+    """
 
     small: npt.NDArray[np.int64]
     large: npt.NDArray[np.int64]
     listed: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, scored_columns: int, total: int, rows: int) -> CohortSizes:
-        """For so many scored columns and `rows` distinct rows, of a table of `total`."""
+    def empty(cls, scored_columns: int, total: int, rows: int) -> CohortSizes:
+        """Return arrays without cohorts, with room for `rows` distinct rows of a table of `total` rows."""
         large = np.empty((scored_columns, min(total // SMALL_COHORTS, rows) + 1), np.int64)
         return cls(np.zeros((scored_columns, SMALL_COHORTS), np.int64), large, np.zeros(scored_columns, np.int64))
 
     @classmethod
-    def of_counts(cls, counts: npt.NDArray[Any], total: int) -> CohortSizes:
-        """Those of one scored column: these, of a table of `total` rows."""
-        found = cls.of(1, total, len(counts))
+    def from_counts(cls, counts: npt.NDArray[Any], total: int) -> CohortSizes:
+        """Return the sizes of one scored column. counts: the size of each cohort. total: rows of the table."""
+        found = cls.empty(1, total, len(counts))
         found.listed[0] = kernels.count_sizes(counts, len(counts), found.small[0], found.large[0], 0)
         return found
 
     @classmethod
     def sum(cls, tallies: Iterable[CohortSizes], scored_columns: int, total: int, rows: int) -> CohortSizes:
-        """The sum of tallies of parts of the same table; see `of`."""
-        cohort_sizes = cls.of(scored_columns, total, rows)
+        """Return the sum of the tallies of several parts of one table. Other arguments: see `empty`."""
+        cohort_sizes = cls.empty(scored_columns, total, rows)
         for part in tallies:
             for scored_column in range(scored_columns):
                 cohort_sizes.add(scored_column, part, scored_column)
         return cohort_sizes
 
     def add(self, scored_column: int, other: CohortSizes, place: int) -> None:
-        """Add what `other` has of its scored column `place` to `scored_column`."""
+        """Add the cohorts of scored column `place` in `other` to `scored_column`."""
         self.small[scored_column] += other.small[place]
         start, more = self.listed[scored_column], other.listed[place]
         self.large[scored_column, start : start + more] = other.large[place, :more]
@@ -62,14 +67,14 @@ class CohortSizes(NamedTuple):
         self.small[scored_column] += np.bincount(sizes[sizes < SMALL_COHORTS], minlength=SMALL_COHORTS)
 
     def sizes(self, scored_column: int) -> Sizes:
-        """The cohorts of a scored column by size."""
+        """Return the cohorts of a scored column by size."""
         large, times = np.unique(self.large[scored_column, : self.listed[scored_column]], return_counts=True)
         return Sizes.from_counts(
             np.concatenate([SMALL_SIZES, large]), np.concatenate([self.small[scored_column], times])
         )
 
     def log_sum(self, scored_column: int) -> LogSum:
-        """`sizes(scored column).log_sum()`, but faster."""
+        """Return `sizes(scored_column).log_sum()`, faster: the large sizes need no sorting."""
         large = self.large[scored_column, : self.listed[scored_column]]
         return LogSum.total(
             [Sizes(SMALL_SIZES, self.small[scored_column]), Sizes(large, np.ones(len(large), np.int64))]
@@ -77,6 +82,6 @@ class CohortSizes(NamedTuple):
 
 
 def sizes_of_counts(counts: npt.NDArray[Any], total: int, workers: Workers) -> Sizes:
-    """These counts, of a table of so many rows, by size."""
-    parts = workers.run(lambda a, b: CohortSizes.of_counts(counts[a:b], total), workers.ranges(len(counts)))
+    """Return counts by size. counts: sizes of cohorts or distinct rows. total: rows of the table."""
+    parts = workers.run(lambda a, b: CohortSizes.from_counts(counts[a:b], total), workers.ranges(len(counts)))
     return CohortSizes.sum(parts, 1, total, len(counts)).sizes(0)

@@ -1,4 +1,4 @@
-"""The distinct rows of a table, found once for several attackers; their scores brought back to all rows."""
+"""The distinct rows of a table, found once for several attackers, whose scores are copied to all rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..utils.arrays import on_host
 from .attacker_scoring import score_attacker
 from .base import SILENT, AnyKnownResult, Engine, EngineResult, Job, KnownSubset, Progress
 
-# The largest share of distinct rows among all rows for which this pays.
+# The largest share of distinct rows among all rows at which this saves time.
 WORTH = 0.5
 
 
@@ -27,8 +27,10 @@ WORTH = 0.5
 class DistinctTable:
     """The distinct rows of a table over some columns.
 
-    codes: by column, (distinct rows,). times: what each stands for, as `Job.times`. row_counts: how many rows of the
-    table each is. number: (rows of the table,), which distinct row each row is.
+    codes: by column, (distinct rows,).
+    times: (distinct rows,). The multiplicity of each distinct row, or with sampling weights its units of people.
+    row_counts: (distinct rows,). The rows of the table with each distinct row.
+    number: (rows of the table,). The number of each row's distinct row.
     """
 
     codes: Sequence[npt.NDArray[Any]]
@@ -40,9 +42,9 @@ class DistinctTable:
     def from_codes(
         cls, codes: Sequence[Any], cardinalities: Sequence[int], times: npt.NDArray[np.int64] | None
     ) -> DistinctTable | None:
-        """Return the distinct rows of a table with these codes, or None if most rows are distinct.
+        """Return the distinct rows of a table with these codes, or None if more than `WORTH` of its rows are distinct.
 
-        times: how often each row counts (None: once).
+        times: (rows,) multiplicities; None: 1 each.
         """
         layout = KeyLayout.of(cardinalities)
         with Workers() as workers:
@@ -59,7 +61,7 @@ class DistinctTable:
     def score(
         self, engine: Engine, job: Job, columns: Sequence[int], sets: Sequence[KnownSubset] | None, progress: Progress
     ) -> EngineResult | AnyKnownResult:
-        """Score a job on the whole table as `score_attacker` does; columns: the places here of the job's columns."""
+        """Score a job on the whole table, as `score_attacker` does. columns: places of the job's columns in `codes`."""
         codes = [self.codes[column] for column in columns]
         small = replace(job, codes=codes, times=self.times, row_counts=self.row_counts, scores_on="host")
         result = score_attacker(engine, small, sets, SILENT)
@@ -70,7 +72,7 @@ class DistinctTable:
         return replace(result, values=self._of_all_rows(result.values))
 
     def _of_all_rows(self, values: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-        """Return scores (scored columns, rows of the table) by measure, from those of the distinct rows."""
+        """Return scores (scored columns, rows of the table) by measure, from the scores of distinct rows."""
         number, spread = self.number, {}
         with Workers() as workers:
             for name, scores in values.items():

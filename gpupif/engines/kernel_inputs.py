@@ -1,4 +1,4 @@
-"""What of a job the kernels are given: the values of its columns, and where they lie."""
+"""The inputs of the kernels from a job: the values of its columns, and the axes of the values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gpupif.kernels.cohorts import Values
 
 from .base import EDGE, NOTHING, Axis, Job
 
-# Prior mass that is less off, for each value, is off by rounding.
+# Largest rounding error of a prior mass, for each value.
 WHOLE = 2.0**-52
 
 
 def kernel_axes(axes: Sequence[Axis | None]) -> walks.Axes:
-    """The axes of scored columns, in the order of ranks, as kernels know them; of those without one, nothing."""
+    """Return the axes of scored columns in arrays for kernels, in the order of ranks. None gives an empty axis."""
     none = np.empty(0, np.int64)
     known = [axis or Axis(walks.NOMINAL, none, none, NOTHING, np.empty((0, 0), np.int64), NOTHING, 1) for axis in axes]
     values_first = np.cumsum([0, *(len(axis.places) for axis in known)])
@@ -45,7 +45,7 @@ def kernel_axes(axes: Sequence[Axis | None]) -> walks.Axes:
 
 
 def kernel_values(job: Job, columns: Sequence[int]) -> Values:
-    """The values of some columns as kernels know them."""
+    """Return the values of some columns in arrays for kernels."""
     whole = [value_mass(job.priors[column]) if job.whole is None else job.whole[column] for column in columns]
     return Values(
         np.cumsum([0, *(len(job.priors[column]) for column in columns)]),
@@ -61,8 +61,6 @@ def kernel_values(job: Job, columns: Sequence[int]) -> Values:
 
 
 def value_mass(probabilities: npt.NDArray[np.float64]) -> tuple[int, float]:
-    """How many values of a column occur in rows that count, and their prior mass: exactly 1 where the prior names no
-    others.
-    """
+    """Return the number of values with a prior above 0, and their prior mass: exactly 1 if only rounding differs."""
     mass, values = math.fsum(probabilities), int((probabilities > 0).sum())
     return values, 1.0 if abs(mass - 1.0) <= WHOLE * values else mass

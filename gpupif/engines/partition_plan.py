@@ -1,7 +1,9 @@
-"""A table too large for one place: how it is cut into parts that hold cohorts whole, and what a part is scored for.
+"""The partition plan: a large table is cut into partitions that hold cohorts whole, and each is a job of its own.
 
-The same idea as in `partition`, one level up: rows that agree on a set of columns lie in the same part, so every cohort
-of every column outside that set lies in one part. Two passes, each with its own cut, serve all columns.
+A table is partitioned by the hash of some known columns. All rows that agree on these columns are in one partition. A
+cohort's rows agree on all known columns except the scored column, so a partition has the whole cohort, if the table is
+not partitioned by the scored column. Two passes are enough: each partitions by the columns that the other scores.
+`rows.partition` cuts a table into blocks by the same rule.
 """
 
 from __future__ import annotations
@@ -26,32 +28,36 @@ from .kernel_inputs import value_mass
 
 @dataclass(frozen=True)
 class Pass:
-    """Scored columns scored together on parts of the table cut by the columns `by`; none: the table is one part."""
+    """Scored columns that are scored together on one partitioning of the table.
+
+    scored_columns: the columns to score. by: known columns whose hash partitions the table; none: one partition.
+    """
 
     scored_columns: list[int]
     by: list[int]
 
     def halves(self, known: Sequence[int], entropies: Sequence[float]) -> list[Pass]:
-        """Half of the scored columns each, cut by the other half too as far as that is known; of a single scored
-        column, itself.
+        """Return two passes, each for half of the scored columns, and partitioned by the known other half as well.
+
+        The partitions become smaller. A pass with a single scored column returns itself only.
         """
         groups = [half for half in split(self.scored_columns, entropies) if half]
         return [Pass(group, [column for column in known if column not in group]) for group in groups]
 
 
 def cohorts_stay_whole(job: Job, any_known: bool) -> bool:
-    """Whether a table can be scored in parts: cut by known columns, each cohort lies in one of them.
+    """Return whether a table can be scored partition by partition, because each cohort is in one partition.
 
-    Where missing values match every value cohorts overlap, and an attacker who knows any few columns (any_known) has
-    cohorts of his own for each set of them: then distinct rows are scored in one place.
+    If missing values match every value, cohorts overlap. An attacker who knows any few columns (any_known) has other
+    cohorts for each set of columns. In both cases all distinct rows are scored at once.
     """
     return not job.wildcards and not any_known
 
 
 def plan_shuffles(job: Job, rows: int, part_rows: int) -> list[Pass]:
-    """The passes that score all scored columns of a table of so many rows in parts of about `part_rows` rows.
+    """Return the passes that score all scored columns of a table: two at most.
 
-    job: without codes of rows; its cohorts stay whole. Two passes at most.
+    job: may have no codes. rows: rows of the table. part_rows: about the number of rows of a partition.
     """
     if job.wildcards or rows <= part_rows:
         return [Pass(list(job.scored_columns), [])]
@@ -62,7 +68,7 @@ def plan_shuffles(job: Job, rows: int, part_rows: int) -> list[Pass]:
         return [Pass(outside, list(job.known))]
     groups = plan_passes(inside, job.known, entropies, rows, part_rows)
     passes = [Pass(group, [column for column in job.known if column not in group]) for group in groups]
-    # A scored column that is not known has its cohorts whole in any pass: it goes where the cut is finest.
+    # A scored column that is not known has whole cohorts in each pass: add it to the pass with the smallest partitions.
     finest = max(passes, key=lambda one: sum(entropies[column] for column in one.by))
     return [Pass([*one.scored_columns, *outside], one.by) if one is finest else one for one in passes]
 
@@ -70,7 +76,7 @@ def plan_shuffles(job: Job, rows: int, part_rows: int) -> list[Pass]:
 def part_ids(
     codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], by: Sequence[int], parts: int, workers: Workers
 ) -> npt.NDArray[Any]:
-    """In which of `parts` parts each row lies: by the hash of its codes in the columns `by`."""
+    """Return the partition of each row, (rows,), from the hash of its codes. by: columns. parts: their number."""
     rows = len(codes[0])
     ids = np.zeros(rows, np.uint16 if parts <= 2**16 else np.uint32)
     if parts > 1 and by:
@@ -82,7 +88,7 @@ def part_ids(
 
 
 def part_measures(job: Job) -> tuple[Measure, ...]:
-    """What parts are scored for: CIG in place of wCIG, for the weights of columns need all parts."""
+    """Return the measures that partitions are scored for: CIG in place of wCIG. Weights need all partitions."""
     return tuple(
         dict.fromkeys(
             resolve_measures(computed_measure(measure))[0] if measure.weighted else measure for measure in job.measures
@@ -97,7 +103,10 @@ def part_job(
     times: Any = None,
     row_counts: Any = None,
 ) -> Job:
-    """The job of scoring some scored columns on a part of the table, in float64, with the priors of the whole table."""
+    """Return the job that scores some columns on a partition, in float64, with the priors of the whole table.
+
+    codes: by column of the job, (rows of the partition,). times, row_counts: see `Job`.
+    """
     return replace(
         job,
         codes=codes,
@@ -111,12 +120,12 @@ def part_job(
 
 
 def compact_codes(job: Job) -> Job:
-    """The job with those columns numbered anew that have more values in the table than the part has rows.
+    """Return the job of a partition with new codes for columns that have more values than the partition has rows.
 
-    What an engine prepares for each value of a column costs no more then than the rows do.
+    An engine prepares arrays for the values of each column. After this they take no longer than the rows.
     """
     if job.wildcards:
-        # All rows are in one part.
+        # All rows are in one partition if there are wildcards.
         return job
     codes, counts, priors, logs = (list(many) for many in (job.codes, job.counts, job.priors, job.log2_priors))
     axes = None if job.axes is None else list(job.axes)
@@ -136,12 +145,12 @@ def compact_codes(job: Job) -> Job:
 
 @dataclass(frozen=True)
 class WeightSums:
-    """What the weights of scored columns are made of, found in some parts of a table.
+    """The sums from some partitions of a table that give the weights of scored columns.
 
-    cohorts, distinct: by scored column the sum over its cohorts, and over groups of rows that agree on the scored
-    column too, see
-    `EngineResult`. weights: by fold and scored column the weights themselves, where all rows are in one part: with
-    wildcards, and over attackers who know any few columns, sums are of no use.
+    cohorts: by scored column, the sum over the sizes of its cohorts, see `EngineResult`.
+    distinct: by scored column, the sum over rows that agree on the known and the scored column.
+    weights: by "", "worst" or "mean", and by scored column, the weight itself, if all rows are in one partition. With
+        wildcards, and for attackers who know any few columns, weights do not follow from sums.
     """
 
     cohorts: dict[int, LogSum] = field(default_factory=dict)
@@ -150,7 +159,7 @@ class WeightSums:
 
     @classmethod
     def of(cls, result: EngineResult | AnyKnownResult, scored_columns: Sequence[int], in_one_part: bool) -> WeightSums:
-        """Those of a part in which these scored columns were scored."""
+        """Return the sums of a partition from its result. in_one_part: whether it has all rows of the table."""
         if in_one_part or isinstance(result, AnyKnownResult):
             by_fold = result.weights_by_fold().items()
             return cls(weights={fold: dict(zip(scored_columns, weights, strict=True)) for fold, weights in by_fold})
@@ -162,7 +171,7 @@ class WeightSums:
 
     @classmethod
     def total(cls, *parts: WeightSums) -> WeightSums:
-        """Those of several parts together, for the same scored columns or others."""
+        """Return the sums of several partitions together. Each may be for other scored columns."""
         cohorts, distinct = (_added(sums) for sums in ([one.cohorts for one in parts], [one.distinct for one in parts]))
         weights: dict[str, dict[int, float]] = {}
         for one in parts:
@@ -171,7 +180,10 @@ class WeightSums:
         return cls(cohorts, distinct, weights)
 
     def by_fold(self, job: Job, total: int) -> dict[str, list[float]]:
-        """The weights of a job's scored columns by fold, in order; total: what all rows of the table count together."""
+        """Return the weights of a job's scored columns, in their order, by "", or "worst" and "mean".
+
+        total: the sum of the multiplicities of all rows of the table.
+        """
         if self.weights:
             return {
                 fold: [found[scored_column] for scored_column in job.scored_columns]
@@ -185,7 +197,7 @@ class WeightSums:
 
 
 def _added(several: Sequence[Mapping[int, LogSum]]) -> dict[int, LogSum]:
-    """Sums by scored column, of several parts together."""
+    """Return sums by scored column over several partitions."""
     scored_columns = sorted({scored_column for sums in several for scored_column in sums})
     return {
         scored_column: LogSum.total(sums[scored_column] for sums in several if scored_column in sums)
@@ -194,5 +206,5 @@ def _added(several: Sequence[Mapping[int, LogSum]]) -> dict[int, LogSum]:
 
 
 def computed_measure(measure: Measure) -> str:
-    """The measure of `part_job` that a measure is made from: itself, or CIG, to be multiplied by the weight."""
+    """Return the name of the measure that partitions compute for a measure: itself, or CIG for wCIG."""
     return "cig" if measure.weighted else measure.name

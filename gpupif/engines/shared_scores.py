@@ -1,4 +1,4 @@
-"""Scores that stand once for all rows which have the same: brought to rows at once, or when they are asked for."""
+"""Scores that are stored once for all rows that share them, and are copied to the rows on request."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from gpupif.kernels import spread
 
 from ..rows.threads import Workers
 
-# Measures that are brought to rows at a time.
+# Most measures that one call of the kernel `spread` copies to rows.
 AT_ONCE = 20
 
 
 class ScoredColumnScores(NamedTuple):
-    """Scores of one scored column (places, what is scored), before weighting: those of row i stand at
-    places[number[i]].
+    """The scores of one scored column, before weighting. Row i has the scores `scores[places[number[i]]]`.
+
+    scores: (places, measures) float64. places: (distinct rows,).
+    number: (rows,). The number of each row's distinct row.
     """
 
     scores: npt.NDArray[np.float64]
@@ -29,7 +31,7 @@ class ScoredColumnScores(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What is taken of scores: that at `slot` of what is scored, times `factor`, as numbers of type `dtype`."""
+    """The derivation of one measure from shared scores: the column `slot` of the scores, times `factor`, as `dtype`."""
 
     slot: int
     factor: float
@@ -38,9 +40,10 @@ class Taken(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SharedScores:
-    """One measure's scores of all rows, as an array (scored columns, rows) whose rows are made when they are asked for.
+    """The scores of one measure in all rows: an array (scored columns, rows) whose items are computed on request.
 
-    found: by scored column; taken: what of that. dtype: of the scores.
+    found: by scored column, the shared scores. taken: by scored column, the measure's derivation from them.
+    dtype: the type of the scores.
     """
 
     found: Sequence[ScoredColumnScores]
@@ -49,20 +52,20 @@ class SharedScores:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(scored columns, rows)."""
+        """The shape of the array: (scored columns, rows)."""
         return len(self.found), len(self.found[0].number)
 
     def __len__(self) -> int:
         return len(self.found)
 
     def all_rows(self) -> npt.NDArray[Any]:
-        """The array."""
+        """Return the whole array."""
         with Workers() as workers:
             return take_rows({"": self}, 0, self.shape[1], workers)[""]  # type: ignore[no-any-return]
 
 
 def take_rows(arrays: Mapping[str, Any], start: int, stop: int, workers: Workers) -> dict[str, Any]:
-    """The rows start to stop of scores (scored columns, rows) of one shape by name, all in one go."""
+    """Return the rows from start to stop of all arrays, by name. arrays: scores (scored columns, rows) of one shape."""
     size = stop - start
     made = {
         name: np.empty((len(array), size), array.dtype) if isinstance(array, SharedScores) else array[:, start:stop]
@@ -82,7 +85,7 @@ def take_rows(arrays: Mapping[str, Any], start: int, stop: int, workers: Workers
 
 
 def take_scored_column(arrays: Mapping[str, Any], scored_column: int, start: int, stop: int) -> dict[str, Any]:
-    """As `take_rows`, of one scored column, in the calling thread."""
+    """Return the rows from start to stop of one scored column of all arrays, by name, computed in this thread."""
     shared = {name: array for name, array in arrays.items() if isinstance(array, SharedScores)}
     made = {name: np.empty(stop - start, array.dtype) for name, array in shared.items()}
     _put_scored_column(shared, scored_column, start, made)
@@ -90,9 +93,9 @@ def take_scored_column(arrays: Mapping[str, Any], scored_column: int, start: int
 
 
 def multiples(arrays: Mapping[str, Any], scored_column: int) -> dict[str, tuple[str, float]]:
-    """Scores by name that are others times a factor: of which, by name, and by which.
+    """Return the scores that equal other scores times a factor: by name, the name of the other scores, and the factor.
 
-    Of 64 bits, which are multiplied before they are rounded to others.
+    Only for float64: narrower scores are rounded after the multiplication.
     """
     plain: dict[tuple[int, int], str] = {}
     found: dict[str, tuple[str, float]] = {}
@@ -108,7 +111,7 @@ def multiples(arrays: Mapping[str, Any], scored_column: int) -> dict[str, tuple[
 
 
 def found_together(arrays: Mapping[str, Any], scored_column: int) -> ScoredColumnScores | None:
-    """Where the scores of a scored column stand, if those of all arrays stand there."""
+    """Return the shared scores of a scored column if all arrays are derived from them, else None."""
     first, *others = arrays.values()
     if not all(
         isinstance(array, SharedScores) and array.found[scored_column] is first.found[scored_column] for array in others
@@ -120,7 +123,7 @@ def found_together(arrays: Mapping[str, Any], scored_column: int) -> ScoredColum
 def _put_scored_column(
     shared: Mapping[str, SharedScores], scored_column: int, start: int, outs: Mapping[str, npt.NDArray[Any]]
 ) -> None:
-    """Fill arrays by name with the scores of one scored column from row `start` on."""
+    """Fill the arrays in `outs`, by name, with the scores of one scored column from row `start` on."""
     for _, names in groupby(shared, lambda name: id(shared[name].found[scored_column])):
         several = list(names)
         put_rows(
@@ -132,7 +135,7 @@ def _put_scored_column(
 
 
 def put_rows(found: ScoredColumnScores, taken: Sequence[Taken], start: int, outs: Sequence[npt.NDArray[Any]]) -> None:
-    """Fill arrays of one length with scores of the rows from `start` on, each with what is taken for it."""
+    """Fill arrays of one length with scores of the rows from `start` on. taken: the derivation of each array."""
     number = found.number[start : start + (len(outs[0]) if outs else 0)]
     where = number, found.places, np.empty(spread.CHUNK, found.places.dtype)
     for types, several in _by_type(taken):
@@ -143,7 +146,10 @@ def put_rows(found: ScoredColumnScores, taken: Sequence[Taken], start: int, outs
 
 
 def _by_type(taken: Sequence[Taken]) -> Iterator[tuple[tuple[Any, Any], tuple[list[int], list[int]]]]:
-    """What is taken, by place, a few at a time: as floats of the first type of these, and as one other type."""
+    """Yield two types, and the places in `taken` of either type, at most `AT_ONCE` together.
+
+    The first is the first floating type in `taken`, the second another type: one kernel call writes two types.
+    """
     first = next((one.dtype for one in taken if one.dtype.kind == "f"), np.dtype(np.float64))
     mine = [place for place, one in enumerate(taken) if one.dtype == first]
     for kind in sorted({one.dtype for one in taken} - {first}, key=str) or [np.dtype(np.int64)]:
@@ -155,5 +161,5 @@ def _by_type(taken: Sequence[Taken]) -> Iterator[tuple[tuple[Any, Any], tuple[li
 
 
 def padded(outs: Sequence[npt.NDArray[Any]], dtype: Any) -> tuple[npt.NDArray[Any], ...]:
-    """As many as kernels take."""
+    """Return `AT_ONCE` arrays, as kernels require: the given arrays, and then empty arrays."""
     return (*outs, *(np.empty(0, dtype),) * (AT_ONCE - len(outs)))

@@ -1,6 +1,7 @@
 """The worst and the mean of the scores of each cell against several attackers, on the host or a device.
 
-A score that is unknown (NaN) against some attackers counts in neither; if it is unknown against all, both are NaN.
+A score that is unknown (NaN) against some attackers is left out. If it is unknown against all attackers, the worst and
+the mean are NaN.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def worst_of(measure: Measure, several: Sequence[Any]) -> Any:
 
 
 def worst_place(measure: Measure, scores: npt.NDArray[Any]) -> int:
-    """Return which of the scores of one cell is the riskiest: of equal ones, or if all are unknown, the first."""
+    """Return the place of the riskiest score of one cell: the first of equal scores, and 0 if all are unknown."""
     known = np.flatnonzero(scores == scores)
     return int(known[np.argmax(as_risk(measure, scores[known]))]) if len(known) else 0
 
@@ -35,12 +36,12 @@ def mean_of(several: Sequence[Any]) -> Any:
 
 
 class WorstAndMean:
-    """The worst and the mean scores of cells, for one measure, over attackers that come one after the other."""
+    """The worst and the mean scores of cells, for one measure, over attackers that are added one by one."""
 
     def __init__(self, measure: Measure, cells: int) -> None:
         self._measure = measure
         self._risks = np.full(cells, np.nan)
-        # Zeros take no memory before anything else is written there.
+        # An array of zeros takes no memory until something is written to it.
         self._mean = _Mean(np.zeros(cells), np.zeros(cells, np.int64))
 
     def add(self, scores: npt.NDArray[np.float64], cells: slice) -> None:
@@ -50,18 +51,18 @@ class WorstAndMean:
         self._mean.add(scores, cells)
 
     def worst(self) -> npt.NDArray[np.float64]:
-        """Return the worst score of each cell, as `worst_of`."""
+        """Return the worst score of each cell over the added attackers."""
         worst: npt.NDArray[np.float64] = from_risk(self._measure, self._risks)
         return worst
 
     def mean(self, attackers: int) -> npt.NDArray[np.float64]:
-        """Return the mean score of each cell, as `mean_of`; attackers: how many were added."""
+        """Return the mean score of each cell. attackers: the number of added attackers."""
         mean: npt.NDArray[np.float64] = self._mean.over(attackers)
         return mean
 
 
 class _Mean:
-    """Sums of the known scores of each cell, and how many are unknown, both in arrays of zeros that are given."""
+    """The sum of the known scores of each cell, and the number of unknown scores. The caller gives arrays of zeros."""
 
     def __init__(self, sums: Any, unknown: Any) -> None:
         self._sums, self._unknown = sums, unknown

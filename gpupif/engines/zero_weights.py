@@ -1,9 +1,9 @@
-"""Rows that count 0: sampling weights of 0, and rows of a sample beside those of the population that are counted.
+"""Scores of rows that count 0: rows with sampling weight 0, and rows of a sample if only the population is counted.
 
-They belong to no cohort, and yet their cells are scored, from the same definitions. An attacker who looks for such a
-row's known values meets the cohort of the rows that have them: its information gain and size are those of all its
-cells, and a value that none of them has a share of 0 there. Where the cohort is empty nothing is learnt: the posterior
-is the prior, gain and surprise are 0, its entropy and recursion unknown.
+A row that counts 0 is in no cohort, but its cells are scored by the same definitions. An attacker who searches for the
+row's known values finds the cohort of the counted rows with these values. The row's cells take the cohort's information
+gain and size. A value absent from the cohort has a share of 0 there. If the cohort is empty, the attacker learns
+nothing: the posterior is the prior, gain and surprise are 0, and entropy and recursion are unknown (NaN).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from .base import EngineResult, Job
 
-# Statistics, see `measures.Statistic`, that are unknown (NaN) of a cohort in which nobody is.
+# Statistics, see `measures.Statistic`, that are unknown (NaN) in an empty cohort.
 UNKNOWN_OF_NOTHING = ("ENTROPY", "RECURSIVE")
 
 
@@ -36,7 +36,7 @@ def has_zero_weights(job: Job) -> bool:
 
 
 def counted_rows(job: Job) -> Job:
-    """Return the job of the rows that count: the job itself if all do, else a job on the host."""
+    """Return the job of the rows with a positive multiplicity: the job itself if all have, else a job on the host."""
     times = job.times
     if times is None or times.all():
         return job
@@ -55,7 +55,7 @@ def with_zero_weights(job: Job, counted: EngineResult) -> EngineResult:
 
 
 class _Filler:
-    """Derives the scores of the rows that count 0 from those of the rows that count."""
+    """The derivation of the scores of rows that count 0 from the scores of rows that count."""
 
     def __init__(self, job: Job, counted: EngineResult, workers: Workers) -> None:
         self.job = job
@@ -74,7 +74,7 @@ class _Filler:
         values = {measure.name: np.empty(shape, measure.type_in(job.dtype)) for measure in job.measures}
         for name, scores in values.items():
             scores[:, self._rows] = self.counted.values[name]
-        # Scored columns that are not known have the same cohorts, those that are known the same equal rows.
+        # Cached: scored columns that are not known share their cohorts; known scored columns share their equal rows.
         find, known = lru_cache(2)(self._find_first), frozenset(job.known)
         for place, scored_column in enumerate(job.scored_columns):
             cohort, equal = find(known - {scored_column}), find(known | {scored_column})
@@ -84,7 +84,7 @@ class _Filler:
         return replace(self.counted, values=values, distinct_rows=int(self._numbers(range(len(job.codes))).max()) + 1)
 
     def _numbers(self, columns: Collection[int]) -> npt.NDArray[Any]:
-        """Return which distinct row over these columns each row is. Rows that count come before the others."""
+        """Return the number of each row's distinct row over these columns. Rows that count come first."""
         if not columns:
             return np.zeros(self.job.rows, np.uint32)
         layout = KeyLayout.of([len(self.job.counts[column]) for column in columns])
@@ -92,7 +92,7 @@ class _Filler:
         return distinct_rows(Rows(keys), len(keys), self.workers).number
 
     def _find_first(self, columns: frozenset[int]) -> npt.NDArray[np.int64]:
-        """Return, for each row that counts 0, the first counted row that agrees on these columns, or -1."""
+        """Return, for each row that counts 0, the first counted row that agrees with it on these columns, or -1."""
         numbers, counted = self._numbers(sorted(columns)), len(self._rows)
         first = np.full(int(numbers.max()) + 1, -1)
         first[numbers[:counted][::-1]] = np.arange(counted)[::-1]
@@ -108,12 +108,13 @@ class _Filler:
     ) -> npt.NDArray[Any]:
         """Return the scores of one measure in the rows that count 0.
 
-        scores: of the rows that count. cohort, equal: places among these, of a row in the same cohort, and of an equal
-        one; -1 if there is none.
+        scores: (counted rows,). The scores of the rows that count.
+        cohort: (rows that count 0,). A counted row in the row's cohort, or -1.
+        equal: (rows that count 0,). A counted row that has the row's value as well, or -1.
         """
         found = np.zeros(len(cohort), scores.dtype)
         if measure.of_cohort or measure.is_row_measure:
-            # The same for all cells of a cohort, or all rows of a class.
+            # All cells of a cohort, or all rows of an equivalence class, share this score.
             inside = scored_column in self.job.known and not self.job.class_without_scored_column
             first = equal if measure.is_row_measure and inside else cohort
             found[first >= 0] = scores[first[first >= 0]]

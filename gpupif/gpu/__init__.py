@@ -1,1 +1,1 @@
-"""The array and frame libraries of a GPU, behind one interface; kernels compiled and launched."""
+"""The libraries of arrays and frames on a GPU, with one interface, and compilation and launch of kernels."""

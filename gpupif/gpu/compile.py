@@ -1,4 +1,4 @@
-"""Kernels compiled for a device by numba-cuda and NVVM: the one place that knows what numba-cuda keeps private.
+"""Compilation of kernels by numba-cuda and NVVM. Only this module uses private parts of numba-cuda.
 
 A product and a sum are never contracted to one operation: the CPU, for which the same functions are compiled, makes
 two, and both must give the same bits. Needs no device.
@@ -15,14 +15,14 @@ from typing import Any
 from ..errors import DeviceError
 from ..utils.versions import installed_version
 
-# Of numba-cuda, whatever the environment asks of it; and of NVVM beside those.
+# Options of numba-cuda, whatever the environment sets, and further options of NVVM.
 NUMBA_OPTIONS = {"opt": True, "debug": False}
 NVVM_OPTIONS = {"fma": False}
 MEND = (
     "Install what gpupif is known to work with: pip install 'gpupif[gpu-cu13]' (or gpu-cu12); or use "
     "gpupif.config(device='cpu')."
 )
-# From this capability on, numba-cuda compiles for what only devices of exactly one capability have.
+# Least capability for which numba-cuda uses features that only devices of exactly one capability have.
 SPECIFIC = (9, 0)
 
 # numba-cuda compiles one kernel at a time, but its libraries change while another one is linked to the same functions.
@@ -32,8 +32,9 @@ _compiling = threading.RLock()
 class CompiledKernel:
     """A kernel compiled for arguments of some Numba types and a compute capability.
 
-    name: what it is called in its code. modules: LLVM IR as text, of the kernel and of all functions that it calls.
-    Raises DeviceError where numba-cuda is one that this does not know.
+    Raise DeviceError for an unknown version of numba-cuda.
+
+    name: the kernel's name in the code. modules: LLVM IR as text, of the kernel and of all functions that it calls.
     """
 
     def __init__(self, kernel: Any, types: Sequence[Any], capability: tuple[int, int]) -> None:
@@ -50,11 +51,11 @@ class CompiledKernel:
         self._kernel, self._target = kernel.py_func.__name__, architecture(capability)
 
     def ptx(self) -> str:
-        """What NVVM makes of the modules. Raises DeviceError where it cannot."""
+        """Return the PTX that NVVM makes of the modules. Raise DeviceError if it fails."""
         return self._made(lambda: self._library.get_asm_str(cc=self._target))  # type: ignore[no-any-return]
 
     def cubin(self) -> bytes:
-        """The machine code. Raises DeviceError where NVVM and the linker cannot make it."""
+        """Return the machine code. Raise DeviceError if NVVM or the linker fails."""
         return self._made(lambda: self._library.get_cubin(cc=self._target).code)  # type: ignore[no-any-return]
 
     def _made(self, make: Callable[[], Any]) -> Any:
@@ -70,15 +71,15 @@ class CompiledKernel:
 
 
 def architecture(capability: tuple[int, int]) -> tuple[int, int, str]:
-    """What is compiled for devices of a compute capability, as numba-cuda puts it."""
+    """Return the target of compilation for a compute capability, as numba-cuda expects it."""
     return (*capability, "a" if capability >= SPECIFIC else "")
 
 
 @contextlib.contextmanager
 def _as_if_on(capability: tuple[int, int]) -> Iterator[None]:
-    """Have what a kernel calls compiled for this capability too: for that numba-cuda asks the current device.
+    """Have numba-cuda compile called functions for this capability, not for the current device's, in the context.
 
-    Others who compile with numba-cuda meanwhile are told of their own device.
+    Other threads that compile with numba-cuda meanwhile still get the capability of their device.
     """
     with _private_names():
         from numba.cuda import dispatcher

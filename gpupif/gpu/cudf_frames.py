@@ -1,4 +1,4 @@
-"""Frames on the device: cuDF, with pandas' functions, and what only cuDF has."""
+"""Frames on the device: cuDF with the functions of pandas, and functions that only cuDF has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..utils.arrays import GROUP_ROWS
 
 
 class CudfFrames:
-    """cuDF's frames and series on one device, by default the current one; arrays of their columns are those of `xp`.
+    """The library of cuDF's frames and series on one device, by default the current one. `xp` has arrays of columns.
 
     Tests replace this class by one that needs no GPU.
     """
@@ -37,9 +37,9 @@ class CudfFrames:
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
-        """Make the device that of the calling thread for a while.
+        """Make the device the current device of the calling thread in the context.
 
-        Arrays and what cuDF makes lie in one pool, as those of `CupyLibrary` do.
+        Arrays and cuDF's memory share one pool, as in `CupyLibrary`.
         """
         from .cupy_arrays import array_memory
         from .rmm_pool import memory_of_cupy
@@ -74,7 +74,7 @@ class CudfFrames:
         return isinstance(table, self.frames.DataFrame)
 
     def beside(self, table: Any) -> CudfFrames:
-        """Return the library of the device that a frame lies on, whichever device is the current one."""
+        """Return the library of the device that has a frame, even if another device is the current one."""
         device = device_of(table, self.xp.cuda.runtime)
         return self if device in (None, self._device.id) else CudfFrames(device)
 
@@ -131,7 +131,7 @@ class CudfFrames:
 
     @contextlib.contextmanager
     def parquet_writer(self, sink: IO[bytes], metadata: Mapping[bytes, bytes], codec: str) -> Iterator[Any]:
-        """Yield a function that writes frames to a Parquet file, one after the other; raises what the file raises.
+        """Yield a function that writes frames to a Parquet file, one after the other. Raise the errors of the file.
 
         metadata: of the file. codec: how it is compressed, "zstd", "lz4", "snappy" or "none".
         """
@@ -154,7 +154,7 @@ class CudfFrames:
 
 
 def import_cudf() -> Any:
-    """Return cuDF, imported without a trace on what CuPy's arrays are taken from outside of gpupif.
+    """Return cuDF, imported without a change of the allocator of CuPy's arrays outside gpupif.
 
     Whoever imports cuDF himself has them taken from RMM, by which he may set a pool for both.
     """
@@ -184,7 +184,7 @@ def device_of(frame: Any, runtime: Any) -> int | None:
 
 
 class ParquetWriter:
-    """Writes frames to a Parquet file; what cuDF's own does, which takes no metadata."""
+    """A writer of frames, and of metadata, to a Parquet file. cuDF's own writer takes no metadata."""
 
     def __init__(self, sink: GuardedSink, metadata: Mapping[bytes, bytes], codec: str) -> None:
         self._sink = sink
@@ -193,7 +193,7 @@ class ParquetWriter:
         self._writer: Any = None
 
     def write_table(self, frame: Any) -> None:
-        """Write a frame after those before."""
+        """Write a frame after the earlier frames."""
         table, _ = frame.to_pylibcudf()
         self._writer = self._writer or self._open(table, [str(name) for name in frame.columns])
         self._writer.write(table)
@@ -222,7 +222,7 @@ class ParquetWriter:
 
 
 class GuardedSink(io.RawIOBase):
-    """A file for C++ to write to, which cannot be told of an error: the first one is kept, and raised by `check`."""
+    """A file for C++ to write to. C++ takes no error: the first error is kept, and `check` raises it."""
 
     def __init__(self, sink: IO[bytes]) -> None:
         self._sink = sink
@@ -230,7 +230,7 @@ class GuardedSink(io.RawIOBase):
         self._error: BaseException | None = None
 
     def writable(self) -> bool:
-        """As files have it."""
+        """Return whether the file can be written to."""
         return True
 
     def write(self, data: Any) -> int:

@@ -1,4 +1,4 @@
-"""Arrays of a GPU: CuPy's, and all that only CuPy has; copies, launches, memory, and what it raises."""
+"""Arrays on a GPU: CuPy's arrays, copies, launches, memory, and errors."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ import numpy.typing as npt
 
 from ..rows.threads import Workers
 
-# Of a block of a kernel.
+# Threads of a block of a kernel.
 THREADS = 256
 # The driver's and the runtime's number for memory that is used up.
 OUT_OF_MEMORY = 2
-# Of a device's memory, what CuPy's pool keeps from one score to the next at most, so that the same need not be asked of
-# the driver again. The rest goes back to the driver: other libraries and processes, cuDF without a pool among them,
-# take their memory there. A choice, not measured on a GPU.
+# Largest share of a device's memory that CuPy's pool keeps from one score to the next, to ask the driver less often.
+# The rest is returned to the driver, from which other libraries and processes (and cuDF without a pool) take memory.
+# A choice, not measured on a GPU.
 KEPT_SHARE = 0.25
 # Shares of a pool that are tried, the largest first, to see how much of it is free in one piece.
 POOL_STEPS = 16
-# Of each of two buffers: large enough that starting a copy costs nothing, small enough to be had always.
+# Bytes of each of two buffers: enough that starting a copy takes no time, and few enough to be always available.
 BUFFER_BYTES = 1 << 25
-# What is smaller goes without them.
+# Largest array that is copied without the buffers.
 SMALL_BYTES = 1 << 20
 # Threads that empty a buffer: one of them does not fill the bus.
 COPYING_THREADS = 4
@@ -36,7 +36,7 @@ _idle_streams: defaultdict[int, list[Any]] = defaultdict(list)
 
 
 class DeviceMemoryError(Exception):
-    """The device's memory is too small for what was asked of it; the host's may be fine."""
+    """The error if the device's memory is too small. The host's memory may be large enough."""
 
 
 class RowGroups(NamedTuple):
@@ -52,7 +52,8 @@ class RowGroups(NamedTuple):
 
 
 class PinnedStaging:
-    """Large copies between host and device through two pinned buffers: one is filled while the other is copied.
+    """Copies of large arrays between host and device through two pinned buffers. One is filled while the other is
+    copied.
 
     The buffers of a library are taken when first needed, and one copy at a time goes through them.
     """
@@ -124,7 +125,7 @@ class PinnedStaging:
 
 
 def _empty(wait: Any, buffer: npt.NDArray[Any], start: int, target: npt.NDArray[Any], workers: Workers) -> None:
-    """Wait for a copy into a buffer and move what it brought to its place, from `start` on."""
+    """Wait for a copy into a buffer, and move its content to its place, from `start` on."""
     wait()
 
     def move(first: int, last: int) -> None:
@@ -138,8 +139,8 @@ class CupyLibrary:
 
     Tests replace this class by one that needs no GPU.
 
-    device: its number. failures: what is raised if the device itself fails. staging: what large copies between host and
-    device go through.
+    device: its number. failures: the exceptions if the device itself fails. staging: the buffers for large copies
+    between host and device.
     """
 
     xp: Any
@@ -169,7 +170,7 @@ class CupyLibrary:
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
-        """Make the device and stream those of the calling thread for a while; what is started then is done after.
+        """Make the device and stream current for the calling thread, and wait at exit until all started work is done.
 
         Raises DeviceMemoryError if the device's memory runs out.
         """
@@ -183,7 +184,7 @@ class CupyLibrary:
 
     @contextlib.contextmanager
     def _current(self) -> Iterator[None]:
-        """Do as `active` does, with errors as they are; what the caller's stream was given before is done first."""
+        """Do as `active` does, without changing errors. Earlier work on the caller's stream is done first."""
         with self._device, array_memory(self._pool):
             before = self.xp.cuda.get_current_stream().record()
             self._stream.wait_event(before)
@@ -198,7 +199,7 @@ class CupyLibrary:
         return is_out_of_memory(error)
 
     def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
-        """Run a kernel over so many items."""
+        """Run a kernel over a number of items."""
         from .launch import launch
 
         # The driver takes no grid of 0 blocks.
@@ -261,16 +262,16 @@ class CupyLibrary:
         return host
 
     def pinned(self, size: int) -> npt.NDArray[np.uint8]:
-        """Return so many bytes of the host's memory that copies of the device can go to while others work."""
+        """Return pinned memory of the host, to which the device can copy while other work runs."""
         return np.frombuffer(self.xp.cuda.alloc_pinned_memory(size), np.uint8, size)
 
     def start_download(self, array: Any, pinned: npt.NDArray[Any]) -> Any:
-        """Begin to copy an array to pinned memory; call what is returned to wait until it is done."""
+        """Start to copy an array to pinned memory. Return a function that waits until the copy is complete."""
         array.get(out=pinned, stream=self._stream, blocking=False)
         return self._stream.record().synchronize
 
     def start_upload(self, pinned: npt.NDArray[Any], array: Any) -> Any:
-        """Begin to copy pinned memory to an array; call what is returned to wait until it is done."""
+        """Start to copy pinned memory to an array. Return a function that waits until the copy is complete."""
         array.set(pinned, stream=self._stream)
         return self._stream.record().synchronize
 
@@ -279,7 +280,7 @@ class CupyLibrary:
         self._stream.synchronize()
 
     def free_bytes(self) -> int:
-        """Return the device's memory that can be taken: what the driver has, and what a pool keeps for later."""
+        """Return the free bytes of the device: free in the driver, or unused in a pool."""
         with self._device:
             free, _ = self.xp.cuda.runtime.memGetInfo()
             if self._pool is not None:
@@ -309,7 +310,7 @@ class CupyLibrary:
             self.xp.get_default_pinned_memory_pool().free_all_blocks()
 
     def stage(self, name: str) -> contextlib.AbstractContextManager[None]:
-        """Note that what is started now belongs to this stage; for benchmarks, which replace it."""
+        """Note the stage of the work that is started in the context. Benchmarks replace this."""
         return contextlib.nullcontext()
 
 
@@ -328,7 +329,7 @@ def array_memory(pool: Any) -> contextlib.AbstractContextManager[Any]:
 
 
 def user_pool() -> Any:
-    """The memory resource of RMM that the user set up for the current device; None where there is none."""
+    """Return the memory resource of RMM that the user set up for the current device; None if there is none."""
     if "rmm" not in sys.modules:
         return None
     import rmm
@@ -340,9 +341,9 @@ def user_pool() -> Any:
 
 
 def free_of_pool(pool: Any, free: int) -> int:
-    """How much a pool of RMM can give in one piece, to a sixteenth of its size; free: what the driver has.
+    """Return the largest piece that a pool of RMM can give, to a sixteenth of its size. free: the driver's free bytes.
 
-    Looks through adaptors; of a resource that does not tell its size only what the driver has is counted.
+    Adaptors are looked through. If a resource has no size, the driver's free bytes are returned.
     """
     inner = pool
     while not hasattr(inner, "pool_size") and hasattr(inner, "upstream_mr"):
@@ -350,7 +351,7 @@ def free_of_pool(pool: Any, free: int) -> int:
     size = inner.pool_size() if hasattr(inner, "pool_size") else 0
     for part in range(POOL_STEPS, 0, -1):
         wanted = size // POOL_STEPS * part
-        # What the driver has a pool may take from there, and would keep.
+        # A pool may take this much from the driver, and would keep it.
         if wanted <= free:
             break
         with contextlib.suppress(MemoryError):
@@ -360,7 +361,7 @@ def free_of_pool(pool: Any, free: int) -> int:
 
 
 def device_failures() -> tuple[type[Exception], ...]:
-    """What CuPy and our own launches raise where the driver or the device fails."""
+    """Return the exceptions that CuPy and our own launches raise if the driver or the device fails."""
     import cupy
 
     from .launch import DriverError
@@ -370,7 +371,7 @@ def device_failures() -> tuple[type[Exception], ...]:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error of CuPy, RMM, cuDF or our own launches says that the device has no memory left.
+    """Return whether an error of CuPy, RMM, cuDF or our own launches is for lack of memory on the device.
 
     RMM and cuDF raise a bare MemoryError; NumPy's, for the host, is a class of its own.
     """
@@ -382,12 +383,11 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def group_rows(words: Mapping[int, Any], counts: Any, stream: Any) -> RowGroups:
-    """Return the groups of rows that agree in all words, by cuDF's lower layer; stream: CuPy's current one.
+    """Return the groups of rows that agree in all words, by cuDF's lower layer. stream: CuPy's current stream.
 
-    Of what pylibcudf has, these calls hash and compare whole keys: a group-by of sums or counts (`GroupBy.aggregate`,
-    as long as all that it is asked for can be added up by atomic operations) and a join. Others that seem fit sort:
-    `GroupBy.get_groups` and `scan`, `transform.encode`. Nothing here is missing (null), so that nothing else is
-    compared.
+    Two calls of pylibcudf hash and compare whole keys: a group-by of sums or counts (`GroupBy.aggregate`, if atomic
+    operations can form all sums) and a join. Other calls sort: `GroupBy.get_groups`, `scan` and `transform.encode`.
+    No key is missing (null) here, so no null masks are compared.
     """
     import cupy
     import pylibcudf

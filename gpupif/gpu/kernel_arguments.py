@@ -1,7 +1,7 @@
-"""What a kernel is launched with: the Numba types of its arguments, and the words that its parameters are.
+"""The arguments of a kernel launch: their Numba types, and the words that are the kernel's parameters.
 
-Numba lowers each array to its bookkeeping, pointer, shape and strides, each number to itself, and tuples to what they
-hold, one parameter after the other, each of 8 bytes.
+Numba lowers each array to its bookkeeping, pointer, shape and strides, each number to itself, and each tuple to its
+items. All are parameters of 8 bytes, one after the other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import from_dtype, types
 
-# By the type of a number: its Numba type, and the word it is, as `struct` has it.
+# The Numba type, and the letter of `struct`, for each type of number.
 NUMBERS = {int: (types.int64, "q"), float: (types.float64, "d")}
 NUMPY_NUMBERS = (np.int64, np.float64)
 LEAST_INT, LARGEST_INT = -(1 << 63), (1 << 63) - 1
@@ -28,7 +28,7 @@ class Packed(NamedTuple):
 
     @property
     def signature(self) -> Signature:
-        """The types and the layout of the parameters, made once for each kind."""
+        """Return the types and the layout of the parameters, computed once for each kind."""
         return _signature(self.kinds)
 
     def __bytes__(self) -> bytes:
@@ -43,7 +43,7 @@ class Signature(NamedTuple):
 
 
 def device_address(array: Any) -> int:
-    """Where an array of CuPy begins on the device. Raises TypeError for one that is not there."""
+    """Return the address of a CuPy array on the device. Raise TypeError if the array is not there."""
     try:
         return array.data.ptr  # type: ignore[no-any-return]
     except AttributeError:
@@ -51,15 +51,15 @@ def device_address(array: Any) -> int:
 
 
 def types_of(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """The Numba types of a launch's arguments. Raises TypeError as `pack` does."""
+    """Return the Numba types of a launch's arguments. Raise TypeError as `pack` does."""
     return pack(arguments, address=lambda array: 0).signature.types
 
 
 def pack(arguments: Sequence[Any], address: Callable[[Any], int] = device_address) -> Packed:
-    """The parameters that arguments are to a kernel, and what their types depend on.
+    """Return the kernel's parameters for arguments, and the kind on which their types depend.
 
     arguments: C-contiguous arrays (anything with dtype, shape, strides and size), whole numbers, floats and (named)
-    tuples of them. address: where an array begins. Raises TypeError for anything else.
+    tuples of them. address: returns the address of an array. Raise TypeError for any other argument.
     """
     kinds: list[Any] = []
     words: list[Any] = []
@@ -68,7 +68,7 @@ def pack(arguments: Sequence[Any], address: Callable[[Any], int] = device_addres
 
 
 def _add(values: Sequence[Any], address: Callable[[Any], int], kinds: list[Any], words: list[Any]) -> None:
-    """Add what values are to those before; called for 36 arrays at each launch, so with few calls of its own."""
+    """Add the parameters for values to the earlier parameters. Called for 36 arrays at each launch: speed matters."""
     for value in values:
         kind = type(value)
         if kind in NUMBERS or kind in NUMPY_NUMBERS:
@@ -108,7 +108,7 @@ def _c_strides(shape: Sequence[int], item: int) -> tuple[int, ...]:
 
 
 def _is_contiguous(shape: Sequence[int], strides: Sequence[int], expected: Sequence[int]) -> bool:
-    """Whether strides differ from those expected only where no step is ever made."""
+    """Return whether strides differ from contiguous strides only in dimensions with one item."""
     return 0 in shape or all(
         length == 1 or stride == wanted for length, stride, wanted in zip(shape, strides, expected, strict=True)
     )
@@ -123,7 +123,9 @@ def _signature(kinds: tuple[Any, ...]) -> Signature:
 
 
 def _type(kind: Any, rest: Iterator[Any], letters: list[str]) -> Any:
-    """The type of the argument that begins with this kind; takes its own from the rest, adds a letter for each word."""
+    """Return the type of the argument that begins with this kind. Remove its kinds from the rest, add a letter for a
+    word.
+    """
     if kind in NUMBERS:
         number, letter = NUMBERS[kind]
         letters.append(letter)

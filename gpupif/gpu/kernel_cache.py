@@ -1,4 +1,4 @@
-"""Machine code of kernels, kept on disk between processes: beside what is compiled for the CPU (`kernels.jit`)."""
+"""The machine code of kernels, stored on disk between processes, beside the code for the CPU (`kernels.jit`)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from gpupif.kernels.cache import CACHE_FOLDER, write_whole
 from ..utils.versions import installed_version
 from .compile import NUMBA_OPTIONS, NVVM_OPTIONS, CompiledKernel, architecture
 
-# What turns a kernel into machine code; a toolkit that is none of these packages does not count.
+# Packages that turn a kernel into machine code. A toolkit outside these packages does not change the key.
 COMPILERS = ("numba-cuda", "numba", "llvmlite", "nvidia-nvvm", "nvidia-cuda-nvcc", "nvidia-nvjitlink")
 DIGEST_BYTES = 32
 
 
 class Code(NamedTuple):
-    """What a kernel is called in its machine code, and that code."""
+    """The name of a kernel in its machine code, and the machine code."""
 
     name: str
     cubin: bytes
 
 
 def code_of(kernel: Any, types: Sequence[Any], capability: tuple[int, int], folder: str = CACHE_FOLDER) -> Code:
-    """A kernel's machine code for arguments of these Numba types: from its file, or compiled and then kept there.
+    """Return a kernel's machine code for arguments of these Numba types: from its file, or compiled and then stored.
 
     folder: "" to keep nothing. Sources need no look: the folder is one of theirs. Any number of threads and processes
     may ask at once; files are written whole or not at all, and one that is damaged is written anew.
@@ -54,7 +54,7 @@ def _digest(key: str, content: bytes) -> bytes:
 
 
 def _read(file: Path, key: str) -> Code | None:
-    """The code in a file; None where there is none, or it is not what was written there for this key."""
+    """Return the code in a file; None if there is no file, or it was not written for this key."""
     try:
         stored = file.read_bytes()
     except OSError:

@@ -28,7 +28,7 @@ class DriverError(RuntimeError):
 
 
 class _Parameters(threading.local):
-    """Where the driver finds a kernel's parameters: words, and at `table` their addresses. Of each thread its own."""
+    """The parameters of a kernel for the driver: words, and at `table` their addresses. Each thread has its own."""
 
     def __init__(self, number: int) -> None:
         self.words = (ctypes.c_uint64 * number)()
@@ -45,8 +45,8 @@ class _Loaded(NamedTuple):
     parameters: _Parameters
 
 
-# By kernel, what the types of its arguments depend on, and compute capability. The driver brings a kernel to each
-# device of that capability where it is launched.
+# Loaded kernels by kernel, kind of arguments, and compute capability. The driver copies a kernel to each device of this
+# capability on which it is launched.
 _loaded: dict[tuple[Any, ...], _Loaded] = {}
 _loading = threading.Lock()
 
@@ -54,11 +54,12 @@ _loading = threading.Lock()
 def launch(
     kernel: Any, arguments: tuple[Any, ...], blocks: int, threads: int, stream: int, capability: tuple[int, int]
 ) -> None:
-    """Have a stream run a kernel; returns before it has.
+    """Start a kernel on a stream, without waiting for it.
 
-    arguments: arrays of the stream's device, numbers and tuples (see `pack`); capability: of that device. Arrays may be
-    let go of at once: what CuPy and RMM give their memory to next on this stream comes after the kernel. Raises
-    TypeError for arguments that no kernel takes, DriverError where the driver fails, and what compiling raises.
+    Arrays may be freed at once: CuPy and RMM reuse their memory on this stream, after the kernel. Raise TypeError
+    for arguments that no kernel takes, DriverError if the driver fails, and the errors of compilation.
+
+    arguments: arrays on the stream's device, numbers and tuples (see `pack`). capability: of that device.
     """
     packed = pack(arguments)
     key = (kernel, packed.kinds, capability)
@@ -72,7 +73,7 @@ def launch(
 
 
 def _load(key: tuple[Any, ...], signature: Any) -> _Loaded:
-    """Compile a kernel, or read what was compiled before, and hand it to the driver, once in a process."""
+    """Compile a kernel, or read its stored code, and load it into the driver, once in a process."""
     kernel, _, capability = key
     with _loading:
         if key not in _loaded:
@@ -85,7 +86,7 @@ def _load(key: tuple[Any, ...], signature: Any) -> _Loaded:
 
 
 def _check(call: str, status: Any, result: Any = None) -> Any:
-    """What a call of the driver gave. Raises DriverError where it failed."""
+    """Return the result of a call of the driver. Raise DriverError if it failed."""
     if int(status):
         raise DriverError(f"{call} returned {status.name} ({int(status)})", int(status))
     return result

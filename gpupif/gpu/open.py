@@ -16,5 +16,5 @@ def open_libraries(devices: Sequence[int]) -> list[cupy_arrays.CupyLibrary]:
 
 
 def frame_library(device: int | None = None) -> cudf_frames.CudfFrames:
-    """Return what makes frames on this device, by default the current one."""
+    """Return the frame library of this device, by default the current device."""
     return cudf_frames.CudfFrames(device)

@@ -1,4 +1,4 @@
-"""Memory that cuDF takes, which goes through RMM, in one pool with the arrays of CuPy."""
+"""Memory for cuDF, which RMM allocates, in one pool with the arrays of CuPy."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ import rmm
 
 
 class CupyMemory(rmm.mr.CallbackMemoryResource):
-    """CuPy's own pool as RMM sees it, so that what cuDF needs for a while lies beside the arrays, in one pool."""
+    """CuPy's pool as a memory resource of RMM, so that cuDF's working memory and arrays share one pool."""
 
     def __init__(self) -> None:
         super().__init__(self._allocate, self._deallocate)
         self._taken: dict[int, Any] = {}
 
     def _allocate(self, size: int, stream: Any) -> int:
-        # CuPy gives memory out again on the stream that it was taken on, which orders what is done to it.
+        # CuPy reuses memory on the stream that it was taken on, which orders all work on it.
         with cupy.cuda.Stream.from_external(stream):
             memory = cupy.get_default_memory_pool().malloc(size)
         self._taken[memory.ptr] = memory
         return int(memory.ptr)
 
     def _deallocate(self, address: int, size: int, stream: Any) -> None:
-        # Of nothing at all there may be several.
+        # Several allocations of 0 bytes may share an address.
         self._taken.pop(address, None)
 
 
 @functools.cache
 def _memory(device: int) -> CupyMemory:
-    """That of a device; kept for good, for whatever was taken from it gives it back to it."""
+    """Return the memory resource of a device. It is kept for ever, because each allocation returns its memory to it."""
     return CupyMemory()
 
 
@@ -45,7 +45,7 @@ _lock = threading.Lock()
 
 @contextlib.contextmanager
 def memory_of_cupy(device: int) -> Iterator[None]:
-    """For a while have cuDF take its memory on a device, the current one, from CuPy's pool; threads may do so at once.
+    """Have cuDF take its memory on a device from CuPy's pool, in the context. Threads may do so at once.
 
     cuDF takes what it needs in between from the one resource that is set for the device, whatever it is told.
     """
@@ -60,6 +60,6 @@ def memory_of_cupy(device: int) -> Iterator[None]:
         with _lock:
             _using[device] -= 1
             before = None if _using[device] else _before.pop(device)
-            # What somebody else has set meanwhile stays.
+            # A memory resource that other code has set meanwhile is kept.
             if before is not None and rmm.mr.get_per_device_resource(device) is _memory(device):
                 rmm.mr.set_per_device_resource(device, before)

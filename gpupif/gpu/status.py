@@ -1,4 +1,4 @@
-"""Whether CUDA can be used here, on which devices, and where it cannot, exactly why not."""
+"""The status of CUDA: whether it can be used here, on which devices, and if not, the exact reason."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 from ..utils.versions import installed_version
 
-# What CUDA 13 compiles for.
+# Least compute capability that CUDA 13 compiles for.
 LEAST_CAPABILITY = (7, 5)
 # Package to the least version, and what is wrong with older ones. No GPU is used without these.
 PACKAGES = {
     "cupy": ((14, 2), "older ones sort wrongly when memory runs out"),
     "numba-cuda": ((0, 30), "older ones fail beside the newest numba"),
 }
-# As `PACKAGES`; without it a GPU is used, but not for all.
+# The package without which a GPU is used, but not for all steps; otherwise as `PACKAGES`.
 CUDF = {"cudf": ((26, 8), "older ones number categories in another way")}
 CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
 
@@ -31,7 +31,7 @@ class Gpu:
 
     @property
     def reason(self) -> str:
-        """Why it cannot be used; empty where it can, or was not tried."""
+        """The reason why the device cannot be used; empty if it can, or was not tried."""
         if self.capability < LEAST_CAPABILITY:
             return "too old: at least compute capability 7.5 is needed"
         return self.fault
@@ -47,10 +47,10 @@ class Gpu:
 
 @dataclass(frozen=True)
 class CudaStatus:
-    """Whether the CUDA engine can run here.
+    """The status of the CUDA engine: whether it can run here.
 
-    gpus: the devices that the driver shows. devices: the numbers of those that can be used. reason: why none can.
-    no_cudf: why cuDF is not used on them; empty where it is.
+    gpus: the devices that the driver shows. devices: the numbers of the usable devices. reason: the reason if no device
+    is usable. no_cudf: the reason if cuDF is not used; else empty.
     """
 
     gpus: Sequence[Gpu] = ()
@@ -60,12 +60,12 @@ class CudaStatus:
 
     @property
     def usable(self) -> bool:
-        """Whether there is a device to run on."""
+        """Whether any device is usable."""
         return bool(self.devices)
 
 
 def shown_gpus() -> CudaStatus:
-    """Return what the driver and the packages say, without a context on any device: none of these is tried.
+    """Return the devices and packages as the driver and the metadata list them, without starting any device.
 
     The first thing missing is the reason that no device can be used.
     """
@@ -89,8 +89,10 @@ def shown_gpus() -> CudaStatus:
 def cuda_status(device: int | None = None) -> CudaStatus:
     """Return which devices work, each found by an operation of each package on it, which opens a context there.
 
-    device: the only one to try, where the others are not to be used. A device that fails is left out, with the reason
-    as its fault; cuDF is not used where it works on none of the devices that the other packages work on.
+    A device that fails is left out, with the reason as its fault. cuDF is not used if it fails on all devices on
+    which the other packages work.
+
+    device: the number of the only device to try; None: all.
     """
     shown = shown_gpus()
     wanted = [number for number in shown.devices if device in (None, number)]
@@ -124,7 +126,7 @@ def _gpus(driver: ctypes.CDLL) -> list[Gpu]:
 
 
 def _packages_reason(packages: Mapping[str, tuple[tuple[int, int], str]]) -> str:
-    """Which of some packages is missing or too old; empty where none is."""
+    """Return the reason why some packages are missing or too old; an empty text if none is."""
     for package, (least, why) in packages.items():
         version = installed_version(package)
         if version is None:
@@ -135,7 +137,7 @@ def _packages_reason(packages: Mapping[str, tuple[tuple[int, int], str]]) -> str
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The first two numbers of a version."""
+    """Return the first two numbers of a version."""
     digits = ["".join(filter(str.isdecimal, part)) for part in version.split(".")[:2]]
     return tuple(int(part or 0) for part in digits)
 

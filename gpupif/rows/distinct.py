@@ -1,4 +1,4 @@
-"""Equal rows collapsed: distinct rows with counts, in order of first appearance, and where each row went."""
+"""Distinct rows with multiplicities, in order of first appearance, and the number of each row's distinct row."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from .threads import Workers
 
 @dataclass(frozen=True)
 class Distinct:
-    """rows: the distinct rows with counts. number[i]: which of them row i is."""
+    """Distinct rows with multiplicities. number: (rows,) the number of each row's distinct row."""
 
     rows: Rows
     number: npt.NDArray[Any]
 
 
 def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BLOCK_ROWS) -> Distinct:
-    """Collapse equal rows, exactly; `total` is the sum of the counts."""
+    """Return the distinct rows, exactly. total: the sum of the multiplicities."""
     size, words = rows.keys.shape
     everything = np.full(words, ~np.uint64(0))
     first = workers.empty(size, index_type(size))
-    # Of each first row of its kind: one array for what is never needed together.
+    # For each first row, its count and later its number: one array, because they are never needed together.
     count_then_number = workers.empty(size, index_type(total + 1))
     _find_first_rows(partition_rows(rows, everything, block_rows, workers), first, count_then_number, workers)
     ranges = workers.ranges(size)
     found = workers.run(lambda a, b: kernels.count_first_rows(first, a, b), ranges)
     starts = np.cumsum([0, *found])
-    different = int(starts[-1])
-    counts = workers.empty(different, count_then_number.dtype)
-    distinct = Rows(workers.empty((different, words), np.uint64), counts)
-    scored_column = (distinct.keys, distinct.counts)
+    distinct_count = int(starts[-1])
+    counts = workers.empty(distinct_count, count_then_number.dtype)
+    distinct = Rows(workers.empty((distinct_count, words), np.uint64), counts)
+    outputs = (distinct.keys, distinct.counts)
     workers.run(
         lambda edges, numbers: kernels.collect_first_rows(
-            first, *edges, rows.keys, count_then_number, *numbers, scored_column
+            first, *edges, rows.keys, count_then_number, *numbers, outputs
         ),
         list(zip(ranges, pairwise(starts), strict=True)),
     )
@@ -52,19 +52,19 @@ def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BL
 
 
 def look_up_rows(table: npt.NDArray[Any], index: npt.NDArray[Any], out: npt.NDArray[Any], workers: Workers) -> None:
-    """out[i] = table[index[i]]; out may be the index."""
+    """Copy table[index[i]] to out[i], for all i. `out` may be `index`."""
     workers.run(lambda a, b: look_up(table, index[a:b], out[a:b]), workers.ranges(len(index)))
 
 
 def sum_times(number: npt.NDArray[Any], times: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
-    """The sums of `times` over rows of the same number, of numbers below `size`."""
+    """Return the sums of `times` over rows with equal numbers, (size,). Numbers are below `size`."""
     sums = np.zeros(size, np.int64)
     add_times(number, times, sums)
     return sums
 
 
 def _find_first_rows(blocks: Blocks, first: npt.NDArray[Any], counts: npt.NDArray[Any], workers: Workers) -> None:
-    """For each row the first row equal to it, and for such a first row how often it occurs."""
+    """Find the first row that equals each row, and the multiplicity of each first row."""
     rows = (blocks.rows.keys, blocks.rows.counts, blocks.hashes(workers))
 
     def run(start: int, stop: int) -> None:
@@ -78,9 +78,9 @@ def _find_first_rows(blocks: Blocks, first: npt.NDArray[Any], counts: npt.NDArra
 
 
 class DistinctRows:
-    """Distinct rows in order of first appearance, found chunk by chunk: what has been seen keeps its number.
+    """Distinct rows in order of first appearance, found chunk by chunk. A row keeps its number.
 
-    keys: (rows, words). sums: (sums, rows), of what is given with the rows that are added.
+    keys: (distinct rows, words). sums: (sums, distinct rows), of the amounts that are added with the rows.
     """
 
     def __init__(self, words: int, sums: int, workers: Workers) -> None:
@@ -92,7 +92,7 @@ class DistinctRows:
         return len(self.keys)
 
     def add(self, keys: npt.NDArray[np.uint64], *amounts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """Add rows, with what each adds to each sum; return which distinct row each of them is."""
+        """Add rows, and return the number of each row's distinct row. amounts: for each sum, (rows,) to be added."""
         seen = len(self.keys)
         both = np.concatenate([self.keys, keys])
         distinct = distinct_rows(Rows(both), len(both), self._workers)

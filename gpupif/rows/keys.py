@@ -1,4 +1,4 @@
-"""Where row keys are made: which bits of which 64-bit word hold a column's code."""
+"""Row keys: the codes of several columns packed into 64-bit words."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from gpupif.kernels import pack
 from .threads import Workers
 
 WORD_BITS = 64
-# Keys that one column after the other is put into: those of few words stay in the second-level cache.
+# Number of rows whose keys are packed column by column: keys of few words stay in the second-level cache.
 PACKED_ROWS = 1 << 16
 
 
 class Field(NamedTuple):
-    """The bits of one column: word number, lowest bit, and the mask of its width before shifting."""
+    """The bits of one column: the number of the word, the lowest bit, and the mask of the column's width before
+    shifting.
+    """
 
     word: int
     shift: int
@@ -28,10 +30,10 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True)
 class KeyLayout:
-    """Bit fields of the columns of a table in row keys of `words` 64-bit words.
+    """The bit fields of the columns of a table in row keys of `words` 64-bit words.
 
-    A field never crosses a word boundary, so clearing a column is one mask on one word. A column with a single value
-    has no bits.
+    A field never crosses a word boundary, so one mask on one word clears a column. A column with a single value has no
+    bits.
     """
 
     fields: dict[int, Field]
@@ -39,7 +41,7 @@ class KeyLayout:
 
     @classmethod
     def of(cls, cardinalities: Sequence[int]) -> KeyLayout:
-        """Place columns with these numbers of distinct values, widest first, each in the first word with room."""
+        """Return a layout for columns with these numbers of values: widest first, each in the first word with room."""
         widths = [(cardinality - 1).bit_length() for cardinality in cardinalities]
         used = [0]
         fields = {}
@@ -56,7 +58,7 @@ class KeyLayout:
         return cls(fields, len(used))
 
     def masks(self, columns: Iterable[int]) -> npt.NDArray[np.uint64]:
-        """One mask per word that keeps the fields of these columns."""
+        """Return masks, one for each word, that keep the fields of these columns."""
         masks = [0] * self.words
         for column in columns:
             field = self.fields[column]
@@ -64,14 +66,14 @@ class KeyLayout:
         return np.array(masks, dtype=np.uint64)
 
     def project(self, columns: Sequence[int]) -> tuple[KeyLayout, list[int], npt.NDArray[np.uint64]]:
-        """Layout of keys that keep only these columns, the words of this layout it needs, and their masks."""
+        """Return the layout of keys of these columns only, the words of this layout that they need, and their masks."""
         needed = sorted({self.fields[column].word for column in columns}) or [0]
         new_word = {word: position for position, word in enumerate(needed)}
         fields = {column: self.fields[column]._replace(word=new_word[self.fields[column].word]) for column in columns}
         return KeyLayout(fields, len(needed)), needed, self.masks(columns)[needed]
 
     def pack(self, codes: Sequence[npt.NDArray[Any]], workers: Workers) -> npt.NDArray[np.uint64]:
-        """Row keys (rows, words) of columns of codes."""
+        """Return row keys (rows, words) of columns of codes."""
         rows = len(codes[0])
         keys = workers.empty((rows, self.words), np.uint64)
 
@@ -88,7 +90,7 @@ class KeyLayout:
         return keys
 
     def unpack(self, keys: npt.NDArray[np.uint64]) -> list[npt.NDArray[Any]]:
-        """The codes of each column, from row keys (rows, words)."""
+        """Return the codes of each column, from row keys (rows, words)."""
         codes = []
         for column in range(len(self.fields)):
             word, shift, mask = self.fields[column]
@@ -98,7 +100,7 @@ class KeyLayout:
 
 
 def code_type(cardinality: int) -> type[np.unsignedinteger[Any]]:
-    """The narrowest type for so many codes."""
+    """Return the narrowest type for codes below `cardinality`."""
     for kind in (np.uint8, np.uint16, np.uint32):
         if cardinality <= np.iinfo(kind).max + 1:
             return kind

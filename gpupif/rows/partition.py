@@ -1,7 +1,8 @@
-"""The partition plan: rows into cache-sized blocks such that every cohort lies inside one block.
+"""Partitions of rows into blocks that fit the cache and hold cohorts whole.
 
-Rows that agree on a set of columns P have the same hash over P, so a partition by that hash keeps every cohort of
-every column outside P whole: two partitions, by either half of the columns, serve all columns.
+All rows that agree on a set of columns P have the same hash over P, and get into one block. The rows of a cohort agree
+on all known columns except the scored column. A partition by known columns therefore keeps the cohorts of every other
+column whole. Two partitions, each by half of the columns, serve all columns.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ NO_ROWS: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
 
 @dataclass(frozen=True)
 class Rows:
-    """Packed keys (rows, words) and how often each occurs in the table; empty counts: once each."""
+    """Packed row keys (rows, words) and multiplicities. counts: (rows,); empty: 1 each."""
 
     keys: npt.NDArray[np.uint64]
     counts: npt.NDArray[Any] = field(default_factory=lambda: NO_ROWS)
@@ -35,14 +36,16 @@ class Rows:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Rows in partition order. order[i]: where row i stood before; block b is rows offsets[b] to offsets[b + 1]."""
+    """Rows in partition order. order[i]: the place of row i before. offsets: block b has the rows offsets[b] to
+    offsets[b + 1].
+    """
 
     rows: Rows
     order: npt.NDArray[Any]
     offsets: npt.NDArray[np.int64]
 
     def hashes(self, workers: Workers) -> npt.NDArray[np.uint64]:
-        """Full hashes of the rows; empty where keys are one word, which needs none."""
+        """Return full hashes of the row keys; an empty array if a key is one word, which needs no hash."""
         keys = self.rows.keys
         rows, words = keys.shape
         hashes = workers.empty(rows if words > 1 else 0, np.uint64)
@@ -52,11 +55,11 @@ class Blocks:
         return hashes
 
     def tasks(self, workers: Workers, largest: int | None = None) -> list[tuple[int, int]]:
-        """Runs of blocks (first, last + 1), a few for each thread, without blocks of over `largest` rows."""
+        """Return runs of blocks (first, last + 1), a few for each thread, without blocks of over `largest` rows."""
         return self.runs(max(SMALLEST_TASK, len(self.order) // (workers.threads * TASKS_PER_THREAD)), largest)
 
     def runs(self, aim: int, largest: int | None = None) -> list[tuple[int, int]]:
-        """Runs of blocks (first, last + 1) that end as soon as they have `aim` rows; see `tasks`."""
+        """Return runs of blocks (first, last + 1) that end as soon as they have `aim` rows; see `tasks`."""
         sizes = np.diff(self.offsets)
         tasks, first, rows = [], 0, 0
         for block, size in enumerate(sizes.tolist()):
@@ -72,7 +75,7 @@ class Blocks:
 
 
 def index_type(rows: int) -> type[np.unsignedinteger[Any]]:
-    """Smallest type for row numbers and counts of a table of so many rows."""
+    """Return the narrowest type for row numbers and counts of a table. rows: number of rows."""
     return np.uint32 if rows < 2**32 else np.uint64
 
 
@@ -88,12 +91,14 @@ def partition_rows(rows: Rows, masks: npt.NDArray[np.uint64], block_rows: int, w
 
 
 def id_type(parts: int) -> type[np.unsignedinteger[Any]]:
-    """The type of the numbers of so many blocks."""
+    """Return the type of block numbers. parts: the number of blocks."""
     return np.uint16 if parts <= 2**16 else np.uint32
 
 
 def partition_by(rows: Rows, ids: npt.NDArray[Any], parts: int, workers: Workers) -> Blocks:
-    """Partition rows, stably, into so many blocks; ids: the block of each, if there are several."""
+    """Partition rows, stably, into blocks. ids: the block of each row; not read if `parts`, the number of blocks, is
+    1.
+    """
     size = len(rows.keys)
     if parts == 1:
         return Blocks(rows, np.arange(size, dtype=index_type(size)), np.array([0, size], np.int64))
@@ -115,7 +120,7 @@ def partition_by(rows: Rows, ids: npt.NDArray[Any], parts: int, workers: Workers
 def _count(
     ids: npt.NDArray[Any], shift: int, mask: int, ranges: list[tuple[int, int]], workers: Workers
 ) -> npt.NDArray[np.int64]:
-    """Rows by chunk and digit, the bits of the partition ids from `shift` on that `mask` keeps."""
+    """Count the rows by range and digit. A digit is the bits of the block number from `shift` on that `mask` keeps."""
     histograms = np.zeros((len(ranges), mask + 1), np.int64)
     tasks = [(chunk, *edges) for chunk, edges in enumerate(ranges)]
     workers.run(lambda c, a, b: partition.count_digits(ids[a:b], shift, mask, histograms[c]), tasks)
@@ -130,27 +135,30 @@ def _scatter(
     ranges: list[tuple[int, int]],
     workers: Workers,
 ) -> tuple[tuple[npt.NDArray[Any], ...], npt.NDArray[np.int64]]:
-    """One stable pass of a radix sort by digit_bits bits of the partition ids; also how many rows have each digit."""
+    """Do one stable pass of a radix sort by `digit_bits` bits of the block numbers. Return rows and the count of each
+    digit.
+    """
     ids, _, keys, counts = source
     mask = (1 << digit_bits) - 1
     histograms = _count(ids, shift, mask, ranges, workers)
-    # Rows go by digit first, by chunk second: each chunk starts where the chunk before it ends within the digit.
+    # Rows are ordered by digit, then by range: a range starts where the range before ends within the digit.
     by_digit = histograms.T.ravel()
     position = np.ascontiguousarray((np.cumsum(by_digit) - by_digit).reshape(-1, len(ranges)).T)
     order = workers.empty(len(ids), index_type(len(ids)))
     new_ids = workers.empty(len(ids) if keep_ids else 0, ids.dtype)
-    scored_column = (new_ids, order, workers.empty(keys.shape, keys.dtype), workers.empty(len(counts), counts.dtype))
+    outputs = (new_ids, order, workers.empty(keys.shape, keys.dtype), workers.empty(len(counts), counts.dtype))
     workers.run(
-        lambda c, a, b: partition.scatter_rows(source, a, b, shift, mask, position[c], scored_column),
+        lambda c, a, b: partition.scatter_rows(source, a, b, shift, mask, position[c], outputs),
         [(chunk, *edges) for chunk, edges in enumerate(ranges)],
     )
-    return scored_column, histograms.sum(axis=0)
+    return outputs, histograms.sum(axis=0)
 
 
 def split(scored_columns: Sequence[int], entropies: Sequence[float]) -> tuple[list[int], list[int]]:
-    """Two halves of the scored columns of about equal entropy, so that a partition by either is about equally fine.
+    """Split the scored columns into two halves of about equal entropy, so that partitions by either are about equally
+    fine.
 
-    Neither is empty where there are two scored columns or more, not even where all have a single value.
+    Neither half is empty if there are two scored columns or more, even if all columns have a single value.
     """
     halves: tuple[list[int], list[int]] = ([], [])
     weights = [0.0, 0.0]
@@ -164,7 +172,7 @@ def split(scored_columns: Sequence[int], entropies: Sequence[float]) -> tuple[li
 def plan_passes(
     scored_columns: Sequence[int], known: Sequence[int], entropies: Sequence[float], rows: int, block_rows: int
 ) -> list[list[int]]:
-    """Which scored columns to score together: each group is scored on a partition by the known columns outside it."""
+    """Return sets of scored columns. Each set is scored on a partition by the known columns outside the set."""
     outside = [column for column in known if column not in scored_columns]
     bits_needed = math.log2(max(1.0, rows / block_rows))
     if len(scored_columns) == 1 or (outside and sum(entropies[column] for column in outside) >= bits_needed):
@@ -173,11 +181,12 @@ def plan_passes(
 
 
 class CohortBlocks:
-    """Blocks that hold every cohort of some scored columns whole; oversized blocks are cut again for fewer scored
-    columns at a time.
+    """Blocks that hold all cohorts of some scored columns whole.
 
-    layout: of the keys. scored columns are the columns to score, known those the attacker knows. largest: rows of a
-    block that is scored as it is, None for any.
+    An oversized block is cut again, for half of the scored columns at a time. The halves are its children.
+
+    layout: the layout of the keys. scored_columns: the columns to score. known: the columns that the attacker knows.
+        largest: the most rows of a block that is scored uncut; None: any number.
     """
 
     def __init__(

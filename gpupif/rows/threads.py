@@ -1,4 +1,4 @@
-"""Threads and memory of the CPU engine. Kernels release the GIL: each thread runs one on a range of rows or blocks."""
+"""Threads and working memory of the CPU engine. Kernels release the GIL: each thread runs one on a range of rows."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ import numpy.typing as npt
 
 from ..utils.config import resources
 
-# Whole lines of memory, so that no two arrays share one.
+# Multiple of a cache line: no two arrays share a line.
 ALIGNMENT = 128
 TASKS_PER_THREAD = 4
-# Rows that are worth a call.
+# Fewest rows of a task: fewer are not worth a call.
 SMALLEST_TASK = 16384
 
 
 def default_threads() -> int:
-    """Threads that `gpupif.config` says; else as many as there are cores that this process may use."""
+    """Return the number of threads of `gpupif.config`; if not set, the number of cores that this process may use."""
     return resources().threads or len(os.sched_getaffinity(0))
 
 
@@ -33,26 +33,26 @@ Spare = TypeVar("Spare")
 
 
 class Spares(Generic[Spare]):
-    """Things that threads take, made where none is there, and give back to be used again."""
+    """A store of objects that threads take and give back. It makes an object if none is left."""
 
     def __init__(self, make: Callable[[], Spare]) -> None:
         self._make = make
         self._there: list[Spare] = []
 
     def take(self) -> Spare:
-        """One that no other thread has."""
+        """Return an object that no other thread has."""
         try:
             return self._there.pop()
         except IndexError:
             return self._make()
 
     def give_back(self, spare: Spare) -> None:
-        """Leave it to the next."""
+        """Give an object back, for the next thread."""
         self._there.append(spare)
 
 
 class _Lease:
-    """One array's piece of the arena, given back when the last view of it is gone."""
+    """The span of one array in the arena, given back when the last view of the array is gone."""
 
     def __init__(self, memory: npt.NDArray[np.uint8], span: tuple[int, int], returned: deque[tuple[int, int]]) -> None:
         self._memory = memory
@@ -65,16 +65,16 @@ class _Lease:
 
 
 class Arena:
-    """Arrays from one piece of memory of which only what is in use together is ever touched; for one thread.
+    """An arena of memory for arrays, used again after an array is gone; for one thread.
 
-    size: bytes to take arrays from; where they are used up, arrays come from elsewhere.
+    size: bytes of the arena. If it is full, arrays are allocated outside it.
     """
 
     def __init__(self, size: int = 0) -> None:
         try:
             self._memory = np.empty(size + ALIGNMENT, np.uint8)
         except MemoryError:
-            # So much in one piece may be refused where what is really touched is not.
+            # The system may refuse this much memory at once, although less will be touched.
             size = 0
             self._memory = np.empty(ALIGNMENT, np.uint8)
         start = -self._memory.ctypes.data % ALIGNMENT
@@ -82,7 +82,7 @@ class Arena:
         self._returned: deque[tuple[int, int]] = deque()
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
-        """An array with arbitrary contents, as low in the arena as it fits."""
+        """Return an array with arbitrary contents, as low in the arena as it fits."""
         sizes = (shape,) if isinstance(shape, int) else shape
         wanted = math.prod(sizes) * np.dtype(dtype).itemsize
         room = -(-wanted // ALIGNMENT) * ALIGNMENT
@@ -109,9 +109,9 @@ class Arena:
 
 
 class Workers:
-    """The calling thread and helpers for the time of one scoring run (a context manager), and memory to work in.
+    """The calling thread and helper threads during a scoring run (a context manager), and their working memory.
 
-    threads: default all that may be used. memory: bytes of the arena from which `empty` takes arrays.
+    threads: default all that may be used. memory: bytes of the arena that `empty` takes arrays from.
     """
 
     def __init__(self, threads: int | None = None, memory: int = 0) -> None:
@@ -128,7 +128,9 @@ class Workers:
             self._pool.shutdown(cancel_futures=True)
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """Results of function(*task) for each task, in the order of the tasks; of several errors the first task's."""
+        """Return the results of function(*task), in the order of the tasks. Raise the error of the first task that
+        failed.
+        """
         waiting = deque(enumerate(tasks))
         results: list[Any] = [None] * len(waiting)
         errors: dict[int, BaseException] = {}
@@ -159,9 +161,10 @@ class Workers:
     def run_in_turn(
         self, make: Callable[..., Any], take: Callable[[Any], None], tasks: Iterable[tuple[Any, ...]]
     ) -> None:
-        """Call take(make(*task)) for each task: `make` at the same time, `take` one after the other in their order.
+        """Call take(make(*task)) for each task: `make` in parallel, `take` one after the other in the order of the
+        tasks.
 
-        No thread begins a task before what it made of the last one is taken, so that no more than `threads` wait.
+        A thread begins no task before its last result is taken, so at most `threads` results wait.
         """
         waiting, turn = enumerate(tasks), threading.Condition()
         taken, failed = 0, False
@@ -193,7 +196,7 @@ class Workers:
         self.run(work, [()] * self.threads)
 
     def ranges(self, size: int) -> list[tuple[int, int]]:
-        """Cut range(size) into (start, stop) pieces, a few for each thread."""
+        """Cut range(size) into ranges (start, stop), a few for each thread."""
         pieces = max(1, min(self.threads * TASKS_PER_THREAD, size // SMALLEST_TASK))
         edges = [size * piece // pieces for piece in range(pieces + 1)]
         return list(pairwise(edges))

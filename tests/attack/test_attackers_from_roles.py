@@ -1,4 +1,4 @@
-"""One file of roles: the same attacker, and the same risk before, whatever is asked."""
+"""Roles in one file give each function the same attacker, and the same risk before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EVERYTHING = "The attacker knows every other scored column."
 
 @pytest.fixture(scope="module")
 def people(tmp_path_factory):
-    """A folder with a table of two sensitive columns, an identifier, and the roles of them."""
+    """Return a folder with a table of two sensitive columns and an identifier, and a file of their roles."""
     place = tmp_path_factory.mktemp("people")
     table = gpupif.datasets.census(300, seed=2)[["age", "sex", "region", "occupation", "income_band"]]
     table.assign(person=range(300)).to_csv(place / TABLE, index=False)

@@ -1,4 +1,4 @@
-"""Which sets of columns attackers know who know any few: all, or a sample."""
+"""The sets of columns for attackers who know any few: all, or a sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any attack, any way to run: everything that can be asked goes with everything else, and means what the oracle says.
+"""All combinations of features of an attack, for each way to run, against the oracle.
 
 In memory scores are the oracle's, on every engine. Files beyond memory, Dask and a device give the bits of the table in
 memory. A new feature of an attack is a line in one of the dictionaries below, and its meaning one in
@@ -42,17 +42,17 @@ VALUES = {"sex": "f", "age": 40, "town": "B", "job": "a"}
 
 
 def taken(start, stop, step=1):
-    """Some rows of the table."""
+    """Return some rows of the table."""
     return {name: TABLE[name][start:stop:step] for name in NAMES}
 
 
 def stacked(*tables):
-    """Rows of several tables, one table after the other."""
+    """Return the rows of several tables, one table after the other."""
     return {name: [value for table in tables for value in table[name]] for name in NAMES}
 
 
 def filled(table):
-    """A table in which nothing is missing."""
+    """Return the table with a value in place of each missing value."""
     return table | {name: [VALUES[name] if value is None else value for value in table[name]] for name in NAMES}
 
 
@@ -97,7 +97,7 @@ DTYPES = ("float64", "float32")
 
 
 class Case(NamedTuple):
-    """One combination of features, by their names."""
+    """A combination of features, by their names."""
 
     attackers: str
     weights: str
@@ -118,14 +118,14 @@ class Case(NamedTuple):
         for key in ("priors", "accuracies", "distances"):
             options[key] = {name: value for name, value in options.get(key, {}).items() if name in columns}
         if self.missing != "categories" and "town" in options["priors"]:
-            # What is missing is no value of its own then.
+            # A missing value is no value of its own then.
             some = {town: share / 0.75 for town, share in TOWNS.items() if town is not None}
             options["priors"] = options["priors"] | {"town": some}
         return options
 
 
 def used_columns(options):
-    """The columns that are scored, or that an attacker may know."""
+    """Return the columns that are scored, or that an attacker may know."""
     known = options["attackers"].values() if "attackers" in options else [options.get("known")]
     return {*options["columns"], *(name for one in known for name in known_by(one, options["columns"]))}
 
@@ -151,25 +151,25 @@ CASES = cases()
 
 @cache
 def expected(case):
-    """What is defined."""
+    """Return the scores as the oracle defines them."""
     return naive_attack.outcome(case.table, **with_drawn(case.table, case.options))
 
 
 @cache
 def in_memory(case, dtype):
-    """What comes of the table in memory."""
+    """Return the scores of the table in memory."""
     table, options = frames_of(case.table, case.options)
     return MEMORY.score(table, ALL, dtype=dtype, **options)
 
 
 def scored(table, options):
-    """What comes of a table in memory on the engine of a test."""
+    """Return the scores of a table in memory, on the engine of a test."""
     scores = gpupif.score(table, ALL, **options)
     return outcome(scores.to_arrow().to_pandas(ignore_metadata=True), scores)
 
 
 def assert_as_defined(found, wanted):
-    """A run gives what the oracle says."""
+    """Assert that a run gives the oracle's scores."""
     assert set(found.frame) == set(wanted.cells)
     for name, scores in wanted.cells.items():
         np.testing.assert_allclose(found.frame[name].to_numpy(float), scores, rtol=1e-11, atol=1e-12, err_msg=name)
@@ -178,7 +178,7 @@ def assert_as_defined(found, wanted):
 
 
 def assert_near(found, wanted):
-    """The same numbers, in dictionaries of dictionaries."""
+    """Assert that dictionaries of dictionaries have nearly equal numbers."""
     if not isinstance(wanted, dict):
         assert found == pytest.approx(wanted, rel=1e-11, abs=1e-12)
         return
@@ -190,7 +190,7 @@ def assert_near(found, wanted):
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(("case", "dtype"), CASES)
 def test_scores_against_any_attack_follow_their_definition(case, dtype):
-    """Scores in 32 bits are the scores in 64 bits, rounded."""
+    """Scores are checked in 64 bits; narrower scores are these rounded."""
     table, options = frames_of(case.table, case.options)
     found = scored(table, options)
     assert_as_defined(found, expected(case))

@@ -1,4 +1,4 @@
-"""How far values are apart: axes of columns, and the earth mover's distance over them."""
+"""Distances of values: axes of columns, and the earth mover's distance over them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNDER_ONE_ROOT = {city: [*path, "World"] for city, path in TREE.items()}
 
 
 def least_work(posterior, prior, distance):
-    """The definition: the cheapest way to move one distribution onto the other, by linear programming."""
+    """Return the distance by definition: the least work of moving a distribution, by linear programming."""
     values = list(prior)
     moves = [(a, b) for a in values for b in values]
     leaving = [[float(a == value) for a, _ in moves] for value in values]

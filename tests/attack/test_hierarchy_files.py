@@ -1,4 +1,4 @@
-"""Hierarchies in CSV files as ARX keeps them, and in JSON: the same as those that are given as dictionaries."""
+"""Hierarchies in CSV files as ARX writes them, and in JSON, give the results of dictionaries."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_missing_and_malformed_hierarchy_files_are_refused(tmp_path):
 
 
 def test_risk_takes_a_distance_from_a_file(tmp_path):
-    """A path alone serves one sensitive attribute; several are given by name, and wrong names are refused."""
+    """A single sensitive attribute needs a path only, several need names. Wrong names are refused."""
     file = tmp_path / "cities.csv"
     file.write_text(as_csv(CITIES), encoding="utf-8")
     wanted = gpupif.models.t_closeness(FRAME, "x", "city", distance=CITIES)
@@ -166,7 +166,7 @@ def test_risk_takes_a_distance_from_a_file(tmp_path):
 
 @pytest.mark.every_engine
 def test_every_way_to_score_reads_the_hierarchy_file(way, tmp_path):
-    """The file is read once, when it is needed."""
+    """A file is read once."""
     file = tmp_path / "cities.csv"
     file.write_text(as_csv(CITIES), encoding="utf-8")
     options = {"columns": ["city"], "known": ["x"], "distances": {"city": str(file)}}

@@ -35,12 +35,12 @@ FEW = ("cig", "wcig", "csf", "cohort_size", "entropy")
 
 @pytest.fixture
 def one_engine(monkeypatch):
-    """The CPU engine, for what is made of the scores; tests/cuda has what is made of those on a device."""
+    """Return the CPU engine. tests/cuda has the tests with scores on a device."""
     monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda device: CpuEngine())
 
 
 def census(rows, columns, simulated_columns=4):
-    """The census, a small one in the simulator."""
+    """Return the census, a small one in the simulator."""
     if SIMULATED:
         rows, columns = min(rows, 16), min(columns, simulated_columns)
     return gpupif.datasets.census(rows, columns=columns)
@@ -156,7 +156,7 @@ def test_numbering_by_slots_and_by_keys_gives_the_same_numbers():
 
 
 def test_zeros_are_never_below_zero(engine):
-    """Of measures of which the lowest is the worst, the negative is folded."""
+    """Measures whose lowest score is the worst are negated before the worst is computed."""
     scores = gpupif.score(pd.DataFrame({"a": [1, 2, 3, 4], "b": [1, 2, 3, 4], "c": [1, 1, 2, 2]}), "entropy", known=1)
     for found in (scores, scores.mean):
         assert (found.entropy["c"] == 0).all()
@@ -171,7 +171,7 @@ SOME_COUNT_NOBODY = pd.DataFrame(
 @pytest.mark.parametrize(("weights", "unit"), [("w", 1.0), ("half", 0.25)])
 @pytest.mark.parametrize("measure", ["cohort_size", "class_size"])
 def test_a_cohort_of_nobody_is_the_worst_only_if_all_are(engine, measure, weights, unit):
-    """No other row has the first row's a, nor the last row's a and b."""
+    """Nobody has the first row's a, nor the last row's a and b."""
     asked = {"measures": [measure, "reidentification_risk"], "columns": ["c"], "weights": weights}
     some = gpupif.score(SOME_COUNT_NOBODY, known=AnyKnown(1, among=["a", "b"]), **asked)
     named = gpupif.score(SOME_COUNT_NOBODY, attackers={"a": ["a"], "b": ["b"]}, **asked)
@@ -253,7 +253,7 @@ def test_sampled_scores_are_those_of_the_drawn_subsets(one_engine):
     assert {name: other.subsets.of(name) for name in frame} != some
 
 
-# What is made of the scores.
+# Uses of the scores.
 
 
 @pytest.mark.parametrize("by", ["cig", "wcig", "csf", "cohort_size", "emd"])

@@ -1,4 +1,4 @@
-"""A population beside the sample: what it lacks, what it may be, and what is made of its sizes."""
+"""The population of a sample: rows that it lacks, its kinds of tables, and its sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sampling weights against the oracle, and what must hold of them on every engine."""
+"""Sampling weights against the oracle, and their properties on every engine."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_order_of_rows_does_not_matter(engine, table, data, seed):
 @given(table=tables(), data=st.data())
 @FEW
 def test_weighted_shares_are_correctly_rounded_sums(engine, table, data):
-    """Priors and sizes are correctly rounded sums, except for weights below 2^-60 of their sum."""
+    """Priors and sizes are correctly rounded sums, except for weights below 2^-60 of all."""
     weights = some_weights(data.draw, len(next(iter(table.values()))))
     scores = score(table, weights, ["prior", "cohort_size"])
     expected = as_defined(table, weights)
@@ -260,7 +260,7 @@ def test_units_add_up_to_the_sum(weights):
     try:
         units = read_weights(column, lambda code: code)
     except InputError:
-        # One of them would be nothing beside the others.
+        # A single unit would be nothing beside the other weights.
         assert total / Decimal(min(weight for weight in weights if weight > 0)) > 2**60
         return
     assert 0 < units.total < 2**62

@@ -1,4 +1,4 @@
-"""Missing values as wildcards: what must hold of them, and what is made of their scores; `as_defined` is the oracle."""
+"""Missing values as wildcards: their properties, and uses of their scores. `as_defined` is the oracle."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_cohort_sizes_are_right_with_many_patterns_and_wide_keys():
 
 
 def test_cohort_sizes_are_right_with_over_64_patterns_of_missing_values(engine):
-    """Each row lacks another column; two such rows agree on all columns that both have."""
+    """There is a row for each column that lacks it. Such rows agree on all columns that both have."""
     frame = pd.DataFrame(np.where(np.eye(66, dtype=bool), np.nan, 1.0), columns=[f"c{place}" for place in range(66)])
     # In the simulator each pattern takes a while: four rows that lack a column each, one of them beyond the 64th.
     frame = frame.iloc[[0, 1, 2, 65]].reset_index(drop=True) if SIMULATED else frame

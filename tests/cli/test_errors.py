@@ -36,7 +36,7 @@ def test_a_grouping_of_gpus_is_refused_without_a_gpu(run, folder, monkeypatch, c
     ended = run(*command.split(), "--gpu-grouping", "rotation")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.endswith(
-        "gpupif: error: --gpu-grouping rotation is a way of GPUs, and none can be used here: there is none. Use "
+        "gpupif: error: --gpu-grouping rotation needs a GPU, and no GPU can be used here: there is none. Use "
         "--gpu-grouping auto, or leave it out.\n"
     )
     assert not (folder / "s.csv").exists()

@@ -1,4 +1,4 @@
-"""The benchmark of the GPU with what stands in for one: python tests/cuda/benchmark.py --rows 40 --no-tests."""
+"""The benchmark of the GPU with its stand-in: python tests/cuda/benchmark.py --rows 40 --no-tests."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ field = types.UniTuple(int64, 2)
 
 
 def of(kind: type, **nested: types.Type) -> types.NamedTuple:
-    """The Numba type of a named tuple of arrays, by the types that its fields are declared with."""
+    """Return the Numba type of a named tuple of arrays, from the declared types of its fields."""
     declared = kind.__annotations__
     return types.NamedTuple(
         [nested.get(name) or (floats if "float" in str(declared[name]) else ints) for name in declared], kind
@@ -42,7 +42,7 @@ def of(kind: type, **nested: types.Type) -> types.NamedTuple:
 
 axes, wanted, cells = of(Axes), of(Wanted), of(Cells)
 values = of(Values, axes=axes)
-# Of each kernel the types it is called with.
+# Types of the arguments of each kernel.
 SIGNATURES = {
     rows: {
         **{
@@ -99,7 +99,7 @@ SIGNATURES = {
 
 
 def find_ptxas() -> str:
-    """The assembler that the package nvidia-cuda-nvcc brings."""
+    """Return the assembler in the package nvidia-cuda-nvcc."""
     for folder in map(Path, sys.path):
         for found in folder.glob("nvidia/*/bin/ptxas"):
             return str(found)
@@ -135,7 +135,7 @@ def check(module: ModuleType, called: str, capability: tuple[int, int], ptxas: s
 
 
 def kernels_of(module: ModuleType) -> set[str]:
-    """The names of a module's kernels, without those of functions that only kernels call."""
+    """Return the names of a module's kernels, without functions that only kernels call."""
     return {
         name
         for name, value in vars(module).items()

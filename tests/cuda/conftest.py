@@ -1,4 +1,4 @@
-"""What tests of the CUDA engine share; they need a GPU, or what stands in for one: GPUPIF_DEVICE_ON_HOST=1 pytest."""
+"""Fixtures for tests of the CUDA engine. They need a GPU or its stand-in: GPUPIF_DEVICE_ON_HOST=1 pytest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.helpers.gpu.numpy_device import DeviceFrame
 
 @pytest.fixture
 def library():
-    """The frames of the device."""
+    """Return the frame library of the device."""
     return frame_library()
 
 

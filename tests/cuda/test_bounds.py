@@ -1,4 +1,4 @@
-"""That a run in the simulator checks the bounds of all arrays: of the device's, of shared ones, in all functions."""
+"""Bounds of all arrays are checked in the simulator: arrays of the device, shared arrays, in all functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting on the device: where memory runs out, where codes lie there already, and arrays as strict as CuPy's."""
+"""Counting on the device: lack of memory, codes that are already there, and arrays as strict as CuPy's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CARDINALITIES = [3, 300, 2**20, 2**32 - 1, 1]
 
 
 class FewBytes(DeviceLibrary):
-    """Memory for so many rows: more of them are brought, but not sorted."""
+    """Memory for a number of rows: more rows are uploaded, but not sorted."""
 
     tried = 0
 
@@ -124,7 +124,7 @@ def test_a_failing_device_is_an_error_with_its_reason(monkeypatch):
 
 
 def test_codes_stay_on_the_device(monkeypatch):
-    """Those of a table that lies there, and of a file that is read there."""
+    """Codes of a table on the device, and of a file that is read there, stay there."""
     seen = []
     from gpupif.engines.cuda import counting as cuda_counting
 

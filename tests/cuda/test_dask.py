@@ -1,4 +1,4 @@
-"""Dask frames whose partitions lie on the device; without a GPU pandas' frames stand for cuDF's."""
+"""Dask frames whose partitions are on the device. Without a GPU, pandas' frames replace cuDF's."""
 
 from __future__ import annotations
 

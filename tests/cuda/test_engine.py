@@ -1,4 +1,4 @@
-"""The CUDA engine without a GPU: what the shared tests do not reach."""
+"""The CUDA engine without a GPU: tests beside the shared tests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.gpu
 
 
 class SmallDevice(DeviceLibrary):
-    """A device that runs out of memory where more than so many rows are brought to it."""
+    """A device that runs out of memory if more than a number of rows are uploaded."""
 
     def __init__(self, rows):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Files that are read on the device: what the shared tests do not reach."""
+"""Files that are read on the device: tests beside the shared tests."""
 
 from __future__ import annotations
 

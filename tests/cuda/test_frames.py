@@ -1,4 +1,4 @@
-"""Columns and frames on the device, and their scores: what the shared tests do not reach."""
+"""Columns and frames on the device, and their scores: tests beside the shared tests."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_whole_numbers_near_the_counted_width_are_encoded(library, width, low):
 
 
 class Crowded(Frames):
-    """A device that has no room for a column while codes of so many others lie there."""
+    """A device without room for a further column if it has the codes of a number of columns."""
 
     def __init__(self, most, until=2):
         super().__init__()

@@ -21,7 +21,7 @@ need_stand_in()
 pytestmark = pytest.mark.gpu
 
 
-# With every kind of Rényi divergence.
+# All kinds of Rényi divergence.
 ASKED = [*HASHED, *(f"renyi_{order}" for order in (0, 0.5, 0.999, 2, "inf"))]
 
 
@@ -46,7 +46,7 @@ def score(engine, frame, measures=ASKED, **arguments):
 
 
 def people():
-    """A table whose keys are two words, one column of it far apart from the others."""
+    """Return a table whose keys are two words, with a column far from the others."""
     return census(60, columns=14).assign(wide=[f"value {row % 37}" for row in range(60)])
 
 

@@ -1,4 +1,4 @@
-"""The device on the host: that its guards catch what they are for, on kernels that are wrong on purpose."""
+"""The device on the host: its guards catch the faults of kernels that are wrong on purpose."""
 
 from __future__ import annotations
 

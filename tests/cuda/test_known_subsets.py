@@ -1,4 +1,4 @@
-"""Attackers who know any few columns, on the CUDA engine without a GPU: what the shared tests do not reach."""
+"""Attackers who know any few columns, on the CUDA engine without a GPU: tests beside the shared tests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def score(engine, frame, known=1, measures=FEW, **arguments):
 
 
 def question(frame, known=1, measures=FEW):
-    """The job and the sets that an engine is asked."""
+    """Return a job and the sets of columns for an engine."""
     asked = []
 
     class Spy(CpuEngine):
@@ -64,7 +64,7 @@ def assert_same(result, expected):
 
 @pytest.fixture
 def groups(monkeypatch):
-    """How many scored columns were scored at once."""
+    """Return the number of columns in each turn of scored columns."""
     sizes = []
     real = cuda_any_known._DeviceRun.score
 
@@ -77,7 +77,7 @@ def groups(monkeypatch):
 
 
 def plan(job, sets, scored_columns):
-    """Bytes that so many scored columns at once need on a table of different rows."""
+    """Return the bytes that a number of scored columns at once need, for a table of distinct rows."""
     return AnyKnownJob(job, sets, Total(), [], GROUPINGS["rotation"], 1, scored_columns).bytes_needed(
         job.rows, scored_columns
     )
@@ -111,7 +111,7 @@ def test_any_memory_and_any_number_of_devices_give_the_same_bits(groups):
 
 
 class Crowded(DeviceLibrary):
-    """A device without room for the accumulators of more than so many scored columns."""
+    """A device without room for the accumulators of more than a number of scored columns."""
 
     def __init__(self, most):
         super().__init__()
@@ -142,7 +142,7 @@ def test_groups_that_do_not_fit_are_halved(groups):
 @pytest.mark.parametrize("share", [0, 1])
 def test_a_scored_column_that_does_not_fit_is_one_clear_error(share):
     job, sets, _ = question(census(12, columns=2))
-    with pytest.raises(DeviceError, match=r"single column, 12 different rows.* about .* GiB.* free.*device='cpu'"):
+    with pytest.raises(DeviceError, match=r"single column, 12 distinct rows.* about .* GiB.* free.*device='cpu'"):
         score_sets(CudaEngine(libraries=[Crowded(0)], share=share), job, sets, Total())
 
 

@@ -34,7 +34,7 @@ def score(engine, frame, measures, **arguments):
 
 
 def on_host(order=forward, **settings):
-    """An engine of two devices, of a stream each."""
+    """Return an engine of two devices, each with a single stream."""
     return CudaEngine([0, 1], [HostLibrary(device, order=order) for device in (0, 1)], **settings)
 
 
@@ -44,7 +44,7 @@ def assert_same_bits(found, expected):
 
 
 def wide_values(rows, columns=4, values=70_000):
-    """Columns of more values than 16 bits have, every one of them at least once."""
+    """Return columns with more values than 16 bits have, each at least once."""
     random = np.random.default_rng(5)
     whole = [random.permutation(np.arange(rows) % values) for _ in range(columns)]
     return pd.DataFrame({f"c{number}": column // (1 + 999 * (number % 2)) for number, column in enumerate(whole)})
@@ -75,7 +75,7 @@ def test_every_order_of_threads_gives_the_scores_of_the_cpu(name, grouping):
 
 
 def test_a_million_rows_get_the_scores_of_the_cpu():
-    """The rows are scored as a whole, and in blocks with other orders of threads."""
+    """A table is scored as a whole and in blocks, in several orders of columns."""
     frame = census(1_000_000)
     measures = ["cig", "csf", "posterior", "entropy", "jensen_shannon", "cohort_size"]
     expected = score(CpuEngine(), frame, measures)

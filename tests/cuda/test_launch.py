@@ -1,4 +1,4 @@
-"""How kernels are typed, packed, compiled, kept and launched, held against numba-cuda's own ways; needs no GPU."""
+"""Kernels are typed, packed, compiled, stored and launched as numba-cuda does it. No GPU is needed."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_kernel_has_a_parameter_for_each_packed_word(compiled, kernel, signatu
 
 
 def contractions(kernel, **options):
-    """How many products and sums are one operation in a kernel's PTX, leaving aside what libdevice brings."""
+    """Return the number of fused products and sums in a kernel's PTX, without functions of libdevice."""
     # Unknown by another name, libdevice's functions stay calls.
     modules = [module.replace("__nv_", "outside_") for module in kernel.modules]
     code = nvvm.compile_ir(modules, **{**kernel._library._nvvm_options, "arch": "compute_90a", **options})
@@ -224,7 +224,7 @@ def number_rows(folder, capability=CAPABILITY):
 
 
 def same_code(one, other):
-    """Whether both are of one kernel; Numba numbers what it compiles, which is part of the name."""
+    """Return whether both are code of one kernel. Numba adds a number to the names."""
     names = {re.sub(r"B\d+v\d+B", "B", code.name) for code in (one, other)}
     return len(names) == 1 and all(code.cubin.startswith(b"\x7fELF") for code in (one, other))
 
@@ -317,7 +317,7 @@ def test_two_processes_at_once_leave_one_cached_kernel(tmp_path):
 
 
 class Driver:
-    """In place of the driver: what it was called with."""
+    """A stand-in for the driver, with a list of its calls."""
 
     def __init__(self):
         self.libraries, self.launches, self.fails = [], [], {}
@@ -424,7 +424,7 @@ def test_an_error_of_the_driver_is_raised_with_its_name(driver, call):
 
 
 def test_launches_call_only_known_functions_of_the_driver():
-    """Every function called as `driver.` is in the installed bindings."""
+    """All uses of `driver.` in the launches are in the installed bindings."""
     called = set(re.findall(r"driver\.(cu\w+)\(", Path(cuda_launch.__file__).read_text()))
     assert called == {name for name in vars(Driver) if name.startswith("cu")}
     assert all(callable(getattr(bindings, name)) for name in called)

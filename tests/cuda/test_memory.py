@@ -1,4 +1,4 @@
-"""The prediction of the device's memory: what is measured is not more, and what fits on which card."""
+"""The prediction of the device's memory: never below the measured memory, and the tables that fit on each card."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COARSE = 1.5
 
 
 def job_of(frame, measures, **asked):
-    """The job of a table that `score` would make."""
+    """Return the job of a table that `score` would make."""
     jobs = []
 
     class Spy(CpuEngine):
@@ -57,7 +57,7 @@ def score(engine, frame, measures=tuple(MEASURES), **asked):
 
 
 def different(columns):
-    """A table in which every row is different, and hardly any two agree on all columns but one."""
+    """Return a table of distinct rows, of which hardly any two agree on all columns except one."""
     random = np.random.default_rng(0)
     return pd.DataFrame({f"c{column}": random.integers(0, 200, ROWS) for column in range(columns)})
 
@@ -84,7 +84,7 @@ def test_every_measure_keeps_within_the_planned_memory(measures, grouping):
 
 
 def hold_to_plan(job, weights, grouping="rotation"):
-    """Score a job, and hold what each stage takes to what is predicted."""
+    """Score a job, and compare each stage's memory with the prediction."""
     if weights:
         times = np.random.default_rng(1).integers(2, 50, ROWS)
         counts = [np.bincount(codes, times).astype(np.int64) for codes in job.codes]
@@ -141,7 +141,7 @@ class Silent:
 
 
 def large(rows, scores_on):
-    """A job on 10 columns like those of a census, CIG and CSF, of so many rows."""
+    """Return a job on 10 columns like a census's, with CIG and CSF."""
     few = job_of(census(200), ["cig", "csf"])
     codes = [np.broadcast_to(np.uint8(0), rows)] * 10
     counts = [np.full(cardinality, rows // cardinality) for cardinality in (50, 101, 2, 6, 11, 29, 45, 8, 12, 5)]

@@ -1,4 +1,4 @@
-"""What only CuPy, cuDF, RMM and numba-cuda have and we call, held against those installed; needs no GPU."""
+"""Functions of CuPy, cuDF, RMM and numba-cuda that gpupif calls exist in the installed versions. No GPU is needed."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_properties_of_the_libraries_exist(module, name):
 
 
 def test_every_function_called_of_the_array_library_exists():
-    """The functions are found as `xp.` in the text of the engine; NumPy replaces CuPy without a GPU."""
+    """All functions that the engine's text calls on `xp.` exist in CuPy. NumPy replaces CuPy without a GPU."""
     package = Path(gpupif.__file__).parent
     called = {
         node.attr
@@ -159,7 +159,7 @@ def test_cupy_has_the_functions_of_memory_used_here():
 
 def test_memory_comes_from_a_pool_of_the_user(monkeypatch):
     class Pool:
-        """Of 1,600 bytes 900 are free in one piece."""
+        """A pool of 1,600 bytes, of which 900 are free in one piece."""
 
         taken = 0
 
@@ -208,7 +208,7 @@ class HostArray(np.ndarray):
 
 
 class HostArrays:
-    """In place of CuPy: arrays of the host, and what pylibcudf's memory holds."""
+    """A stand-in for CuPy: arrays on the host, and the content of pylibcudf's memory."""
 
     @staticmethod
     def empty(size, dtype):
@@ -222,7 +222,7 @@ class HostArrays:
 
 
 def values(column):
-    """What a column of host memory holds."""
+    """Return the content of a column of host memory."""
     return as_array(column, {pylibcudf.TypeId.UINT64: "uint64", pylibcudf.TypeId.INT64: "int64"}[column.type().id()])
 
 

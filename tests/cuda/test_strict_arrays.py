@@ -1,4 +1,4 @@
-"""The CUDA engine over arrays that refuse what CuPy's refuse: host and device in one expression, silent copies."""
+"""The CUDA engine over arrays as strict as CuPy's: no host and device in one expression, no silent copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Missing values that match every value, on the CUDA engine without a GPU: what the shared tests do not reach."""
+"""Missing values that match every value, on the CUDA engine without a GPU: tests beside the shared tests."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def assert_same(scores, expected):
 
 @pytest.fixture
 def job():
-    """The job of a small table, and its scores on the CPU."""
+    """Return the job of a small table, and its scores on the CPU."""
     jobs = []
 
     class Spy(CpuEngine):
@@ -103,7 +103,7 @@ def test_missing_values_in_either_word_of_a_key_match():
 
 
 class SmallCohorts(DeviceLibrary):
-    """A device that has no room for cohorts of more than so many cells, made at once."""
+    """A device without room for cohorts of more than a number of cells at once."""
 
     def __init__(self, cells):
         super().__init__()

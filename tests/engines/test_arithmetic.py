@@ -52,7 +52,7 @@ def exact_log2(number):
 
 
 def ulps(found, exact):
-    """How many units in the last place of `exact` a float is off."""
+    """Return the error of a float in units in the last place of `exact`."""
     return abs(mpmath.mpf(found) - exact) / math.ulp(float(exact))
 
 
@@ -118,7 +118,7 @@ def test_products_are_exact(count, factor):
 @settings(deadline=None)
 @given(st.lists(st.integers(-(2**123), 2**123), min_size=1, max_size=15), st.integers(0, 27))
 def test_sums_of_parts_are_exact(numbers, doublings):
-    """Of up to 2^31 numbers whose sum fits into 128 bits; each part of the sum fits into 64."""
+    """Up to 2^31 numbers whose sum fits 128 bits; each part of the sum fits 64."""
     numbers = [number >> doublings for number in numbers]
     parts = [parts_of_wide(number >> 64, np.uint64(number & (2**64 - 1))) for number in numbers]
     sums = [sum(map(int, part)) << doublings for part in zip(*parts, strict=True)]

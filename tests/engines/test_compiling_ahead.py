@@ -1,4 +1,4 @@
-"""Kernels compiled by other processes: those that scoring needs, and nothing depends on these processes."""
+"""Kernels that other processes compile: all that scoring needs, and no result depends on these processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = (["cig", "csf", "wcig"], ["cig", "renyi_2"], ["emd", "recursive_2", "coh
 
 
 def assert_called(question, measures):
-    """What is compiled ahead has been called, with these types of arguments: subroutines by kernels, maybe long ago."""
+    """Assert that each kernel compiled ahead was called with these types, directly or by another kernel."""
     for kernel, arguments in ahead.NEEDED[question](measures):
         called = tuple(map(numba.typeof, arguments)) in kernel.overloads
         assert called or (isinstance(kernel, Subroutine) and kernel.is_kept_for(arguments)), kernel.py_func.__name__
@@ -101,7 +101,7 @@ def test_a_refused_process_is_no_error(monkeypatch):
 
 @pytest.mark.subprocess
 def test_compiling_processes_find_the_modules_of_their_parent():
-    """The processes get this process's path, and may run in any folder."""
+    """The helpers have the module path of this process, in any current folder."""
     command = ahead._COMMAND.format(path=sys.path, question="scores", measures=["nothing"])
     done = subprocess.run([sys.executable, "-c", command], cwd="/", capture_output=True, text=True, check=False)
     assert "expected some of cig" in done.stderr.splitlines()[-1]

@@ -34,7 +34,7 @@ wide_of_digits = from_python(whole_sums.wide_of_digits)
 
 
 def test_two_runs_at_the_same_time_do_not_disturb_each_other():
-    """Threads of a Dask worker do the same."""
+    """The threads of a Dask worker do this."""
     tables = [census(20_000, seed=seed) for seed in range(4)]
     expected = [gpupif.score(table).array("cig") for table in tables]
     with ThreadPoolExecutor(4) as pool:

@@ -1,4 +1,4 @@
-"""Which engine is chosen, and exactly why CUDA is not, with a driver that is made up."""
+"""The choice of the engine, and the exact reason why CUDA is not used, with a made-up driver."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Driver:
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A machine with these GPUs and packages; broken: what fails when it is tried, on which devices."""
+    """Return a function that makes a machine. broken: what fails when it is tried, on which devices."""
     tried = []
     # Those of the package, whatever stands in for a GPU.
     monkeypatch.setattr(device, "cuda_status", cuda_status)
@@ -156,7 +156,7 @@ def test_a_grouping_of_gpus_is_refused_without_a_gpu(machine, word):
     machine()
     with gpupif.config(gpu_grouping=word), gpupif.config(device="cpu"):
         assert choose_engine(requested_device()).device == "cpu"
-    refused = rf"gpu_grouping='{word}' is a way of GPUs, and none can be used here: .* no GPU\. Use gpupif\.config\("
+    refused = rf"gpu_grouping='{word}' needs a GPU, and no GPU can be used here: .* no GPU\. Use gpupif\.config\("
     with pytest.raises(DeviceError, match=refused):
         choose_engine(DeviceRequest("auto", word))
     with pytest.raises(InputError, match=r"gpu_grouping: 'rotation' is a way of GPUs, and device='cpu' was asked for"):

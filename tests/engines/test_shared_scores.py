@@ -1,4 +1,4 @@
-"""Scores that stand once for rows which have the same: any cut of the rows gives what all of them are."""
+"""Scores stored once for all rows that share them: every range of rows equals the range of all rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS = 5000
 
 
 def shared(kinds, scored_columns=2, factor=3.0):
-    """Scores of each kind, and as arrays of all rows what they are by definition."""
+    """Return scores of each kind, and the arrays of all rows that they define."""
     random = np.random.default_rng(1)
     found, arrays = [], {}
     for _ in range(scored_columns):

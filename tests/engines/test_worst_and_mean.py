@@ -1,4 +1,4 @@
-"""Scores against several attackers folded into one, against the oracle."""
+"""The worst and the mean of scores against several attackers, against the oracle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCORES = {
 
 @st.composite
 def several(draw):
-    """A measure, and arrays of scores of some cells, one against each attacker."""
+    """Return a measure, and arrays of scores of some cells, an array for each attacker."""
     name = draw(st.sampled_from(sorted(SCORES)))
     attackers, cells = draw(st.integers(1, 4)), draw(st.integers(1, 6))
     whole = isinstance(SCORES[name][0], int)

@@ -1,4 +1,4 @@
-"""The working memory of a run: arrays in use never share memory, and what is given up is used again."""
+"""The working memory of a run: arrays in use never share memory, and freed memory is used again."""
 
 from __future__ import annotations
 

@@ -37,7 +37,9 @@ def test_fields_hold_every_code_and_do_not_overlap(cardinalities):
 
 
 def group(keys, blocks, hashes, word, keep, room=None):
-    """Of each block's rows the first of their group and the groups' sizes, all blocks in the same room."""
+    """Return the first row of each set of equal rows, and their sizes, by block, with one working memory for all
+    blocks.
+    """
     keys, hashes = np.asarray(keys, np.uint64), np.asarray(hashes, np.uint64)
     room = room or groups.Room.of(max(stop - start for start, stop in pairwise(blocks)))
     sizes = np.empty(len(room.heads), np.uint32)

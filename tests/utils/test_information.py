@@ -43,7 +43,7 @@ def test_multiplicities_count():
     large=st.lists(st.integers(SMALL_COHORTS, 2**40), max_size=5),
 )
 def test_a_tally_has_the_log_sum_of_its_sizes(small, large):
-    tally = CohortSizes.from_counts(2, 2**30, 5)
+    tally = CohortSizes.empty(2, 2**30, 5)
     for size, times in small:
         tally.small[1, size] += times
     tally.large[1, : len(large)], tally.listed[1] = large, len(large)

@@ -1,7 +1,7 @@
-"""The kernels that take longest to compile, compiled by other processes while this one reads the table.
+"""Compilation of the slowest kernels in helper processes, while this process reads the table.
 
-What is kept already (`gpupif.kernels.cache`) is not compiled again, and of two processes that need the same kernel one
-compiles it and the other waits for that. So nothing depends on the others, on how far they come or whether they live.
+A compiled kernel is stored (`gpupif.kernels.cache`) and not compiled again. If two processes need a kernel, the first
+compiles it and the second waits. No result therefore depends on the helpers, not even if they are killed.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from ..cohort_sizes import CohortSizes
 from ..kernel_inputs import kernel_axes
 from ..shared_scores import padded
 
-# A kernel, and arguments of some types, which hold nothing.
+# A kernel, and example arguments of the types to compile it for.
 Example = tuple[Any, tuple[Any, ...]]
-# Other processes that compile. Each takes what no other has begun, so that any number of them would do.
+# Number of processes that compile. Each compiles kernels that no other process has begun, so any number works.
 HELPERS = 2
 
-# Run with the modules of the process that starts it, and not with those of a folder in which that runs. But for SciPy:
-# Numba imports it where it is installed, and no kernel needs it.
+# The program of a helper. It has the module path of this process, not of the current folder. SciPy is hidden: Numba
+# imports it if it is installed, which takes time, and no kernel needs it.
 _COMMAND = """
 import sys
 sys.path[:], sys.modules["scipy"] = {path!r}, None
@@ -44,10 +44,9 @@ ahead.compile_needed({question!r}, {measures!r})
 
 @contextlib.contextmanager
 def compiling_ahead(question: str, measures: Sequence[str]) -> Iterator[None]:
-    """Have other processes compile what answers a question (see `NEEDED`) about these measures of cells.
+    """Start processes that compile the kernels of a question (see `NEEDED`) for these measures, and end them at exit.
 
-    Where the first of it is kept they would be of no use, as where nothing can be, or on one core: there are none then.
-    They end with the block.
+    No process is started if the first kernel is already stored, if kernels cannot be stored, or on one core.
     """
     kernel, arguments = NEEDED[question](measures)[0]
     if not CACHE_FOLDER or len(os.sched_getaffinity(0)) == 1 or kernel.is_kept_for(arguments):
@@ -57,7 +56,7 @@ def compiling_ahead(question: str, measures: Sequence[str]) -> Iterator[None]:
     none = subprocess.DEVNULL
     with contextlib.ExitStack() as helpers:
         for _ in range(HELPERS):
-            # Where no further process may be started, this one does without.
+            # If no process can be started, this process compiles all kernels itself.
             with contextlib.suppress(OSError):
                 helper = helpers.enter_context(subprocess.Popen(command, stdin=none, stdout=none, stderr=none))
                 helpers.callback(helper.terminate)
@@ -67,8 +66,8 @@ def compiling_ahead(question: str, measures: Sequence[str]) -> Iterator[None]:
 def compile_needed(question: str, measures: Sequence[str]) -> None:
     """Compile the kernels that answer a question, one after the other, except those that another process compiles.
 
-    SIGTERM ends the process at once, except while it writes a file. An exception would be swallowed or would leave
-    the compiler's lock taken, and whoever started this process waits for its end.
+    SIGTERM ends the process at once, except while it writes a file. An exception would be swallowed, or would leave
+    the compiler locked, and the parent process waits for the end of this process.
     """
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -86,7 +85,7 @@ def compile_needed(question: str, measures: Sequence[str]) -> None:
 
 
 def needed_for_scores(measures: Sequence[str]) -> list[Example]:
-    """What scores cells with these measures, and brings the scores to the rows of a table."""
+    """Return the kernels that score cells with these measures and copy the scores to the rows of a table."""
     rows, scores, integers = np.zeros(1, np.uint32), np.zeros((1, 1)), np.zeros(1, np.int64)
     nothing = padded([], "float64"), padded([], "int64")
     spreading = (scores, (integers, integers), np.ones(1), (rows, rows, rows), *nothing)
@@ -94,7 +93,7 @@ def needed_for_scores(measures: Sequence[str]) -> list[Example]:
 
 
 def needed_for_risk(measures: Sequence[str]) -> list[Example]:
-    """What scores cells with these measures and finds the extremes of the scores, and the most homogeneous classes."""
+    """Return the kernels that score cells, find extremes of scores, and count combinations of values."""
     rows, scores, integers, sets = (
         np.zeros(1, np.uint32),
         np.zeros((1, 1)),
@@ -106,8 +105,7 @@ def needed_for_risk(measures: Sequence[str]) -> list[Example]:
     return [*_scoring(measures), extremes, (subsets.count_subsets, counting)]
 
 
-# By the question that a command asks: the kernels that take longest to compile of those that answer it, in the order in
-# which they are to be begun, and arguments of the right types for them.
+# The slowest kernels to compile for each question, in the order of compilation, with example arguments.
 NEEDED: Mapping[str, Callable[[Sequence[str]], list[Example]]] = {
     "scores": needed_for_scores,
     "risk": needed_for_risk,
@@ -115,19 +113,21 @@ NEEDED: Mapping[str, Callable[[Sequence[str]], list[Example]]] = {
 
 
 def _scoring(measures: Sequence[str]) -> list[Example]:
-    """What scores cells: of a table of fewer than 2^32 rows without sampling weights, for attackers whose knowledge is
-    accurate, with scores of 64 bits. The first waits for the others.
+    """Return the kernels that score cells, for the usual types; the first kernel needs the others.
+
+    The types are for a table of fewer than 2^32 rows without sampling weights, attackers with accurate knowledge, and
+    float64 scores.
     """
-    different, _ = deduplicate(resolve_measures(measures))
+    distinct_measures, _ = deduplicate(resolve_measures(measures))
     integers, floats, rows = np.zeros(1, np.int64), np.ones(1), np.zeros(1, np.uint32)
     keys, scores = np.zeros((1, 1), np.uint64), np.zeros((1, 1))
     values = Values(integers, floats, integers, integers, floats, integers, floats, integers, kernel_axes([None]))
-    values, axes, wanted = blocks.only_needed(values, wanted_of(different))
+    values, axes, wanted = blocks.only_needed(values, wanted_of(distinct_measures))
     asked, memory = (wanted.measures, wanted.places, wanted.unit), blocks.memory_for(1, rows.dtype, wanted.kinds)
     _, scratch, ordered = memory
     starts, found, cells = scratch.starts, scratch.found, scratch.cells
     scored_columns = blocks.ScoredColumns(keys, values, axes, scores, integers, integers)
-    distinct, sizes = (keys, rows, keys[0]), tuple(CohortSizes.of(1, 1, 1))
+    distinct, sizes = (keys, rows, keys[0]), tuple(CohortSizes.empty(1, 1, 1))
     out = blocks.Out(np.zeros((1, 1, 1)), np.zeros((1, 1), np.uint32))
     whole = (
         blocks.NO_VALUES,

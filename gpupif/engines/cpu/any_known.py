@@ -1,8 +1,8 @@
-"""Attackers who know any few of the columns: each cell's worst and mean score over all of them, on one plan.
+"""The worst and mean score of each cell over attackers who know any r columns, on the CPU.
 
-A set of r + 1 columns serves each of them as the scored column, against the attacker who knows the r others. Rows are
-collapsed to distinct ones; the combinations of values of a set, which are fewer still, are numbered once and scored as
-the distinct rows of a table of their own; then each row takes its combination's scores.
+A set of r + 1 columns serves r + 1 attackers: each scores one column of the set and knows the r others. Rows are
+collapsed to distinct rows. The distinct rows are numbered by their combination of the set's values. The combinations
+are scored as the distinct rows of a table of their own. Then each row takes the scores of its combination.
 """
 
 from __future__ import annotations
@@ -36,18 +36,21 @@ from ..memory import MOST_SLOTS
 from .scorer import CpuScoredColumns, CpuScorer
 
 # Slots, one for each possible pair of a number and a code, that a thread may have: always, for each row, and at most.
-# For more, rows are grouped by keys.
+# If more pairs are possible, rows are numbered by their keys.
 SLOTS, SLOTS_PER_ROW = 1 << 22, 16
-# Of combinations' scores and numbers of rows that are kept at once for each thread; of results that are folded at once.
+# Bytes, for each thread, of scores and row numbers of sets that are kept at once; bytes of results at once.
 BATCH_BYTES, RESULT_BYTES = 1 << 28, 1 << 31
-# Sets that are scored before any is folded, and those, with all columns but the last in common, that are one task.
+# Most sets of a batch for each thread; most sets of a task, which have all columns except the last in common.
 SETS_PER_THREAD, SETS_PER_TASK = 16, 4
 
 
 @dataclass(frozen=True)
 class _Scored:
-    """A set: the number of each row's combination; scores (scored columns, pairs of measures, combinations, 2),
-    weighted, and negative where low is worst; weights, by scored column.
+    """The scores of one set of columns.
+
+    number: (distinct rows,). The number of each row's combination.
+    scores: (scored columns, pairs of measures, combinations, 2). Weighted; negated for measures whose low is worst.
+    weights: by scored column of the set.
     """
 
     number: npt.NDArray[Any]
@@ -56,7 +59,11 @@ class _Scored:
 
 
 class AnyKnownRun(DistinctRun):
-    """One run; see `score_any_known`. slots: as SLOTS; shares: of the memory, where it is limited; change no result."""
+    """A run over sets of columns on the CPU.
+
+    slots: the slots of each thread, instead of SLOTS. shares: of the memory, if it is limited. No result depends on
+    either.
+    """
 
     def __init__(
         self,
@@ -76,14 +83,13 @@ class AnyKnownRun(DistinctRun):
                 min(self._batch, shares.batch),
                 shares.scored_columns,
             )
-        # Only its scorer's description of the scored columns is used, no arrays for results.
+        # Needed for the description of the scored columns only. `extremes_only`: it allocates no results.
         self._run = BlockRun(replace(job, extremes_only=True), progress, workers, self.rows, CpuScorer())
         described = CpuScorer().describe(self._run, job.scored_columns, job.layout)
         kernel, self._wanted = described.kernel, described.wanted
-        # Combinations of a set are few: scores by number of rows are not worth it.
+        # Combinations of a set are few: sharing scores by the size of one-value cohorts does not pay.
         self._kernel = kernel._replace(largest_shared_size=np.ones_like(kernel.largest_shared_size))
-        # Of measures where low is worst, the negative is folded, so that high is: sizes are above 0 here, see
-        # `needs_whole_engine`.
+        # Measures whose low scores are worst are negated, so that the highest score is the worst for all measures.
         pairs = -(-len(job.measures) // 2)
         self._signs, self._weighted = np.ones((pairs, 2)), np.zeros((pairs, 2), bool)
         for k, measure in enumerate(job.measures):
@@ -93,7 +99,7 @@ class AnyKnownRun(DistinctRun):
         self._spare: deque[_ThreadBuffers] = deque()
 
     def score(self, sets: Sequence[KnownSubset]) -> AnyKnownResult:
-        """Worst and mean scores over the sets that each scored column is in."""
+        """Return the worst and mean scores of each scored column, over the sets that contain it."""
         job = self.job
         at_once = max(1, min(self._at_once, RESULT_BYTES // (32 * len(self._signs) * self.rows)))
         for first in range(0, len(job.scored_columns), at_once):
@@ -102,7 +108,7 @@ class AnyKnownRun(DistinctRun):
         return self.results.finished(self.rows)
 
     def _score_columns(self, columns: Sequence[int], sets: Sequence[KnownSubset]) -> None:
-        """Score some scored columns on the sets that serve them, and put what is found where it belongs."""
+        """Score some scored columns on the sets that contain them, and put their worst and mean into the results."""
         job, weights = self.job, self.results.weights
         found = np.empty((len(columns), len(self._signs), self.rows, 4))
         found[..., :2], found[..., 2:] = -np.inf, 0.0
@@ -125,11 +131,11 @@ class AnyKnownRun(DistinctRun):
             for k, measure in enumerate(job.measures):
                 pair, side, sign = k // 2, k % 2, self._signs[k // 2, k % 2]
                 highest, sums = found[place, pair, :, side], found[place, pair, :, 2 + side]
-                # Plus zero: the negative of a sum that is zero would be written as -0.0.
+                # Plus zero: a negated sum of zero would be written as -0.0.
                 self.put(column, measure, sign * highest, sign * sums / len(weights[column]) + 0.0)
 
     def _batches(self, sets: Sequence[KnownSubset]) -> Iterator[Sequence[KnownSubset]]:
-        """So many sets at once as surely fit."""
+        """Yield the sets in batches that fit `_batch` bytes."""
         threads, pairs = self.workers.threads, len(self._signs)
         batch: list[KnownSubset] = []
         taken = 0
@@ -145,38 +151,41 @@ class AnyKnownRun(DistinctRun):
             yield batch
 
     def _score_sets(self, sets: Sequence[KnownSubset]) -> list[_Scored]:
-        """Score sets that have all columns but the last in common."""
+        """Score sets that have all columns except the last in common: rows are numbered by the common columns once."""
         try:
             buffers = self._spare.pop()
         except IndexError:
             buffers = _ThreadBuffers(self.rows)
-        prefix, groups = np.zeros(self.rows, np.uint32), 1
+        prefix, numbers = np.zeros(self.rows, np.uint32), 1
         for column in sets[0].columns[:-1]:
-            prefix, groups = self._number(prefix, groups, column, buffers)
+            prefix, numbers = self._number(prefix, numbers, column, buffers)
         scored = []
         for one in sets:
-            number, combinations = self._number(prefix, groups, one.columns[-1], buffers)
+            number, combinations = self._number(prefix, numbers, one.columns[-1], buffers)
             scored.append(self._score_set(one, number, buffers.first[:combinations], buffers))
         self._spare.append(buffers)
         return scored
 
     def _number(
-        self, left: npt.NDArray[Any], groups: int, column: int, buffers: _ThreadBuffers
+        self, left: npt.NDArray[Any], numbers: int, column: int, buffers: _ThreadBuffers
     ) -> tuple[npt.NDArray[Any], int]:
-        """Rows numbered by a number each has and its code in a column; buffers.first gets the first row of each."""
+        """Return a number for each row's pair of a number (`left`) and a code of a column, and how many pairs occur.
+
+        numbers: the number of numbers in `left`. buffers: `first` receives the first row of each pair.
+        """
         codes, radix = self.codes[column], self.cardinalities[column]
-        if groups * radix <= self._slots:
+        if numbers * radix <= self._slots:
             number = np.empty(self.rows, left.dtype)
-            slots = buffers.slots_for(groups * radix)
+            slots = buffers.slots_for(numbers * radix)
             found = kernels.number_pairs(left, codes, radix, slots, buffers.first, number)
             kernels.clear_slots(left, codes, radix, buffers.first[:found], slots)
             return number, found
-        layout = KeyLayout.of([groups, radix])
-        # A thread of its own already.
+        layout = KeyLayout.of([numbers, radix])
+        # This code already runs in a thread of the run.
         with Workers(1) as alone:
-            different = distinct_rows(Rows(layout.pack([left, codes], alone)), self.rows, alone)
-        first_rows(different.number, buffers.first)
-        return different.number.astype(left.dtype, copy=False), len(different.rows.keys)
+            distinct = distinct_rows(Rows(layout.pack([left, codes], alone)), self.rows, alone)
+        first_rows(distinct.number, buffers.first)
+        return distinct.number.astype(left.dtype, copy=False), len(distinct.rows.keys)
 
     def _score_set(
         self, one: KnownSubset, number: npt.NDArray[Any], first: npt.NDArray[np.int64], buffers: _ThreadBuffers
@@ -203,7 +212,7 @@ class AnyKnownRun(DistinctRun):
             np.empty((len(which), combinations), index_type(combinations + values + 1)),
         )
         CpuScoredColumns(one.scored_columns, which, self._kernel, values, self._wanted).put_values(out)
-        cohorts = CohortSizes.of(len(which), self.total, combinations)
+        cohorts = CohortSizes.empty(len(which), self.total, combinations)
         memory = buffers.memory_for(combinations, counts.dtype, self._wanted.kinds)
         whole = ((keys, counts, hashes), np.array([0, combinations]), (0, 1), which)
         kernel = self._kernel._replace(fields=fields)
@@ -214,9 +223,9 @@ class AnyKnownRun(DistinctRun):
         for scored_column, places in enumerate(out.places):
             take_pairs(out.scores[scored_column], np.array(run.scored_as), places, scores[scored_column])
         if len(job.measures) % 2:
-            # The second of the last pair is none.
+            # The last pair has one measure only.
             scores[:, -1, :, 1] = 0.0
-        distinct = CohortSizes.of_counts(counts, self.total).log_sum(0)
+        distinct = CohortSizes.from_counts(counts, self.total).log_sum(0)
         weights = [
             column_weight(conditional_entropy(cohorts.log_sum(t), distinct, self.total), run.results.entropies[column])
             for t, column in enumerate(one.scored_columns)
@@ -228,7 +237,7 @@ class AnyKnownRun(DistinctRun):
 
 
 class _ThreadBuffers:
-    """What one thread works with; grows as needed."""
+    """The working memory of one thread, which grows as needed."""
 
     def __init__(self, rows: int) -> None:
         self.first = np.empty(rows, np.int64)
@@ -237,13 +246,13 @@ class _ThreadBuffers:
         self._memory: Any = None
 
     def slots_for(self, size: int) -> npt.NDArray[Any]:
-        """So many zeros at least, to be left as zeros."""
+        """Return at least `size` slots, all zero. The caller sets them back to zero."""
         if len(self._slots) < size:
             self._slots = np.zeros(size, self._slots.dtype)
         return self._slots
 
     def memory_for(self, rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> tuple[Any, ...]:
-        """What `score_blocks` works in, for so many rows."""
+        """Return the working memory of `score_blocks` for blocks of up to `rows` rows."""
         if self._size < rows:
             self._size = min(len(self.first), 2 * rows)
             self._memory = blocks.memory_for(self._size, dtype, kinds)
@@ -251,5 +260,5 @@ class _ThreadBuffers:
 
 
 def _by_prefix(sets: Sequence[KnownSubset]) -> list[list[KnownSubset]]:
-    """Neighbours that have all columns but the last in common."""
+    """Return runs of neighbouring sets that have all columns except the last in common."""
     return [list(some) for _, some in groupby(sets, lambda one: one.columns[:-1])]

@@ -1,4 +1,4 @@
-"""Where combinations of sets of columns are counted: a counter for each possible one, or distinct row keys."""
+"""Tables that count the combinations of sets of columns: a counter for each possible combination, or distinct keys."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ from ...rows.keys import WORD_BITS, Field, KeyLayout, code_type
 from ...rows.partition import NO_ROWS, Rows, index_type
 from ...rows.threads import SMALLEST_TASK, Spares, Workers
 
-# Counters of a set at most, and for each row of the table; of more, grouping by keys is faster.
+# Most counters of a set, and most for each row of the table. If a set needs more, counting distinct keys is faster.
 DENSE, DENSE_PER_ROW = 1 << 22, 2
-# Rows whose codes stay in the second-level cache, with the counters of many pairs.
+# Rows of a block: their codes fit the second-level cache, with the counters of many pairs of columns.
 BLOCK_ROWS = 8192
-# Counters, of all sets together, that each thread may have of its own.
+# Most bytes of counters, of all sets, for each thread to have a copy.
 OWN_BYTES = 1 << 25
 
-# Rows at most that are listed: more are partitioned first, for they leave the cache.
+# Most rows for `ListedRows`. More rows do not fit the cache and are partitioned first.
 MOST_ROWS = 1 << 17
-# Numbers are keys of one word, which need no hashes.
+# Keys of one word need no hashes.
 NO_HASHES: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True)
 class Combinations:
-    """Combinations of some columns that occur, in ascending order of their codes.
+    """The combinations of some columns that occur, in ascending order of their codes unless the maker says otherwise.
 
-    codes: per column the code in each combination. counts: rows with each combination.
+    codes: by column, (combinations,). The code in each combination.
+    counts: (combinations,). The number of rows with each combination.
     """
 
     codes: list[npt.NDArray[Any]]
@@ -44,12 +45,15 @@ class Combinations:
 
 
 def is_dense(cardinalities: Sequence[int], rows: int, most: int = DENSE) -> bool:
-    """Whether each possible combination of such columns is to have a counter, for a table of so many rows."""
+    """Return whether each possible combination gets a counter. rows: of the table. most: counters of a set."""
     return math.prod(cardinalities) <= min(most, max(BLOCK_ROWS, DENSE_PER_ROW * rows))
 
 
 def combination_bytes(cardinalities: Sequence[int], rows: int, total: int | None = None) -> int:
-    """About how much memory the combinations of such columns take in a table of so many rows, which count `total`."""
+    """Return about the bytes that counting the combinations of columns takes.
+
+    rows: rows of the table. total: the sum of their multiplicities; None: 1 each.
+    """
     possible, each = math.prod(cardinalities), np.dtype(index_type((total or rows) + 1)).itemsize
     if is_dense(cardinalities, rows):
         return each * possible
@@ -57,7 +61,7 @@ def combination_bytes(cardinalities: Sequence[int], rows: int, total: int | None
 
 
 def key_layout(cardinalities: Sequence[int]) -> KeyLayout:
-    """Row keys of these columns that are in the order of their codes, the first column's first."""
+    """Return a layout whose row keys have the order of the codes, with the first column as the highest."""
     fields, word, used = {}, 0, 0
     for column, cardinality in enumerate(cardinalities):
         width = (cardinality - 1).bit_length()
@@ -69,19 +73,19 @@ def key_layout(cardinalities: Sequence[int]) -> KeyLayout:
 
 
 def key_order(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """The order that sorts row keys (rows, words)."""
+    """Return the order that sorts row keys. keys: (rows, words)."""
     if keys.shape[1] == 1:
         return np.argsort(keys[:, 0], kind="stable")
     return np.lexsort(keys.T[::-1])
 
 
 def common_type(cardinalities: Sequence[int]) -> type[np.unsignedinteger[Any]]:
-    """One type for the codes of all columns, of few, so that kernels are compiled for few."""
+    """Return a common type for the codes of all columns. There are only two, to compile kernels for few types."""
     return np.uint16 if max(cardinalities, default=0) <= 1 << 16 else np.uint32
 
 
 class DenseSets:
-    """Counters of some sets, all possible combinations of each."""
+    """Counters for all possible combinations of some sets of columns."""
 
     def __init__(self, subsets: Sequence[Sequence[int]], cardinalities: Sequence[int]) -> None:
         widest = max(map(len, subsets), default=0)
@@ -100,7 +104,7 @@ class DenseSets:
     def add(
         self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None, total: int, workers: Workers
     ) -> None:
-        """Count these rows too, which makes `total` in all."""
+        """Count further rows. total: the sum of all multiplicities, including these rows."""
         if not len(self.widths):
             return
         self.tables = self.tables.astype(index_type(total + 1), copy=False)
@@ -114,7 +118,7 @@ class DenseSets:
             for part in parts[1:]:
                 self.tables += part
         else:
-            # Each thread counts sets of its own, so that there is one table of each.
+            # The counters are too large for copies: each thread counts other sets.
             places = [(place, place + 1, 0, rows, self.tables) for place in range(len(self.widths))]
             workers.run(lambda *task: self._count(codes, times, *task), places)
 
@@ -128,7 +132,7 @@ class DenseSets:
         stop: int,
         tables: npt.NDArray[Any],
     ) -> None:
-        """Count rows start to stop, the sets first to last - 1."""
+        """Count the rows from start to stop for the sets from first to last - 1."""
         used = self._used if last - first > 1 else sorted(self.columns[first, : self.widths[first]].tolist())
         block = np.empty((self._all, BLOCK_ROWS), self._type)
         index = np.empty(BLOCK_ROWS, np.uint32)
@@ -142,11 +146,11 @@ class DenseSets:
             kernels.count_subsets(block, repeats, *sets, self.offsets[first : last + 1], index[:size], tables)
 
     def table(self, place: int) -> npt.NDArray[Any]:
-        """The counters of one set."""
+        """Return the counters of one set."""
         return self.tables[self.offsets[place] : self.offsets[place + 1]]
 
     def combinations(self, place: int) -> Combinations:
-        """See `SubsetCounter`."""
+        """Return the combinations of the set at this place that occur, in the order of their codes."""
         table = self.table(place)
         places = np.empty(np.count_nonzero(table) + 1, np.uint32)
         counts = np.empty(len(places), np.int64)
@@ -159,30 +163,30 @@ class DenseSets:
 
 
 class GroupedSet:
-    """The combinations of one set that were seen, as distinct row keys with counts."""
+    """A counter of the combinations of one set, as distinct row keys with counts."""
 
     def __init__(self, subset: Sequence[int], cardinalities: Sequence[int]) -> None:
         self.subset = list(subset)
         self.layout = key_layout([cardinalities[column] for column in subset])
         self._seen: list[Rows] = []
         self._ordered = False
-        # In place of `_seen`.
+        # The combinations of `ListedRows`, instead of `_seen`.
         self._listed: Combinations | None = None
 
     def add_listed(self, found: Combinations) -> None:
-        """All combinations that there are, in any order, counted otherwise."""
+        """Take over combinations that `ListedRows` counted. found: all combinations, in any order."""
         self._listed = found
 
     def add(
         self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None, total: int, workers: Workers
     ) -> None:
-        """See `DenseSets`."""
+        """Count further rows. total: the sum of all multiplicities, including these rows."""
         keys = self.layout.pack([codes[column] for column in self.subset], workers)
         counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
         rows = distinct_rows(Rows(keys, counts), total, workers).rows
         self._seen.append(rows if times is None else _occurring(rows))
         self._ordered = False
-        # Merged when as many wait as are merged, so that each is merged a few times at most.
+        # Merge when the new keys outnumber the merged keys: then each key is merged a few times only.
         if sum(len(rows.keys) for rows in self._seen[1:]) >= len(self._seen[0].keys):
             self._merge(total, workers)
 
@@ -193,20 +197,20 @@ class GroupedSet:
             self._seen = [distinct_rows(Rows(keys, counts), total, workers).rows]
 
     def nbytes(self) -> int:
-        """See `SubsetCounter`."""
+        """Return the bytes of the keys and counts so far."""
         if self._listed is not None:
             return sum(values.nbytes for values in (*self._listed.codes, self._listed.counts))
         return sum(rows.keys.nbytes + rows.counts.nbytes for rows in self._seen)
 
     def counts(self, total: int, workers: Workers) -> npt.NDArray[Any]:
-        """Rows with each combination, in no particular order."""
+        """Return the number of rows with each combination, in no particular order."""
         if self._listed is not None:
             return self._listed.counts
         self._merge(total, workers)
         return self._seen[0].counts if self._seen else NO_ROWS
 
     def combinations(self, total: int, workers: Workers, ordered: bool) -> Combinations:
-        """See `SubsetCounter`."""
+        """Return the combinations that occur. ordered: by their codes, or in any order."""
         if self._listed is not None:
             if ordered and not self._ordered:
                 order = key_order(self.layout.pack(self._listed.codes, workers))
@@ -225,18 +229,20 @@ class GroupedSet:
 
 
 def _occurring(rows: Rows) -> Rows:
-    """Those that count for something."""
+    """Return the rows whose count is above 0."""
     there = rows.counts > 0
     return rows if there.all() else Rows(rows.keys[there], rows.counts[there])
 
 
 class ListedRows:
-    """Rows whose combinations are counted set by set, by any number of threads: few rows, many sets of columns.
+    """A counter for few rows and many sets of columns, which any number of threads use at once.
 
-    For each set rows get the number that their combination has among all possible ones, and equal numbers are grouped
-    all at once, in the second-level cache. It serves sets of more possible combinations than are worth a counter each.
+    For each set, a row gets the number of its combination among all possible combinations. Equal numbers are then
+    counted in the second-level cache. This is for sets with too many possible combinations for a counter each.
 
-    codes, times, cardinalities: as of `SubsetCounter`; total: what the rows count. subsets: those that will be counted.
+    codes, times, cardinalities: see `SubsetCounter`.
+    total: the sum of all multiplicities.
+    subsets: the sets that will be counted.
     """
 
     def __init__(
@@ -259,11 +265,11 @@ class ListedRows:
 
     @staticmethod
     def serves(rows: int, cardinalities: Sequence[int]) -> bool:
-        """Whether so few rows are to be listed for a set of such columns."""
+        """Return whether to use this class for a set of columns. rows: number of rows. cardinalities: of the set."""
         return rows <= MOST_ROWS and math.prod(cardinalities) <= 1 << WORD_BITS
 
     def count(self, subset: Sequence[int]) -> Combinations:
-        """The combinations of a set, in order of first appearance."""
+        """Return the combinations of a set, in order of first appearance."""
         radices = [self._cardinalities[column] for column in subset]
         numbers = np.empty((self._rows, 1), np.uint64)
         kernels.combine(self._codes, 0, np.array(subset, np.int64), np.array(radices, np.int64), numbers[:, 0])

@@ -1,7 +1,7 @@
-"""Combinations of values of small sets of columns, counted exactly: many sets at once, chunk by chunk if need be.
+"""Exact counts of the combinations of values of small sets of columns, for many sets at once, chunk by chunk.
 
-Where the cardinalities of a set multiply to little, each combination has a counter; where they do not, rows are
-grouped by packed keys. What comes out is the same: the combinations that occur, in the order of their codes.
+If a set has few possible combinations, each has a counter; else distinct row keys are counted. The result is equal: the
+combinations that occur, in the order of their codes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .count_tables import (
     key_order,
 )
 
-# What the sets that are counted at once may take, where they need not be at once.
+# Most bytes of the sets that are counted at once, if they need not all be counted at once.
 BATCH_BYTES = 1 << 28
 
 
@@ -47,7 +47,10 @@ def in_batches(
     memory: int = BATCH_BYTES,
     total: int | None = None,
 ) -> Iterator[list[Sequence[int]]]:
-    """The sets in turn, so many at once as fit into so many bytes, at least one; total: what the rows count."""
+    """Yield the sets in batches that fit `memory` bytes, each of one set or more.
+
+    rows: rows of the table. total: the sum of their multiplicities; None: 1 each.
+    """
     batch: list[Sequence[int]] = []
     taken = 0
     for subset in subsets:
@@ -62,11 +65,13 @@ def in_batches(
 
 
 class SubsetCounter:
-    """Counts the combinations of sets of columns over all rows that are added, in one chunk or many.
+    """A counter of the combinations of sets of columns, over rows that are added in one chunk or many.
 
-    subsets: each a list of places of columns. cardinalities: of all columns. rows: about how many there will be.
-    dense: counters that a set may have at most, from 1. at_once: whether all rows are added by one call. Nothing that
-    comes out depends on these.
+    subsets: sets of columns, each a list of places of columns.
+    cardinalities: the number of values of each column.
+    rows: about the number of rows that will be added. No result depends on it.
+    dense: the most counters of a set, 1 or more. No result depends on it.
+    at_once: whether one call adds all rows. No result depends on it.
     """
 
     def __init__(
@@ -83,16 +88,16 @@ class SubsetCounter:
         self._cardinalities = cardinalities
         self._at_once = at_once
         self._workers = workers
-        of = [is_dense([cardinalities[column] for column in subset], rows, dense) for subset in self.subsets]
-        self._dense = DenseSets([s for s, small in zip(self.subsets, of, strict=True) if small], cardinalities)
-        self._grouped = [GroupedSet(s, cardinalities) for s, small in zip(self.subsets, of, strict=True) if not small]
-        # Where to look for each set: whether among the dense ones, and the place there.
-        self._where = [(small, of[:place].count(small)) for place, small in enumerate(of)]
+        fits = [is_dense([cardinalities[column] for column in subset], rows, dense) for subset in self.subsets]
+        self._dense = DenseSets([s for s, small in zip(self.subsets, fits, strict=True) if small], cardinalities)
+        self._grouped = [GroupedSet(s, cardinalities) for s, small in zip(self.subsets, fits, strict=True) if not small]
+        # For each set, whether it is dense, and its place among the dense or the grouped sets.
+        self._where = [(small, fits[:place].count(small)) for place, small in enumerate(fits)]
 
     def add(self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None = None) -> None:
-        """Count further rows: the codes of all columns, each below its cardinality.
+        """Count further rows.
 
-        times: what each row counts, 0 or more (None: 1); combinations that count 0 do not occur.
+        codes: by column, (rows,) below the column's cardinality. times: (rows,) multiplicities, 0 or more; None: 1.
         """
         if not len(codes[0]):
             return
@@ -102,7 +107,7 @@ class SubsetCounter:
             grouped.add(codes, times, self.total, self._workers)
 
     def _not_listed(self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None) -> list[GroupedSet]:
-        """Count the sets for which rows are listed; the others of those that are grouped."""
+        """Count the sets that `ListedRows` serves, and return the other sets without dense counters."""
         listed: list[GroupedSet] = []
         others: list[GroupedSet] = []
         for one in self._grouped:
@@ -114,18 +119,18 @@ class SubsetCounter:
         return others
 
     def nbytes(self) -> int:
-        """What is kept of all rows so far."""
+        """Return the bytes of the counts so far."""
         return self._dense.tables.nbytes + sum(grouped.nbytes() for grouped in self._grouped)
 
     def combinations(self, place: int, ordered: bool = True) -> Combinations:
-        """The combinations of the set at this place that occur, in the order of their codes or any other."""
+        """Return the combinations of the set at this place that occur. ordered: by their codes, or in any order."""
         dense, where = self._where[place]
         if dense:
             return self._dense.combinations(where)
         return self._grouped[where].combinations(self.total, self._workers, ordered)
 
     def counts(self, place: int) -> npt.NDArray[Any]:
-        """Rows with each combination of the set at this place that occurs, in no particular order."""
+        """Return the number of rows with each combination of the set at this place, in no particular order."""
         dense, where = self._where[place]
         if dense:
             table = self._dense.table(where)
@@ -133,12 +138,12 @@ class SubsetCounter:
         return self._grouped[where].counts(self.total, self._workers)
 
     def sizes(self, place: int) -> Sizes:
-        """How many combinations of the set at this place there are of each count."""
+        """Return the number of combinations of each count, for the set at this place."""
         return sizes_of_counts(self.counts(place), self.total, self._workers)
 
 
 class CpuCounting:
-    """Counts on the host (see `Counting`)."""
+    """The maker of counters on the host (see `Counting`)."""
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
@@ -162,14 +167,14 @@ class CpuCounting:
         total = rows if times is None else int(times.sum())
         wide = [set_ for set_ in sets if not is_dense([cardinalities[column] for column in set_], rows)]
         if not differ and len(wide) > 1 and 2 * len(wide) >= len(sets):
-            # Rows that are equal on all that is asked for go on as one.
+            # Collapse rows that are equal on the columns of all sets: fewer rows are counted for each set.
             used = sorted({column for set_ in sets for column in set_})
             layout = KeyLayout.of([cardinalities[column] for column in used])
             counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
             keys = layout.pack([codes[column] for column in used], workers)
             found = distinct_rows(Rows(keys, counts), total, workers).rows
             at = dict(zip(used, layout.unpack(found.keys), strict=True))
-            # Columns that no set has stay without codes of their own.
+            # Columns of no set are not read: any array of the right length serves.
             codes, times = [at.get(column, found.counts) for column in range(len(cardinalities))], found.counts
         for batch in in_batches(sets, cardinalities, rows, total=total):
             counter = SubsetCounter(batch, cardinalities, rows, workers, at_once=True)
@@ -178,12 +183,12 @@ class CpuCounting:
                 yield counter, place
 
     def singles(self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]) -> None:
-        """See `Counting`: none."""
+        """Return None: nothing is faster than the search on the host (see `Counting`)."""
 
 
 @dataclass(frozen=True)
 class NumberedRows:
-    """combinations: of some columns that occur. number[i]: which of them row i has."""
+    """The combinations of some columns that occur, and the number of each row's combination, (rows,)."""
 
     combinations: Combinations
     number: npt.NDArray[Any]
@@ -195,7 +200,7 @@ def number_rows(
     workers: Workers,
     times: npt.NDArray[Any] | None = None,
 ) -> NumberedRows:
-    """The combinations of all these columns, one at least, and for each row the number of its own."""
+    """Return the combinations of all columns, and the number of each row's combination. codes: of 1 column or more."""
     rows, every = len(codes[0]), list(range(len(codes)))
     if is_dense(cardinalities, rows):
         return _number_dense(codes, cardinalities, workers, times)

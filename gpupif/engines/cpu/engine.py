@@ -1,4 +1,4 @@
-"""The CPU engine: Numba kernels on all cores, block by cache-sized block."""
+"""The CPU engine: Numba kernels on all cores score blocks of rows that fit the cache."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .wildcards import score_matching
 
 @dataclass(eq=False)
 class CpuEngine:
-    """Scores on the CPU. threads: default all cores. block_rows: rows per block; no result depends on either."""
+    """The engine on the CPU. threads: default all cores. block_rows: rows of a block. No result depends on either."""
 
     threads: int | None = None
     block_rows: int = BLOCK_ROWS
@@ -32,7 +32,7 @@ class CpuEngine:
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all scored columns of the job (see `Engine`).
 
-        Raises InputError for too many patterns of missing values.
+        Raise InputError for too many patterns of missing values.
         """
         return score_job(job.on_host().with_ordered_codes(), progress, self._score_cohorts, self._score_matching)
 

@@ -1,4 +1,4 @@
-"""Blocks of distinct rows scored by the CPU's kernels."""
+"""The scorer of blocks of distinct rows on the CPU."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ from ..kernel_inputs import kernel_values
 if TYPE_CHECKING:
     from gpupif.kernels.cohorts import Wanted
 
-# Scored columns are scored and spread to all rows a few at a time, so that a cache holds their scores.
+# Most bytes of scores at once. A few columns are scored, and copied to all rows while the cache still has their scores.
 CACHED_BYTES = 1 << 24
-# Rows that are a whole cohort share the scores of their value and the cohort's size, up to this size.
+# Largest one-value cohort whose rows share scores by value and size.
 LARGEST_SHARED_SIZE = 16
 
 
 @dataclass(frozen=True)
 class CpuScoredColumns:
-    """Scored columns as the CPU's kernels know them (see `ScoredColumns`).
+    """Scored columns, described to the CPU's kernels (see `ScoredColumns`).
 
-    columns: their places in the job. kernel_columns: their indices in `kernel`. kernel: of all scored columns that are
-    described together. values: how many scores of one-value cohorts `Out` may have for a scored column. wanted: what
-    the kernels compute.
+    columns: their places in the job.
+    kernel_columns: their places in `kernel`.
+    kernel: the arrays of all scored columns that were described together.
+    values: the most scores of one-value cohorts that `Out` has for a scored column.
+    wanted: the measures and statistics that the kernels compute.
     """
 
     columns: Sequence[int]
@@ -42,12 +44,12 @@ class CpuScoredColumns:
     wanted: Wanted
 
     def only(self, slots: list[int]) -> CpuScoredColumns:
-        """Return some of them, by their places here."""
+        """Return the scored columns in some slots. slots: places in `columns`."""
         columns = [self.columns[slot] for slot in slots]
         return replace(self, columns=columns, kernel_columns=self.kernel_columns[slots])
 
     def put_values(self, out: kernels.Out) -> None:
-        """Put the scores of one-value cohorts after those of rows."""
+        """Append the scores of one-value cohorts to the scores of rows in `out`."""
         rows, first = out.places.shape[1], self.kernel.values.first
         for scores, column in zip(out.scores, self.kernel_columns.tolist(), strict=True):
             one_value_scores = self.kernel.one_value_scores[first[column] : first[column + 1]]
@@ -55,19 +57,19 @@ class CpuScoredColumns:
 
 
 class CpuScorer:
-    """Scores blocks with the CPU's kernels (see `Scorer`)."""
+    """The scorer with the CPU's kernels (see `Scorer`)."""
 
     def scored_columns_at_once(self, rows: int, measures: int) -> int:
-        """Return how many scored columns to score at once on so many distinct rows."""
+        """Return the number of scored columns to score at once. rows: distinct rows. measures: their number."""
         return max(1, CACHED_BYTES // (8 * rows * measures))
 
     def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> CpuScoredColumns:
-        """Return these columns as kernels know them, in keys of this layout, with the scores of one-value cohorts."""
+        """Describe columns to the kernels, and compute the scores of one-value cohorts. layout: of the row keys."""
         job = run.job
         values, axes, wanted = kernels.only_needed(kernel_values(job, columns), run.wanted)
         fields = np.array([layout.fields[column] for column in columns], np.uint64)
         numbers = np.diff(values.first)
-        # Except for its size, a cohort of one value has the same scores however many rows it is.
+        # Only measures of size depend on the size of a one-value cohort: without them one size serves all.
         most = LARGEST_SHARED_SIZE if any(measure.is_size for measure in job.measures) else 1
         largest_shared_size = np.clip(SHARED_SCORES // np.maximum(1, numbers), 1, most)
         one_value_scores = np.empty((values.first[-1], len(wanted.measures)))
@@ -95,7 +97,8 @@ class CpuScorer:
         def score(first: int, last: int) -> CohortSizes:
             largest = int(np.diff(offsets[first : last + 1]).max())
             memory = kernels.memory_for(largest, rows.counts.dtype, scored_columns.wanted.kinds)
-            sizes = CohortSizes.of(len(scored_columns.columns), run.results.total, int(offsets[last] - offsets[first]))
+            size = int(offsets[last] - offsets[first])
+            sizes = CohortSizes.empty(len(scored_columns.columns), run.results.total, size)
             ends = np.full(len(scored_columns.columns), offsets[first])
             place = (keys, offsets, (first, last), scored_columns.kernel_columns)
             asked = (scored_columns.kernel, scored_columns.wanted)

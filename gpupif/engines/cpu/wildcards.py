@@ -1,4 +1,4 @@
-"""Missing values that match every value, on the CPU: `gpupif.kernels.wildcard_cohorts` tells how cohorts are found."""
+"""Missing values that match every value, on the CPU. `gpupif.kernels.wildcard_cohorts` explains the search."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from ..kernel_inputs import kernel_values
 from ..shared_scores import ScoredColumnScores
 from ..wildcards import WildcardColumns, set_scored_column_weight
 
-# Keys scored at once are so few that their links to all patterns are at most so many.
+# Most links, pairs of a key and a pattern, of the keys that are scored at once.
 MOST_LINKS = 1 << 23
 LEAST_KEYS = 1 << 10
 BATCH_CELLS = 1 << 14
 
 
 def score_matching(run: BlockRun, scored_columns: Sequence[int]) -> EngineResult:
-    """Score some scored columns of a run. Raises InputError where it has too many patterns of missing values."""
+    """Score some scored columns of a run. Raise InputError if there are too many patterns of missing values."""
     job, layout = run.job, run.results.layout
     table = collapse_job(job, run.results.total, run.workers)
-    asked, rows = WildcardColumns.of(job, layout), len(table.rows.keys)
+    asked, rows = WildcardColumns.known_for(job, layout), len(table.rows.keys)
     asked.check_work(len(scored_columns), len(_patterns(asked, table.rows.keys, run.workers)[0]), rows)
     inside = [column for column in scored_columns if column in job.known]
-    for group in [[column] for column in scored_columns if column not in job.known] + ([inside] if inside else []):
-        columns = sorted({*job.known, *group})
+    for projected in [[column] for column in scored_columns if column not in job.known] + ([inside] if inside else []):
+        columns = sorted({*job.known, *projected})
         whole = len(columns) == len(job.codes)
         part, words = (table, layout) if whole else project(run, table, layout, columns)
-        for column in group:
+        for column in projected:
             _score(run, part, words, column)
     return run.results.finished(rows)
 
@@ -69,7 +69,7 @@ def _score(run: BlockRun, table: Distinct, layout: KeyLayout, column: int) -> No
 
 
 def _segments(offsets: npt.NDArray[np.int64], threads: int) -> list[tuple[int, int, int]]:
-    """Keys in pieces of one pattern that are scored at once: (pattern, first key, last key + 1)."""
+    """Return the segments of keys that are scored at once, each of one pattern: (pattern, first key, last key + 1)."""
     patterns, keys = len(offsets) - 1, int(offsets[-1])
     fair = -(-keys // (threads * TASKS_PER_THREAD))
     most = max(LEAST_KEYS, min(MOST_LINKS // patterns, fair))
@@ -84,7 +84,7 @@ def _segments(offsets: npt.NDArray[np.int64], threads: int) -> list[tuple[int, i
 def _tasks(
     segments: Sequence[tuple[int, int, int]], offsets: npt.NDArray[np.int64], threads: int
 ) -> list[tuple[int, int]]:
-    """Runs of segments of about equal work."""
+    """Return runs of segments, (first, last + 1), of about equal work."""
     keys = int(offsets[-1])
     lengths = np.array([stop - start for _, start, stop in segments])
     work = np.cumsum(keys + lengths * (len(offsets) - 1))
@@ -97,7 +97,7 @@ def _tasks(
 def _patterns(
     asked: WildcardColumns, keys: npt.NDArray[np.uint64], workers: Workers
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """The patterns of missing values, as bits (patterns, words), in order; and which each key has."""
+    """Return the patterns of missing values, (patterns, words) of bits, in order, and the pattern of each key."""
     flags = np.zeros((len(keys), asked.words), np.uint64)
     fields, missing = asked.fields, asked.missing
     workers.run(lambda a, b: cohorts.mark_missing(keys[a:b], fields, missing, flags[a:b]), workers.ranges(len(keys)))
@@ -111,8 +111,8 @@ def _patterns(
 def _by_pattern(
     run: BlockRun, rows: Rows, layout: KeyLayout, scored_column: int
 ) -> tuple[cohorts.Keys, npt.NDArray[np.int64]]:
-    """Distinct rows sorted by their keys, these by pattern; and where each row stood."""
-    workers, asked = run.workers, WildcardColumns.of(run.job, layout, scored_column)
+    """Return the distinct rows sorted by pattern and key of known columns, and the order that sorts them."""
+    workers, asked = run.workers, WildcardColumns.known_for(run.job, layout, scored_column)
     masks = layout.masks(asked.columns)
     masked = workers.empty(rows.keys.shape, np.uint64)
     workers.run(lambda a, b: np.bitwise_and(rows.keys[a:b], masks, out=masked[a:b]), workers.ranges(len(masked)))
@@ -130,7 +130,7 @@ def _by_pattern(
 
 
 def _sorted_by(groups: npt.NDArray[np.int64], number: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Numbers from 0 on in the order of their groups, and where each group begins there; one more for the end."""
+    """Return the order that sorts by group, stably, and the first place of each group, with one more for the end."""
     starts = np.zeros(number + 1, np.int64)
     np.cumsum(np.bincount(groups, minlength=number), out=starts[1:])
     order = np.empty(len(groups), np.int64)

@@ -1,1 +1,1 @@
-"""The CUDA engine: rows grouped into cohorts on the device, scored by Numba CUDA kernels."""
+"""The CUDA engine: cohorts are found and scored on GPUs."""

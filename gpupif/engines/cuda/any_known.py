@@ -1,8 +1,8 @@
-"""Attackers who know any few of the columns, on devices: each cell's worst and mean score over all of them.
+"""The worst and mean score of each cell over attackers who know any few columns, on GPUs.
 
-As on the CPU (see `cpu/any_known.py`), rows are collapsed to distinct ones, and for each set of columns these to
-combinations of its values, which are scored as a table of their own; then each row takes its combination's scores.
-Devices share the scored columns, so that each scored column's sums run in the order of the sets.
+The method is that of `cpu/any_known.py`: rows are collapsed to distinct rows, and distinct rows to combinations of each
+set. Each combination is scored as a row of a table of its own, and each row takes the scores of its combination.
+Devices share out the scored columns, so the sums of a scored column run in the order of the sets.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from .rows import DeviceRows, sizes_of, upload_rows
 from .scores import ScoredColumnUploader, score_scored_columns
 from .whole_table import Outbox
 
-# Arrays of scores of all rows, of 8 bytes each, that are there at once while they go to where they are kept.
+# Number of arrays with 8 bytes for each row that are needed while scores are copied to all rows.
 SPREAD_ARRAYS = 4
 
 
 class ScoredColumnsTooManyError(Exception):
-    """So many scored columns at once do not fit beside so many distinct rows."""
+    """The error if the requested number of scored columns does not fit on a device with the distinct rows."""
 
     def __init__(self, library: CupyLibrary, scored_columns: int, rows: int) -> None:
         self.library, self.scored_columns, self.rows = library, scored_columns, rows
 
 
 class AnyKnownJob(NamedTuple):
-    """One run: what is asked, and how it is done.
+    """A run over sets of columns, and how to do it.
 
-    streams: the libraries of each device. share: of the devices' free memory what is planned with. most: scored
-    columns at once at most.
+    streams: the libraries of each device. share: the share of the devices' free memory to use. most: the most scored
+        columns at once.
     """
 
     job: Job
@@ -55,7 +55,9 @@ class AnyKnownJob(NamedTuple):
     most: int
 
     def bytes_needed(self, rows: int, scored_columns: int) -> int:
-        """Bytes beside so many distinct rows, to score so many scored columns at once."""
+        """Return the bytes to score some columns at once, without the distinct rows themselves. rows: distinct rows.
+        scored_columns: their number.
+        """
         columns = max(len(one.columns) for one in self.sets)
         scored = rows * row_bytes(self.job, times=True, whole=False, to_host=False) + fixed_bytes(all_values(self.job))
         accumulators = scored_columns * accumulator_bytes(self.job, rows)
@@ -64,9 +66,9 @@ class AnyKnownJob(NamedTuple):
 
 
 def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyKnownResult:
-    """Rows are collapsed on each device, and scores spread there to all rows; on_device: they stay on the first one.
+    """Score a run with the whole table on each device, and copy the scores to all rows there.
 
-    Raises DeviceMemoryError or ScoredColumnsTooManyError.
+    Raise DeviceMemoryError or ScoredColumnsTooManyError. on_device: whether the scores stay on the first device.
     """
     job, home = asked.job, asked.streams[0][0]
     with home.active():
@@ -85,9 +87,9 @@ def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyKnownResult:
 
 
 def score_distinct_rows(asked: AnyKnownJob, table: Distinct, workers: Workers) -> AnyKnownResult:
-    """Only distinct rows, which the host found, are brought to the devices; scores are spread to all rows on the host.
+    """Score a run from distinct rows that the host found, and copy the scores to all rows on the host.
 
-    Raises ScoredColumnsTooManyError.
+    Raise ScoredColumnsTooManyError.
     """
     results = AnyKnownScores(asked.job)
 
@@ -104,7 +106,7 @@ def score_distinct_rows(asked: AnyKnownJob, table: Distinct, workers: Workers) -
 
 
 def _on_each(asked: AnyKnownJob, begin: Callable[[Sequence[CupyLibrary], Outbox], _DeviceRun]) -> int:
-    """Score a share of the scored columns on each device; returns the number of distinct rows."""
+    """Score a share of the scored columns on each device, and return the number of distinct rows."""
     streams, scored_columns = asked.streams, asked.job.scored_columns
 
     def score(device: Sequence[CupyLibrary], own: Sequence[int]) -> int:
@@ -126,10 +128,9 @@ def _on_each(asked: AnyKnownJob, begin: Callable[[Sequence[CupyLibrary], Outbox]
 
 
 class _DeviceRun:
-    """What the steps of a run on one device share.
+    """The state of a run on one device.
 
-    rows: distinct. spread: brings arrays with an item for each of them to all rows, to the places where scores are
-    kept.
+    rows: the distinct rows. spread: copies arrays with an item for each distinct row to all rows, into the results.
     """
 
     def __init__(
@@ -143,27 +144,27 @@ class _DeviceRun:
         self._asked, self.job, self.results, self.library, self.rows = asked, job, results, rows.library, rows
         self._spread = spread
         self._entropies = [entropy_of_counts(counts) for counts in job.counts]
-        # Counted once: with `times` it is a sum.
+        # Kept, because `job.total` adds up all multiplicities each time.
         self._total = job.total
-        # Where the lowest score is the worst: sizes are above 0 here, see `needs_whole_engine`.
+        # The measures whose lowest score is the worst. All sizes are above 0 here, see `needs_whole_engine`.
         self._lows = rows.library.bring(np.array([measure.low_is_risky for measure in job.measures], np.int64))
-        # Each of them serves many sets.
+        # Cached, because each scored column is in many sets.
         self._describe = cache(ScoredColumnUploader(rows.library, job))
 
     def scored_columns_at_once(self) -> int:
-        """How many scored columns fit beside all else."""
+        """Return the number of scored columns that fit in the free memory."""
         memory = int(self._asked.share * self.library.free_bytes())
         rows = self.rows.rows
         rest = memory - self._asked.bytes_needed(rows, 0)
         return max(1, min(self._asked.most, rest // accumulator_bytes(self.job, rows)))
 
-    def score(self, group: Sequence[int]) -> None:
-        """Score some scored columns on the sets that serve them, and bring what is found to its places."""
+    def score(self, columns: Sequence[int]) -> None:
+        """Score some scored columns on the sets that contain them, and put their worst and mean into the results."""
         job, xp, rows = self.job, self.library.xp, self.rows.rows
-        worst, total = (xp.zeros((len(group), len(job.measures), rows)) for _ in range(2))
+        worst, total = (xp.zeros((len(columns), len(job.measures), rows)) for _ in range(2))
         for k, measure in enumerate(job.measures):
             worst[:, k] = np.inf if measure.low_is_risky else -np.inf
-        found = {column: (worst[place], total[place]) for place, column in enumerate(group)}
+        found = {column: (worst[place], total[place]) for place, column in enumerate(columns)}
         numbers = RowNumberer(self.rows, job.cardinalities, self._asked.grouping)
         for one in self._asked.sets:
             scored_columns = [column for column in one.scored_columns if column in found]
@@ -171,7 +172,7 @@ class _DeviceRun:
                 self._score_set(one.columns, scored_columns, numbers, found)
                 self._asked.progress.advance(job.rows * len(scored_columns))
         del numbers
-        for column in group:
+        for column in columns:
             lowest_or_highest, sums = found[column]
             for k, measure in enumerate(job.measures):
                 scores = [lowest_or_highest[k], sums[k] / len(self.results.weights[column])]
@@ -184,9 +185,9 @@ class _DeviceRun:
         numbers: RowNumberer,
         found: dict[int, tuple[Any, Any]],
     ) -> None:
-        """Score some of a set's columns, each against the attacker who knows the others."""
+        """Score some columns of a set, each against the attacker who knows the other columns of the set."""
         library, job, total = self.library, self.job, self._total
-        # The last column, by which numbers differ first, is the lowest.
+        # Numbers differ first by the last column: it is the lowest in sort order.
         order = columns[::-1]
         with library.stage("group"):
             numbered = numbers.over(columns)
@@ -206,5 +207,5 @@ class _DeviceRun:
                 library.launch(
                     kernels.fold_scores, self.rows.rows, numbered.of_row, scores, self._lows, *found[scored_column]
                 )
-            # Before the next ones are made.
+            # The next scores need this memory.
             del scores

@@ -1,8 +1,8 @@
-"""Count combinations of sets of columns, and find single rows, on GPUs: row keys in order, equal ones neighbours.
+"""Counting of combinations of sets of columns, and the search for single rows, on GPUs, by sorting row keys.
 
-Rows that came all at once are counted when a set is asked for, and nothing of it is kept. Of rows that come in chunks,
-or do not fit at once, each piece is counted on the device, and its combinations are added up on the host: in whole
-numbers, so that what comes out is the same.
+If all rows were added at once and fit on the device, a set is counted when it is requested, and its counts are not
+kept. Otherwise each piece of rows is counted on the device, and the host adds up the counts. Counts are whole numbers,
+so the result is equal.
 """
 
 from __future__ import annotations
@@ -23,38 +23,40 @@ from ..cpu.count_tables import DENSE, Combinations, key_layout
 from ..cpu.counting import SubsetCounter
 from .rows import find_runs, lowest_bit, narrow_words, pack_device_keys, sort_keys
 
-# Arrays of 8 bytes a row that are there at the same time at most, beside codes, times and keys: order before and after
-# a sort, the sort's own buffers, counts, heads, starts and sizes of runs.
+# Most arrays of 8 bytes a row at one time, beside codes, times and keys: the order before and after a sort, the sort's
+# buffers, counts, heads, starts and sizes of runs.
 WORKING_ARRAYS = 12
-# So many rows are counted at once however little memory seems to be there.
+# Fewest rows that are counted at once, however little memory is free.
 LEAST_ROWS = 256
 
 Answer = TypeVar("Answer")
 
 
 class Chunk(NamedTuple):
-    """Rows: codes by column (None: of no set), of the host or the device, and what each counts (None: 1)."""
+    """Rows: codes by column (None: in no set), on the host or the device, and multiplicities (None: 1 each)."""
 
     codes: Sequence[Any]
     times: Any
     rows: int
 
     def piece(self, start: int, most: int) -> Chunk:
-        """Some of the rows, from `start` on, at most so many."""
+        """Return at most `most` of the rows, from `start` on."""
         stop = min(self.rows, start + most)
         codes = [None if values is None else values[start:stop] for values in self.codes]
         return Chunk(codes, None if self.times is None else self.times[start:stop], stop - start)
 
 
 class DeviceCombinations(NamedTuple):
-    """Combinations of a set on the device: by word of their keys, ascending, and rows with each."""
+    """The combinations of a set, on the device: the words of their keys, ascending, and the rows with each
+    combination.
+    """
 
     keys: Sequence[Any]
     counts: Any
 
 
 def upload_chunk(library: CupyLibrary, chunk: Chunk) -> Chunk:
-    """The rows on the device."""
+    """Return the rows on the device."""
     for values in (*chunk.codes, chunk.times):
         library.settle(values)
     codes = [None if values is None else library.upload(values) for values in chunk.codes]
@@ -63,13 +65,13 @@ def upload_chunk(library: CupyLibrary, chunk: Chunk) -> Chunk:
 
 
 def count_keys(library: CupyLibrary, chunk: Chunk, subset: Sequence[int], layout: KeyLayout) -> DeviceCombinations:
-    """The combinations of a set in rows of the device; layout: its columns by their places in the set."""
+    """Return the combinations of a set in rows on the device. layout: fields by place of a column in the set."""
     xp = library.xp
     keys = pack_device_keys(
         library, {place: chunk.codes[column] for place, column in enumerate(subset)}, chunk.rows, layout
     )
     if layout.words == 1 and chunk.times is None:
-        # Without times rows need not be known: their keys alone are sorted.
+        # Without multiplicities the keys alone are sorted, and no order of rows is needed.
         low = lowest_bit(layout, 0)
         ordered = xp.sort(narrow_words(keys[0], low))
         del keys
@@ -87,10 +89,15 @@ def count_keys(library: CupyLibrary, chunk: Chunk, subset: Sequence[int], layout
 
 
 class CudaCounter:
-    """Counts combinations of sets of columns on a GPU (see `Counter`).
+    """A counter of the combinations of sets of columns on a GPU (see `Counter`).
 
-    rows: about how many there will be. most: rows that are planned to be on the device at once. dense: see
-    `SubsetCounter`, of what is added up on the host. name: of the device, for errors.
+    library: the device that counts.
+    subsets, cardinalities: see `SubsetCounter`.
+    rows: about the number of rows that will be added.
+    most: the most rows on the device at once.
+    workers: threads of the host.
+    dense: see `SubsetCounter`, for counts that the host adds up.
+    name: the name of the device in error messages.
     """
 
     def __init__(
@@ -114,14 +121,14 @@ class CudaCounter:
         self._workers = workers
         self._dense = dense
         self._name = name
-        # All rows, as long as they came at once and were not looked at otherwise; on the device too, where they fit.
+        # All rows, if one call added them and no counts were added up; and their copy on the device, if they fit.
         self._whole: Chunk | None = None
         self._there: Chunk | None = None
-        # By place of a set what was added up of it on the host: of chunks all sets, of all rows at once the last one.
+        # Counts on the host, by place of a set: of all sets if rows are added in chunks, else of the last set only.
         self._added: dict[int, SubsetCounter] = {}
 
     def add(self, codes: Sequence[Any], times: npt.NDArray[Any] | None = None) -> None:
-        """See `Counter`; codes may be on a device."""
+        """Count further rows (see `Counter`). codes: on the host or a device."""
         if not len(codes[0]):
             return
         used = [values if column in self._used else None for column, values in enumerate(codes)]
@@ -133,12 +140,12 @@ class CudaCounter:
             self._add_up(chunk, range(len(self._subsets)))
 
     def nbytes(self) -> int:
-        """See `Counter`."""
+        """Return the bytes of the counts on the host so far (see `Counter`)."""
         self._add_whole()
         return sum(counter.nbytes() for counter in self._added.values())
 
     def combinations(self, place: int, ordered: bool = True) -> Combinations:
-        """See `Counter`; what a device has counted is in order."""
+        """Return the combinations of a set (see `Counter`). A device always returns them in order."""
         return self._answer(
             place,
             lambda found: self._combinations(found, self._layouts[place]),
@@ -146,11 +153,11 @@ class CudaCounter:
         )
 
     def counts(self, place: int) -> npt.NDArray[Any]:
-        """See `Counter`."""
+        """Return the number of rows with each combination of a set (see `Counter`)."""
         return self._answer(place, lambda found: self._library.to_host(found.counts), lambda added: added.counts(0))
 
     def sizes(self, place: int) -> Sizes:
-        """See `Counter`."""
+        """Return the number of combinations of each count of a set (see `Counter`)."""
         return self._answer(place, self._sizes, lambda added: added.sizes(0))
 
     def _combinations(self, found: DeviceCombinations, layout: KeyLayout) -> Combinations:
@@ -168,7 +175,7 @@ class CudaCounter:
     def _answer(
         self, place: int, on_device: Callable[[DeviceCombinations], Answer], on_host: Callable[[SubsetCounter], Answer]
     ) -> Answer:
-        """What is asked of the combinations of a set."""
+        """Return an answer about the combinations of a set: from the device if all rows fit, else from the host."""
         whole = self._whole
         if whole is not None and whole.rows <= self._most and place not in self._added:
             try:
@@ -185,7 +192,7 @@ class CudaCounter:
         return on_host(self._counter(place))
 
     def _counter(self, place: int) -> SubsetCounter:
-        """Where the combinations of a set are added up."""
+        """Return the counter on the host that adds up the combinations of a set."""
         if place not in self._added:
             own = self._cardinalities[place]
             every = list(range(len(own)))
@@ -193,14 +200,14 @@ class CudaCounter:
         return self._added[place]
 
     def _add_whole(self) -> None:
-        """Add up what came first, for there is more, or what is kept of it is asked for."""
+        """Add up the rows that were added first, because there are more rows or the size of the counts is requested."""
         whole, self._whole, self._there = self._whole, None, None
         if whole is not None:
             self._added = {}
             self._add_up(whole, range(len(self._subsets)))
 
     def _add_up(self, chunk: Chunk, places: Sequence[int]) -> None:
-        """Add the rows to what is known of some sets, in pieces that fit on the device."""
+        """Add rows to the counts of some sets on the host, in pieces that fit on the device."""
         start = 0
         while start < chunk.rows:
             piece = chunk.piece(start, self._most)
@@ -212,9 +219,10 @@ class CudaCounter:
             start += piece.rows
 
     def _add_piece(self, piece: Chunk, places: Sequence[int]) -> Sequence[int]:
-        """Add up rows of some sets, one after the other; returns those for which the device's memory was too small.
+        """Count rows of some sets, one after the other, and return the sets for which the device's memory was too
+        small.
 
-        What was on the device is let go of with the frame of this function, before fewer rows are tried.
+        This is a function of its own so that its arrays on the device are freed before fewer rows are tried.
         """
         done = 0
         try:
@@ -223,7 +231,7 @@ class CudaCounter:
                 for place in places:
                     layout = self._layouts[place]
                     found = self._combinations(count_keys(self._library, there, self._subsets[place], layout), layout)
-                    # On no columns all agree; how many there are is told by an array of any codes.
+                    # A set without columns has one combination and no codes: any array of the right length serves.
                     self._counter(place).add(found.codes or [found.counts], found.counts)
                     done += 1
         except DeviceMemoryError as error:
@@ -240,9 +248,9 @@ class CudaCounter:
 
 
 class _DeviceRows:
-    """The rows on one device, brought there when they are first needed.
+    """The rows on one device, uploaded on first use.
 
-    often: 1, or 2 for a row that occurs several times in the table.
+    often: (rows,) 1 for multiplicity 1, 2 for any higher multiplicity.
     """
 
     def __init__(self, library: CupyLibrary, codes: Sequence[Any], often: npt.NDArray[np.uint8]) -> None:
@@ -251,7 +259,7 @@ class _DeviceRows:
         self._there: tuple[list[Any], Any] | None = None
 
     def find(self, columns: Sequence[int], layout: KeyLayout, known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
-        """Find rows as `Singles` does; raises DeviceMemoryError."""
+        """Find single rows (see `Singles`). Raise DeviceMemoryError."""
         library, xp = self.library, self.library.xp
         with library.active():
             if self._there is None:
@@ -264,24 +272,23 @@ class _DeviceRows:
             order = sort_keys(library, keys, layout)
             runs = find_runs(library, keys, often, order, layout.masks(layout.fields))
             del keys
-            # What is left is one row, and one of the table.
+            # A run of size 1 is a single row: one distinct row, with multiplicity 1.
             rows = order[runs.starts[:-1]][runs.sizes == 1]
             bits = library.upload(known)[rows >> 6] >> (rows & 63).astype("uint64")
             rows = xp.sort(rows[(bits & 1) == 0])
             return library.to_host(rows.astype("uint32"))
 
     def forget(self) -> None:
-        """Give back memory."""
+        """Free the device's memory."""
         self._there = None
         self.library.release()
 
 
 class CudaSingles:
-    """Finds single rows on GPUs: sorts row keys, and keeps those unlike their neighbours (see `Singles`).
+    """A finder of single rows on GPUs (see `Singles`). It sorts row keys, and keeps the keys that differ from both
+    neighbours.
 
-    Each search runs on the first device that is free.
-
-    codes (columns, rows): of rows that all differ.
+    Each search runs on the first free device. codes: by column, of distinct rows.
     """
 
     def __init__(
@@ -297,7 +304,7 @@ class CudaSingles:
             self._idle.put(_DeviceRows(library, codes, often))
 
     def find(self, columns: Sequence[int], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32] | None:
-        """Find rows as `Singles` does."""
+        """Find single rows, or return None if the device's memory is too small (see `Singles`)."""
         layout = key_layout([self._cardinalities[column] for column in columns])
         device = self._idle.get()
         try:
@@ -310,9 +317,9 @@ class CudaSingles:
 
 
 class CudaCounting:
-    """Counts on a GPU: the one that the codes lie on, or else the first (see `Counting`).
+    """The maker of counters on a GPU: the GPU that has the codes, else the first (see `Counting`).
 
-    share: of the device's free memory what is planned with. name: of the device, for errors.
+    share: the share of the device's free memory to use. name: the name of the device in error messages.
     """
 
     def __init__(self, libraries: Sequence[CupyLibrary], workers: Workers, share: float, name: str) -> None:
@@ -329,7 +336,7 @@ class CudaCounting:
         dense: int = DENSE,
         library: CupyLibrary | None = None,
     ) -> CudaCounter:
-        """See `Counting`; library: of the device that counts."""
+        """Return a counter of sets (see `Counting`). library: the device that counts. Default: the first."""
         library = library or self._libraries[0]
         words = max((key_layout([cardinalities[column] for column in subset]).words for subset in subsets), default=1)
         columns = len({column for subset in subsets for column in subset})
@@ -345,7 +352,9 @@ class CudaCounting:
         times: npt.NDArray[Any] | None = None,
         differ: bool = False,
     ) -> Iterator[tuple[CudaCounter, int]]:
-        """See `Counting`; here equal rows cost no more than others."""
+        """Yield a counter and a place for each set (see `Counting`). Equal rows are not collapsed: sorting needs no
+        time more.
+        """
         home = self._libraries[0].device_of(codes[0])
         library = next((one for one in self._libraries if one.device == home), self._libraries[0])
         counter = self.counter(sets, cardinalities, len(codes[0]), library=library)
@@ -354,5 +363,5 @@ class CudaCounting:
             yield counter, place
 
     def singles(self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]) -> CudaSingles:
-        """See `Counting`; on all GPUs."""
+        """Return a finder of single rows on all GPUs (see `Counting`)."""
         return CudaSingles(self._libraries, codes, cardinalities, often)

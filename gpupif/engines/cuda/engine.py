@@ -1,9 +1,8 @@
-"""The CUDA engine: rows grouped into cohorts on the device, scored by Numba CUDA kernels.
+"""The CUDA engine: cohorts are found on the device and scored by Numba CUDA kernels.
 
-A table that fits is there as a whole, once on each device, and each scores its share of the scored columns. Any other
-stays on
-the host, which finds distinct rows and cuts them into blocks that hold every cohort whole, and the devices score one
-run of blocks after the other. Against any attacker (see `any_known`) distinct rows have to fit.
+If the table fits, each device has all of it and scores a share of the scored columns. Otherwise the table stays on the
+host, which finds distinct rows and cuts them into blocks that hold cohorts whole. The devices then score runs of
+blocks. Against an attacker who knows any few columns (see `any_known`), the distinct rows must fit.
 """
 
 from __future__ import annotations
@@ -41,24 +40,25 @@ from .scorer import BlockTooLargeError, CudaScorer
 from .whole_table import score_cohorts, score_table
 from .wildcards import KeyTooLargeError, score_matching
 
-# Of the free memory. The rest is for what a pool cannot
-# use between them, for code and stacks of kernels, and for what others take meanwhile.
+# Share of the free memory to use. The rest is for gaps of a pool, code and stacks of kernels, and other processes.
 SHARE = 0.9
 GIB = 2**30
-# Blocks are so much smaller than what fits: oversized ones, which are still scored as they are, fit too.
+# Blocks are smaller than the memory by this factor: oversized blocks, which may be scored uncut, fit too.
 OVERSIZED_BLOCKS = 2 * OVERSIZE
-# Bytes of a row of 10 columns of up to 100 values in a key of one word, with CIG and CSF, whose scores go to the host.
+# Bytes of a row of 10 columns of up to 100 values, in keys of one word, with CIG and CSF, and scores on the host.
 TYPICAL_ROW_BYTES = 124
 
 
 @dataclass(eq=False)
 class CudaEngine:
-    """Scores on GPUs.
+    """The engine on GPUs.
 
-    devices: which of those that are visible. libraries: what it works with, one for each stream; default two streams
-    for each of the devices. share: of the devices' free memory what is planned with; no result depends on it.
-    grouping: how rows that agree are found, by name (see `choose_grouping`); no result depends on it. device: what
-    `Scores.device` says. with_frames: whether tables are read and encoded on the device too, which takes cuDF.
+    devices: the numbers of the visible devices to use.
+    libraries: the library of each stream. Default: two streams for each device.
+    share: the share of the devices' free memory to use. No result depends on it.
+    grouping: the name of the method that finds equal rows (see `choose_grouping`). No result depends on it.
+    device: the value of `Scores.device`.
+    with_frames: whether tables are read and encoded on the device too, which needs cuDF.
     """
 
     devices: Sequence[int] = (0,)
@@ -67,18 +67,18 @@ class CudaEngine:
     grouping: str = "rotation"
     device: str = "cuda"
     with_frames: bool = True
-    # A device finds the rows that differ for each attacker sooner than all of them come to the host.
+    # A device finds distinct rows for each attacker in less time than their copy to the host takes.
     shares_distinct_rows = False
 
     @property
     def frames(self) -> CudfFrames | None:
-        """See `Engine`: those of the first device."""
+        """The frame library of the first device, or None without cuDF."""
         return frame_library(self.devices[0]) if self.with_frames else None
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all scored columns of the job (see `Engine`).
 
-        Raises DeviceError if a GPU fails or is too small, InputError for too many patterns of missing values.
+        Raise DeviceError if a GPU fails or is too small, InputError for too many patterns of missing values.
         """
         with self._opened() as libraries:
             job, libraries = self._settled(job, libraries)
@@ -87,7 +87,9 @@ class CudaEngine:
     def score_sets(
         self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
     ) -> AnyKnownResult:
-        """Score against any attacker (see `Engine`). Raises DeviceError if a GPU fails or is too small."""
+        """Score against an attacker who knows any set (see `Engine`). Raise DeviceError if a GPU fails or is too
+        small.
+        """
         with self._opened() as libraries:
             job, libraries = self._settled(job, libraries)
             if needs_whole_engine(job):
@@ -104,13 +106,13 @@ class CudaEngine:
 
     @contextlib.contextmanager
     def counting(self, workers: Workers) -> Iterator[CudaCounting]:
-        """See `Engine`; on one of the GPUs. Raises DeviceError where it fails or is too small."""
+        """Open a maker of counters on a GPU (see `Engine`). Raise DeviceError if it fails or is too small."""
         with self._opened() as libraries:
             yield CudaCounting(libraries, workers, self.share, self.device)
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[Sequence[CupyLibrary]]:
-        """What it works with. Raises DeviceError where a GPU fails meanwhile."""
+        """Open the libraries of all streams. Raise DeviceError if a GPU fails."""
         try:
             libraries = self.libraries or open_libraries(self.devices)
         except (RuntimeError, ImportError, OSError) as error:
@@ -126,7 +128,7 @@ class CudaEngine:
                     library.close()
 
     def _score_job(self, job: Job, progress: Progress, libraries: Sequence[CupyLibrary]) -> EngineResult:
-        """Score a job that is settled, step by step; the scores lie where the job wants them."""
+        """Score a job after `_settled`, step by step, with the scores on the device that the job requires."""
         result = score_job(
             job,
             progress,
@@ -162,11 +164,13 @@ class CudaEngine:
         )
 
     def _memory(self, libraries: Sequence[CupyLibrary]) -> int:
-        """Bytes of each device to plan with."""
+        """Return the bytes of each device to use."""
         return int(self.share * min(library.free_bytes() for library in libraries))
 
     def _settled(self, job: Job, libraries: Sequence[CupyLibrary]) -> tuple[Job, Sequence[CupyLibrary]]:
-        """The job with its codes there and in order, and the libraries in the order to use them in."""
+        """Return the job with its codes complete and in the order of axes, and the libraries in the order of their
+        use.
+        """
         for codes in job.codes:
             libraries[0].settle(codes)
         with libraries[0].active():
@@ -178,7 +182,7 @@ class CudaEngine:
     def _score_sets(
         self, asked: AnyKnownJob, progress: _ResumedProgress, libraries: Sequence[CupyLibrary]
     ) -> AnyKnownResult:
-        """Score from tables on the devices where these fit, or else from distinct rows that the host finds."""
+        """Score from tables on the devices if they fit, else from distinct rows that the host finds."""
         job = asked.job
         memory, needed = self._memory(libraries), table_bytes(job)
         fits = needed <= memory
@@ -203,16 +207,16 @@ class CudaEngine:
                 _release(libraries)
 
     def _too_many(self, asked: AnyKnownJob, error: ScoredColumnsTooManyError) -> DeviceError:
-        what = f"the worst and mean scores of a single column, {error.rows:,} different rows"
+        what = f"the worst and mean scores of a single column, {error.rows:,} distinct rows"
         needed = asked.bytes_needed(error.rows, error.scored_columns)
         return self._ran_out(error.library, what, needed, "ask for fewer measures")
 
     def _score_matching(
         self, job: Job, scored_columns: Sequence[int], progress: Progress, libraries: Sequence[CupyLibrary]
     ) -> EngineResult:
-        """Score scored columns that meet missing values, on devices that hold the whole table."""
+        """Score columns that need matching of missing values, on devices that hold the whole table."""
         onward, memory = _ResumedProgress(progress), self._memory(libraries)
-        # What the other scored columns are scored to is then brought to its place among these.
+        # Scores of further scored columns are computed elsewhere first and need room as well.
         scores = score_bytes(job) * (1 if len(scored_columns) == len(job.scored_columns) else 2)
         room = memory - matching_bytes(job)
         either = ["device", "host"] if scores <= room else ["host"]
@@ -254,7 +258,7 @@ class CudaEngine:
                 refused, rows = block.rows, rows // 2
 
     def _ran_out(self, library: CupyLibrary, what: str, needed: int, instead: str) -> DeviceError:
-        """That there was no memory for something that takes so many bytes; instead: what else to do than free some."""
+        """Return an error for lack of memory. needed: bytes. instead: another remedy than to free memory."""
         return DeviceError(
             f"device {self.device!r}: {library.name} ran out of memory on {what}. They need about "
             f"{needed / GIB:.3f} GiB, {library.free_bytes() / GIB:.3f} GiB are free. Free some, {instead}, or use "
@@ -262,7 +266,7 @@ class CudaEngine:
         )
 
     def _brought(self, values: dict[str, Any], job: Job, library: CupyLibrary) -> dict[str, Any]:
-        """Scores brought to the device where the job wants them there and they are not."""
+        """Return the scores, copied to the device if the job requires that."""
         if job.scores_on != "device":
             return values
         try:
@@ -278,7 +282,7 @@ class CudaEngine:
 
 
 class _ResumedProgress:
-    """Progress of a run that may have to begin again: what it has reported it does not report twice."""
+    """The progress of a run that may start again. It reports no cell twice."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -286,7 +290,7 @@ class _ResumedProgress:
         self._lock = threading.Lock()
 
     def restart(self) -> None:
-        """From the first cell again."""
+        """Start to count from the first cell again."""
         self._now = 0
 
     def advance(self, cells: int) -> None:
@@ -299,7 +303,7 @@ class _ResumedProgress:
 
 
 def whole_tables(device: int) -> str:
-    """Up to what size a GPU scores a table as a whole now, in words."""
+    """Return a sentence about the largest table that a GPU can score as a whole now."""
     free = min(library.free_bytes() for library in open_libraries([device]))
     millions = int(SHARE * free) // TYPICAL_ROW_BYTES // 1_000_000
     return (
@@ -309,7 +313,7 @@ def whole_tables(device: int) -> str:
 
 
 def _by_device(libraries: Sequence[CupyLibrary]) -> list[list[CupyLibrary]]:
-    """The streams of each device."""
+    """Return the libraries of the streams of each device."""
     return [
         [library for library in libraries if library.device == device]
         for device in dict.fromkeys(library.device for library in libraries)
@@ -317,7 +321,7 @@ def _by_device(libraries: Sequence[CupyLibrary]) -> list[list[CupyLibrary]]:
 
 
 def _why(needed: int, memory: int, ran_out: bool) -> str:
-    """Why a table is not scored as a whole on the device."""
+    """Return the reason why a table is not scored as a whole on the device."""
     taken = f"as a whole it takes about {needed / GIB:.1f} GiB of the GPU's memory"
     return f"{taken}, which ran out" if ran_out else f"{taken}, {memory / GIB:.1f} GiB are planned with"
 
@@ -328,7 +332,7 @@ def _release(libraries: Sequence[CupyLibrary]) -> None:
 
 
 def _first_on(device: int | None, libraries: Sequence[CupyLibrary], name: str) -> list[CupyLibrary]:
-    """The libraries, those of the device that a table lies on first, for its scores are to lie there too."""
+    """Return the libraries, starting with the device that has the table: its scores are to be there too."""
     home = [library for library in libraries if library.device == device]
     if device is not None and not home:
         raise InputError(

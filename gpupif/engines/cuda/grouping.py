@@ -1,9 +1,7 @@
-"""How rows that agree are found on the device: distinct rows, the cohorts of each scored column, and numbers of
-combinations.
+"""The methods that find equal rows on the device: distinct rows, cohorts, and numbers of combinations.
 
-"cudf": keys are hashed, by cuDF's group-by and join, which compare whole keys, so that nothing is left to a hash.
-"rotation": rows are sorted. What comes out is the same but for the order of distinct rows, of cohorts and of the rows
-in them, on which no score depends.
+"cudf" uses cuDF's group-by and join, which compare whole keys after hashing them. "rotation" sorts rows. The results
+differ only in the order of distinct rows, of cohorts, and of rows in a cohort, on which no score depends.
 """
 
 from __future__ import annotations
@@ -27,33 +25,33 @@ if TYPE_CHECKING:
 
 # cuDF counts the rows of a table in 32 bits.
 MOST_ROWS = (1 << 31) - 1
-# Slots, one for each possible pair of a number and a code, that there may be: always, and for each row. For more, pairs
-# are grouped as rows are.
+# Most slots, one for each possible pair of a number and a code: always, and for each row. If more are possible, pairs
+# are numbered as rows are.
 SLOTS, SLOTS_PER_ROW = 1 << 22, 4
-# Counters of combinations, in copies where these are few, and copies at most.
+# Number of counters of combinations, in several copies if there are few combinations; most copies.
 COUNTERS, MOST_COPIES = 1 << 16, 1 << 10
-# Of so many rows numbers need more than 32 bits.
+# Number of rows from which row numbers need more than 32 bits.
 WIDE_ROWS = 1 << 32
 
 
 class Grouping(ABC):
-    """A way to find rows that agree, known by its name.
+    """A method that finds equal rows, with its name.
 
-    columns: the scored columns, in the order in which they are asked for, and all else.
+    columns: the scored columns, in the order of their use, and then the other columns.
     """
 
     name: str
 
     @abstractmethod
     def collapse(self, rows: DeviceRows, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
-        """Distinct rows over these columns, fit for `cohorts`, and for each row which of them it is."""
+        """Return the distinct rows over these columns, for use by `cohorts`, and the number of each row."""
 
     @abstractmethod
     def serves(
         self, rows: DeviceRows, collapsed: Sequence[int], columns: Sequence[int], scored_columns: Sequence[int]
     ) -> bool:
-        """Whether distinct rows over the columns `collapsed` are fit for the cohorts of these scored columns as they
-        are.
+        """Return whether distinct rows over the columns `collapsed` can be used for the cohorts of these scored
+        columns.
         """
 
     @abstractmethod
@@ -67,11 +65,11 @@ class Grouping(ABC):
 
 
 class Rotation(Grouping):
-    """Sorts by one column for each scored column.
+    """The method that sorts: by one further column for each scored column.
 
-    Rows sorted by one column after another, stably, are sorted with the first of these columns as the lowest: rows that
-    agree on all others are neighbours, the cohorts of that column. Sorting by that column alone makes the next one the
-    lowest, and so on round.
+    A stable sort by one column after another makes the first of these columns the lowest. Rows that agree on all other
+    columns are then neighbours: they are the cohorts of the first column. One more sort by that column makes it the
+    highest and the next column the lowest, and so on in a cycle.
     """
 
     name = "rotation"
@@ -82,7 +80,7 @@ class Rotation(Grouping):
     def serves(
         self, rows: DeviceRows, collapsed: Sequence[int], columns: Sequence[int], scored_columns: Sequence[int]
     ) -> bool:
-        """See `Grouping`: the scored columns have to be the lowest columns, in their order."""
+        """Return whether the scored columns are the lowest columns, in their order (see `Grouping`)."""
         return set(collapsed) == set(columns) and list(collapsed[: len(scored_columns)]) == list(scored_columns)
 
     def cohorts(
@@ -98,15 +96,15 @@ class Rotation(Grouping):
                 order = sort_by(rows, order, column)
 
     def _runs(self, rows: DeviceRows, order: Any, masks: npt.NDArray[np.uint64]) -> Runs:
-        """As `find_runs`; handed over without a name, so that the caller can free them."""
+        """Return the runs of equal rows. The result gets no name here, so that the caller can free its parts."""
         with rows.library.stage("group"):
             return find_runs(rows.library, rows.keys, rows.counts, order, masks)
 
 
 class Hashing(Grouping):
-    """Grouping by cuDF, which hashes whole keys: a group-by and a join for distinct rows, and for each scored column.
+    """The method of cuDF, which hashes whole keys: a group-by and a join for distinct rows, and for each scored column.
 
-    Groups come numbered in any order, another one each time, and rows stay where they are: nothing is sorted.
+    Nothing is sorted: rows keep their order. The order of the cohorts differs from call to call.
     """
 
     name = "cudf"
@@ -116,7 +114,7 @@ class Hashing(Grouping):
         groups = library.group_rows(_words(rows, layout.masks(columns)), rows.counts)
         keys = library.xp.zeros((len(rows.keys), len(groups.counts)), "uint64")
         while groups.words:
-            # Each as it comes, so that they are never all there twice.
+            # Each word is removed as soon as it is copied, to save memory.
             word, values = groups.words.popitem()
             keys[word] = values
             del values
@@ -135,7 +133,7 @@ class Hashing(Grouping):
             yield scored_column, self._runs(rows, order, _masks(rows, columns, scored_column))
 
     def _runs(self, rows: DeviceRows, order: Any, masks: npt.NDArray[np.uint64]) -> Runs:
-        """Return the groups of rows that agree on what the masks keep; without a name, so that they can be freed."""
+        """Return the cohorts of rows that agree on the masked keys. They get no name: the caller can free them."""
         with rows.library.stage("group"):
             _, sizes, run_of = rows.library.group_rows(_words(rows, masks), rows.counts)
             run_of += 1
@@ -143,9 +141,10 @@ class Hashing(Grouping):
 
 
 def _words(rows: DeviceRows, masks: npt.NDArray[np.uint64]) -> dict[int, Any]:
-    """By number those words of the keys of which the masks keep anything, seen through them; the first where none is.
+    """Return the masked words of the keys that the masks keep anything of, by word; the first word if they keep
+    nothing.
 
-    A word of which they keep all bits that columns have is taken as it stands, without a copy.
+    A word of which all bits are kept is returned without a copy.
     """
     whole = rows.layout.masks(rows.layout.fields).tolist()
     kept = masks.tolist()
@@ -162,7 +161,7 @@ def _masks(rows: DeviceRows, columns: Sequence[int], scored_column: int) -> npt.
 def collapse_table(
     library: CupyLibrary, grouping: Grouping, job: Job, columns: Sequence[int]
 ) -> tuple[DeviceRows, Any]:
-    """`Grouping.collapse` of a job's table, which is brought to the device for it."""
+    """Upload a job's table, and return its distinct rows and the number of each row, as `Grouping.collapse`."""
     with library.stage("pack"):
         keys = pack_device_keys(library, dict(enumerate(job.codes)), job.rows, job.layout)
         times = None if job.times is None else library.upload(job.times)
@@ -171,28 +170,29 @@ def collapse_table(
 
 
 ROTATION = Rotation()
-# By name.
+# The methods by name.
 GROUPINGS: dict[str, Grouping] = {grouping.name: grouping for grouping in (ROTATION, Hashing())}
 
 
 def choose_grouping(name: str, job: Job) -> Grouping:
-    """Return the grouping of this name, or the one that sorts where cuDF's is of no use for the job.
+    """Return the grouping of this name, or the rotation if cuDF's grouping cannot serve the job.
 
-    That is where the job has more rows than cuDF counts, or a statistic needs a cohort's values in order (`is_walk`).
+    cuDF cannot count more than `MOST_ROWS` rows, and gives no order of values in a cohort, which a walk (`is_walk`)
+    needs.
     """
     walks = any(map(is_walk.py_func, wanted_of(job.measures, job.unit).kinds))
     return ROTATION if walks or job.rows > MOST_ROWS else GROUPINGS[name]
 
 
 def numbering_bytes(rows: int, columns: int) -> int:
-    """Bytes that numbering so many rows by sets of so many columns takes."""
+    """Return the bytes to number rows by sets of columns. rows: their number. columns: the most columns of a set."""
     return 4 * rows * (columns + 1) + 5 * max(SLOTS, SLOTS_PER_ROW * rows) + 8 * COUNTERS
 
 
 class RowNumbers(NamedTuple):
-    """The number of each row by its codes of some columns; how many there are.
+    """The number of each row's combination of values of some columns, and how many combinations there are.
 
-    Where rows are found by sorting, numbers are in the order of the codes, the first column the highest.
+    With the rotation, numbers have the order of the codes, with the first column as the highest.
     """
 
     of_row: Any
@@ -200,9 +200,10 @@ class RowNumbers(NamedTuple):
 
 
 class RowNumberer:
-    """Numbers of distinct rows, those over the columns that neighbouring sets begin with made once.
+    """A numbering of distinct rows by sets of columns. Neighbouring sets share the numbers of their common first
+    columns.
 
-    cardinalities: of all columns.
+    cardinalities: the number of values of every column.
     """
 
     def __init__(self, rows: DeviceRows, cardinalities: Sequence[int], grouping: Grouping) -> None:
@@ -212,7 +213,7 @@ class RowNumberer:
         self._start = RowNumbers(rows.library.xp.zeros(rows.rows, "uint32" if rows.rows < WIDE_ROWS else "int64"), 1)
 
     def over(self, columns: Sequence[int]) -> RowNumbers:
-        """Rows numbered by these columns."""
+        """Return the rows numbered by these columns."""
         path = self._path
         same = 0
         while same < min(len(path), len(columns)) and path[same][0] == columns[same]:
@@ -223,7 +224,7 @@ class RowNumberer:
         return path[-1][1]
 
     def combinations(self, numbered: RowNumbers, columns: Sequence[int]) -> DeviceRows:
-        """The combinations of these columns, by which rows are numbered, as rows of their own."""
+        """Return the combinations of these columns as rows. numbered: the rows numbered by the same columns."""
         rows, library, xp = self._rows, self._rows.library, self._rows.library.xp
         first = xp.empty(numbered.combinations, "int64")
         copies = max(1, min(MOST_COPIES, COUNTERS // numbered.combinations))
@@ -234,7 +235,7 @@ class RowNumberer:
         return DeviceRows(library, layout, xp.stack(keys), counts.sum(axis=0))
 
     def _add(self, before: RowNumbers, column: int) -> RowNumbers:
-        """Rows numbered by one more column."""
+        """Return the rows numbered by one more column."""
         rows, library, xp, radix = self._rows, self._rows.library, self._rows.library.xp, self._cardinalities[column]
         if radix == 1 or before.combinations == rows.rows:
             return before

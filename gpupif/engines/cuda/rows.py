@@ -1,4 +1,4 @@
-"""Rows on the device: their keys, and runs of those that agree, in order."""
+"""Rows on the device: their packed keys, and runs of equal rows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ...rows.keys import WORD_BITS, Field, KeyLayout
 from ...rows.partition import Rows
 from ...utils.information import Sizes
 
-# Of up to so many rows their places, and what is numbered by them, take 4 bytes instead of 8. Signed, for kernels
-# subtract from them.
+# Most rows whose places and numbers take 4 bytes instead of 8. Types are signed, because kernels subtract places.
 NARROW_ROWS = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
 class DeviceRows:
-    """Rows on the device of `library`: packed keys (words, rows), of the columns of a layout only, and how often each
-    row occurs; None before they are collapsed: once.
+    """Rows on the device of `library`.
+
+    layout: the layout of the keys. keys: (words, rows) uint64. counts: (rows,) multiplicities; None: 1 each.
     """
 
     library: CupyLibrary
@@ -31,23 +31,25 @@ class DeviceRows:
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         return int(self.keys.shape[1])
 
 
 def upload_rows(library: CupyLibrary, rows: Rows, layout: KeyLayout) -> DeviceRows:
-    """Rows of the host, of known counts, on the device."""
+    """Upload rows with known multiplicities from the host."""
     keys = library.xp.ascontiguousarray(library.upload(rows.keys).T)
     return DeviceRows(library, layout, keys, library.upload(rows.counts.astype("int64")))
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Rows in an order, and the group, called a run, that each of them is of.
+    """Rows in an order, divided into runs: sets of rows that agree on some columns, such as cohorts.
 
-    order: row numbers, of the type that starts and run_of then have too. starts: where each run begins in the order,
-    and where the last one ends; None where the rows of a run do not lie side by side. run_of: for each place in the
-    order the number of its run, from 1. sizes: how many rows of the table each run stands for.
+    order: (rows,) row numbers. `starts` and `run_of` have the same type.
+    starts: (runs + 1,) the first place of each run in the order, and the end. None if the rows of a run are not
+        neighbours.
+    run_of: (rows,) the number of the run at each place in the order, from 1.
+    sizes: (runs,) the number of rows of the table in each run.
     """
 
     order: Any
@@ -57,12 +59,12 @@ class Runs:
 
 
 def place_type(rows: int) -> str:
-    """The type of places among so many rows."""
+    """Return the type of row places, for a number of rows."""
     return "int32" if rows <= NARROW_ROWS else "int64"
 
 
 def pack_device_keys(library: CupyLibrary, codes: Mapping[int, Any], rows: int, layout: KeyLayout) -> Any:
-    """Packed keys (words, rows) of columns of codes, which are brought to the device one after the other."""
+    """Return packed keys (words, rows) of columns of codes, which are uploaded one after the other."""
     keys = library.xp.zeros((layout.words, rows), "uint64")
     for column, values in codes.items():
         field = layout.fields[column]
@@ -72,7 +74,7 @@ def pack_device_keys(library: CupyLibrary, codes: Mapping[int, Any], rows: int, 
 
 
 def sort_by(rows: DeviceRows, order: Any, column: int) -> Any:
-    """The order of the rows sorted by one column, stably."""
+    """Return the order of the rows, sorted stably by one column."""
     field = rows.layout.fields[column]
     if not field.mask:
         return order
@@ -80,18 +82,18 @@ def sort_by(rows: DeviceRows, order: Any, column: int) -> Any:
 
 
 def _codes(rows: DeviceRows, field: Field, order: Any) -> Any:
-    """What one column has, of the rows in order."""
+    """Return the codes of one column, of the rows in an order."""
     codes = rows.keys[field.word][order]
-    # In place: these are the largest arrays there are while rows are sorted.
+    # In place, because these arrays are the largest while rows are sorted.
     codes >>= field.shift
     codes &= field.mask
     return in_few_bytes(codes, field.mask.bit_length())
 
 
 def find_runs(library: CupyLibrary, keys: Any, counts: Any, order: Any, masks: Any) -> Runs:
-    """Runs of rows in order that agree on all that the masks, one per word, keep of their keys (words, rows).
+    """Return the runs of rows that agree on the masked keys. The rows of each run are neighbours in `order`.
 
-    counts: how often each row occurs, None for once.
+    keys: (words, rows). counts: (rows,) multiplicities; None: 1 each. masks: one for each word.
     """
     xp, rows = library.xp, keys.shape[1]
     heads = xp.empty(rows, "int8")
@@ -107,10 +109,10 @@ def find_runs(library: CupyLibrary, keys: Any, counts: Any, order: Any, masks: A
 
 
 def _sizes(library: CupyLibrary, counts: Any, order: Any, starts: Any) -> Any:
-    """How many rows of the table each run stands for."""
+    """Return the number of rows of the table in each run."""
     if counts is None:
         return (starts[1:] - starts[:-1]).astype("int64")
-    # Whole numbers are exact in any order; a sum over all rows takes as long whatever the runs' lengths.
+    # Integer sums are exact in any order. A cumulative sum takes equal time for runs of any length.
     sums = library.xp.cumsum(counts[order])
     sizes = sums[starts[1:] - 1]
     del sums
@@ -119,7 +121,7 @@ def _sizes(library: CupyLibrary, counts: Any, order: Any, starts: Any) -> Any:
 
 
 def collapse(rows: DeviceRows, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
-    """Distinct rows over these columns, sorted with the first as the lowest, and for each row which of them it is."""
+    """Return the distinct rows over these columns, sorted with the first as the lowest, and each row's number."""
     library, xp = rows.library, rows.library.xp
     order = xp.arange(rows.rows, dtype=place_type(rows.rows))
     for column in columns:
@@ -128,7 +130,7 @@ def collapse(rows: DeviceRows, columns: Sequence[int]) -> tuple[DeviceRows, Any]
     numbers = xp.empty(rows.rows, order.dtype)
     library.launch(kernels.number_rows, rows.rows, order, runs.run_of, numbers)
     starts, sizes = runs.starts, runs.sizes
-    # What is no longer needed makes room for the next arrays.
+    # Free arrays before the next arrays are allocated.
     del runs
     first = order[starts[:-1]]
     del order, starts
@@ -136,9 +138,9 @@ def collapse(rows: DeviceRows, columns: Sequence[int]) -> tuple[DeviceRows, Any]
 
 
 def sizes_of(library: CupyLibrary, counts: Any, total: int) -> Sizes:
-    """Groups of so many rows of the table's `total` by size.
+    """Return sets of rows by size. counts: size of each set. total: rows of the table.
 
-    Most are of 1 row and left out; the others are sorted, in as few passes as their type has bytes.
+    Most sets have 1 row and are left out. Narrow types are sorted in fewer passes.
     """
     several = counts[counts > 1]
     narrow = several.astype("uint32") if total < 1 << 32 else several
@@ -147,22 +149,22 @@ def sizes_of(library: CupyLibrary, counts: Any, total: int) -> Sizes:
 
 
 def lowest_bit(layout: KeyLayout, word: int) -> int:
-    """The lowest bit of one word of keys that a column has; the highest where none has any."""
+    """Return the lowest bit that a column uses in one word of keys; the highest bit if no column uses the word."""
     return min((one.shift for one in layout.fields.values() if one.word == word and one.mask), default=WORD_BITS - 1)
 
 
 def in_few_bytes(words: Any, bits: int) -> Any:
-    """Whole numbers of so many bits in as few bytes as hold them."""
+    """Return whole numbers of `bits` bits in the narrowest type."""
     return words.astype(next(f"uint{width}" for width in (8, 16, 32, 64) if bits <= width))
 
 
 def narrow_words(words: Any, low: int) -> Any:
-    """One word of keys from this bit on, in as few bytes as hold it."""
+    """Return one word of keys without the bits below `low`, in the narrowest type."""
     return in_few_bytes(words >> low, WORD_BITS - low)
 
 
 def sort_keys(library: CupyLibrary, keys: Any, layout: KeyLayout) -> Any:
-    """The order that sorts keys (words, rows)."""
+    """Return the order that sorts keys (words, rows)."""
     order = None
     for word in reversed(range(layout.words)):
         part = narrow_words(keys[word], lowest_bit(layout, word))

@@ -1,4 +1,4 @@
-"""Blocks of distinct rows scored on devices, as many runs of them at a time as there are streams."""
+"""The scorer of blocks of distinct rows on GPUs: each stream scores a run of blocks at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class BlockTooLargeError(Exception):
-    """A single block of so many rows does not fit."""
+    """The error if a single block does not fit on a device."""
 
     def __init__(self, library: CupyLibrary, rows: int) -> None:
         self.library = library
@@ -33,7 +33,7 @@ class BlockTooLargeError(Exception):
 
 @dataclass(frozen=True)
 class CudaScoredColumns:
-    """Scored column columns, where their bits are, and how cohorts are found."""
+    """Scored columns, the layout of their keys, and the method that finds cohorts."""
 
     columns: Sequence[int]
     layout: KeyLayout
@@ -41,17 +41,17 @@ class CudaScoredColumns:
     values: int = 0
 
     def only(self, places: list[int]) -> CudaScoredColumns:
-        """See `ScoredColumns`."""
+        """Return the scored columns at some places of `columns` (see `ScoredColumns`)."""
         return CudaScoredColumns([self.columns[place] for place in places], self.layout, self.grouping)
 
     def put_values(self, out: Out) -> None:
-        """See `ScoredColumns`: there are none, each row has scores of its own."""
+        """Do nothing: there are no scores of one-value cohorts, each row has its own scores (see `ScoredColumns`)."""
 
 
 class CudaScorer:
-    """Scores blocks on devices (see `Scorer`), each task on the first stream that is free.
+    """The scorer of blocks on GPUs (see `Scorer`). Each task runs on the first free stream.
 
-    parts: in how many runs of blocks so far.
+    parts: the number of runs of blocks so far.
     """
 
     def __init__(self, libraries: Sequence[CupyLibrary], grouping: Grouping) -> None:
@@ -63,17 +63,20 @@ class CudaScorer:
             self._idle.put(library)
 
     def scored_columns_at_once(self, rows: int, measures: int) -> int:
-        """See `Scorer`: all, for they share what is found of their rows."""
+        """Return a number above that of any columns: all are scored at once, because they share the distinct rows."""
         return 1 << 30
 
     def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> CudaScoredColumns:
-        """See `Scorer`."""
+        """Return these columns as `CudaScoredColumns` (see `Scorer`)."""
         return CudaScoredColumns(columns, layout, self.grouping)
 
     def score(
         self, run: BlockRun, blocks: CohortBlocks, scored_columns: CudaScoredColumns, out: Out
     ) -> Sequence[CohortSizes]:
-        """See `Scorer`. Raises BlockTooLargeError; runs of several blocks that do not fit are halved."""
+        """Fill `out`, and return the cohorts by size (see `Scorer`). Halve runs of several blocks that do not fit.
+
+        Raise BlockTooLargeError.
+        """
         offsets = blocks.blocks.offsets
 
         def score(first: int, last: int) -> list[CohortSizes]:
@@ -92,9 +95,9 @@ class CudaScorer:
             middle = (first + last) // 2
             return score(first, middle) + score(middle, last)
 
-        # With one more block, the largest that is scored as it is, still no more than was planned with.
+        # One more block, even the largest that is scored uncut, does not exceed the planned memory.
         tasks = blocks.blocks.runs((OVERSIZE - 1) * run.block_rows, blocks.largest)
-        # A thread a stream, however few of the host's cores may be used: it mostly waits.
+        # One thread for each stream, even if few cores may be used: threads mostly wait for their device.
         with Workers(self._streams) as workers:
             found = [cohort_sizes for tallies in workers.run(score, tasks) for cohort_sizes in tallies]
         self.parts += len(found)
@@ -110,13 +113,13 @@ def _score_rows(
     first: int,
     last: int,
 ) -> CohortSizes:
-    """Score the blocks first to last - 1 on one device."""
+    """Score the blocks from first to last - 1 on one device."""
     start, stop = int(blocks.offsets[first]), int(blocks.offsets[last])
     columns = scored_columns.columns
     known = [*columns, *(column for column in run.job.known if column not in columns)]
     rows = Rows(blocks.rows.keys[start:stop], blocks.rows.counts[start:stop])
     distinct, number = scored_columns.grouping.collapse(upload_rows(library, rows, scored_columns.layout), known)
-    cohort_sizes = CohortSizes.of(len(columns), run.results.total, stop - start)
+    cohort_sizes = CohortSizes.empty(len(columns), run.results.total, stop - start)
     describe = ScoredColumnUploader(library, run.job)
     for scored_column, sizes, values in score_scored_columns(
         describe, distinct, known, columns, scored_columns.grouping
@@ -126,6 +129,6 @@ def _score_rows(
             library.to_host(values[run.scored_as.index(computed)][number], out.scores[place, start:stop, computed])
         out.places[place, start:stop] = np.arange(start, stop)
         cohort_sizes.add_sizes(place, library.to_host(sizes))
-        # Before the next ones are made.
+        # The next scores need this memory.
         del sizes, values
     return cohort_sizes

@@ -1,4 +1,4 @@
-"""Cohorts on the device scored: one scored column after the other, on rows grouped by `rows`."""
+"""Scores of cohorts on the device, one scored column after the other."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 Group = TypeVar("Group", bound=tuple[Any, ...])
 
-# The rank of -inf: below those of all other numbers.
+# The rank of -inf, below the rank of every other number.
 LEAST = rank_of_float.py_func(-math.inf)
 
 
 class DeviceScoredColumn(NamedTuple):
-    """A scored column and the measures as kernels know them, on the device.
+    """A scored column and the measures, described to kernels, on the device.
 
-    walks: whether any statistic is a walk; ahead: whether any looks ahead, see `looks_ahead`. logs: of small counts,
-    see `log2_count`.
+    walks: whether any statistic is a walk. ahead: whether any statistic looks ahead, see `looks_ahead`. logs: of small
+        counts, see `log2_count`.
     """
 
     values: Values
@@ -45,7 +45,7 @@ class DeviceScoredColumn(NamedTuple):
 
 
 class ScoredColumnUploader:
-    """Describes the scored columns of a job, one at a time; brings what they have in common to the device once."""
+    """A maker of descriptions of a job's scored columns. It uploads their common arrays once."""
 
     def __init__(self, library: CupyLibrary, job: Job) -> None:
         self._library, self._job = library, job
@@ -56,14 +56,14 @@ class ScoredColumnUploader:
         self._logs = library.bring(small_logs())
 
     def __call__(self, scored_column: int) -> DeviceScoredColumn:
-        """What the kernels have to know of a scored column and the job's measures."""
+        """Return the description of a scored column and the job's measures for kernels."""
         values = _brought(self._library, kernel_values(self._job, [scored_column]))
         ahead = looks_ahead(self._kinds, self._job.accuracies[scored_column])
         return DeviceScoredColumn(values, self._wanted, self._walks, ahead, self._logs)
 
 
 def _brought(library: CupyLibrary, group: Group) -> Group:
-    """A named tuple of arrays, and of other such tuples, with its arrays on the device."""
+    """Return a named tuple of arrays, or of further named tuples, with its arrays uploaded."""
     return type(group)(*(_brought(library, part) if isinstance(part, tuple) else library.bring(part) for part in group))
 
 
@@ -74,17 +74,17 @@ def score_scored_columns(
     scored_columns: Sequence[int],
     grouping: Grouping,
 ) -> Iterator[tuple[int, Any, Any]]:
-    """Scored column, sizes of its cohorts, and scores (measures, rows), wCIG before weighting, of each scored column
-    in turn.
+    """Yield each scored column, the sizes of its cohorts, and its scores (measures, rows), wCIG before weighting.
 
-    describe: a `ScoredColumnUploader`, or what remembers what it says. rows: distinct over `columns`, as the grouping
-    made them; columns: the scored columns, in this order, and all else the attacker knows.
+    describe: a `ScoredColumnUploader`, perhaps with a cache.
+    rows: the distinct rows over `columns`, made by the grouping.
+    columns: the scored columns, in this order, and then the other columns that the attacker knows.
     """
     for scored_column, runs in grouping.cohorts(rows, columns, scored_columns):
         with rows.library.stage("score"):
             scores = _score(describe(scored_column), rows, runs, rows.layout.fields[scored_column])
         sizes = runs.sizes
-        # Before what is found is spread, and before the next ones are made.
+        # Free memory before the scores are copied and the next scores computed.
         del runs
         yield scored_column, sizes, scores
         del sizes, scores
@@ -93,10 +93,10 @@ def score_scored_columns(
 def describe_cohorts(
     library: CupyLibrary, described: DeviceScoredColumn, runs: Runs, words: tuple[Any, Any], field: tuple[int, int]
 ) -> tuple[Cells, Any]:
-    """Return the cells of cohorts in their order, and (runs, statistics) the statistics of the cohorts.
+    """Return the cells of cohorts, in their order, and the statistics (runs, statistics) of the cohorts.
 
-    words: by row the word that holds the value of the scored column, where `field` (shift, mask) says; and the row's
-    count.
+    words: the word of each row that holds the scored column's value, and the multiplicities. field: shift and mask of
+        the value in the word.
     """
     xp, (values, wanted, walks, ahead, logs) = library.xp, described
     size, number, kinds = len(runs.order), len(runs.sizes), len(wanted.kinds)

@@ -1,4 +1,4 @@
-"""A table scored on devices that hold all of it: each scores its share of the scored columns."""
+"""Scores of a table that each device holds as a whole: each device scores a share of the scored columns."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ def score_table(
     streams: Sequence[Sequence[CupyLibrary]],
     score: Callable[[TableRun], int],
 ) -> EngineResult:
-    """Score these scored columns of the job; all scores lie on the host, or on the first device, as the job wants.
+    """Score some columns of the job. All scores are on the host or on the first device, as the job requires.
 
-    streams: the libraries of each device. score: scores the scored columns of one device; returns how many distinct
-    rows there are. Raises DeviceMemoryError.
+    Raise DeviceMemoryError.
+
+    streams: the libraries of each device. score: scores the scored columns of one device, and returns the number of
+        distinct rows.
     """
     home = streams[0][0]
     with home.active():
@@ -48,7 +50,7 @@ def score_table(
 
 @dataclass(frozen=True)
 class TableRun:
-    """What the steps of one run on one device share. scored columns: that this device scores."""
+    """The state of a run on one device. scored_columns: the columns that this device scores."""
 
     job: Job
     scored_columns: Sequence[int]
@@ -58,10 +60,9 @@ class TableRun:
     outbox: Outbox
 
     def put(self, scored_column: int, scores: Any, number: Any) -> None:
-        """Put the scores (measures, distinct rows) of a scored column into the results, before weighting its weighted
-        ones.
+        """Put the scores of a scored column into the results, weighted if the measure is.
 
-        number: which distinct row each row of the table is.
+        scores: (measures, distinct rows), before weighting. number: (rows,) the number of each row's distinct row.
         """
         library, results = self.library, self.results
         place = self.job.scored_columns.index(scored_column)
@@ -76,8 +77,9 @@ class TableRun:
 
 
 def score_cohorts(run: TableRun, grouping: Grouping) -> int:
-    """Score the scored columns among the known on the same distinct rows, each of the others on its own; returns how
-    many distinct rows the table has.
+    """Score columns on distinct rows, and return the number of distinct rows of the table.
+
+    The known scored columns share one projection. Every other scored column has its own.
     """
     job, describe = run.job, ScoredColumnUploader(run.library, run.job)
     inside = [column for column in run.scored_columns if column in job.known]
@@ -98,9 +100,7 @@ def _score_projection(
     collapsed: Sequence[int],
     grouping: Grouping,
 ) -> None:
-    """Score scored columns against the known columns; `distinct` are rows over the columns `collapsed`, in that
-    order.
-    """
+    """Score columns against the known columns. distinct: rows over the columns `collapsed`, in that order."""
     library, job, results = run.library, run.job, run.results
     columns = [*scored_columns, *(column for column in job.known if column not in scored_columns)]
     if not grouping.serves(distinct, collapsed, columns, scored_columns):
@@ -120,12 +120,14 @@ def _score_projection(
             run.progress.advance(job.rows)
         else:
             run.put(scored_column, scores, number)
-        # Before the next ones are made.
+        # The next scores need this memory.
         del scores
 
 
 class Outbox:
-    """Brings scores to where they are kept; to the host while the next ones are made, where there are two streams."""
+    """A sender of scores to the results. If there are two streams, it copies to the host while the next scores are
+    computed.
+    """
 
     def __init__(self, streams: Sequence[CupyLibrary], home: CupyLibrary) -> None:
         self._library, self._copier, self._home = streams[0], streams[-1], home
@@ -139,7 +141,7 @@ class Outbox:
         self._pool.shutdown()
 
     def put(self, arrays: Sequence[Any], places: Sequence[Any]) -> None:
-        """Have arrays copied to their places; those given before are there already."""
+        """Start to copy arrays to their places. Earlier arrays are complete then."""
         self.empty()
         self._library.finish()
         if self._home.on_device(places[0]):
@@ -150,7 +152,7 @@ class Outbox:
             self._under_way = self._pool.submit(self._copy, arrays, places)
 
     def empty(self) -> None:
-        """Wait until all is where it is kept."""
+        """Wait until all arrays are in their places."""
         if self._under_way is not None:
             self._under_way.result()
             self._under_way = None

@@ -1,8 +1,9 @@
-"""Which rows match where missing values match every value, on the device: one pattern of them asks all.
+"""Matching of rows if missing values match every value, on the device: one asking pattern after the other.
 
-Seen by an asking pattern, rows of each pattern keep the known columns that neither lacks. They are sorted by what is
-left and by value: the values of those that agree are a list. A key that asks finds its list of each pattern by
-bisection of whole keys, so that nothing is left to a hash; its cohort is what its lists hold together.
+A pattern is the set of known columns that a row lacks. For an asking pattern, the rows of each pattern keep the known
+columns that neither pattern lacks. Rows are sorted by these columns and by value. The values of rows that agree are a
+list. An asking key finds its list in each pattern by bisection of whole keys, so no hash decides. Its cohort is the
+union of its lists.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .scores import DeviceScoredColumn, ScoredColumnUploader, describe_cohorts
 from .whole_table import TableRun
 
 EVERYTHING = np.array([~np.uint64(0)])
-# By what to divide the memory that is planned with where it was too much.
+# Divisor of the planned memory after it was too large.
 SHRINK = 8
 
 
@@ -33,11 +34,17 @@ SHRINK = 8
 class PatternRows:
     """Rows on the device, sorted by pattern of missing values, known columns and value.
 
-    keys (words + 1, rows): known columns, and in the last word the pattern above `bits`, and the value below. order:
-    where each row stood. starts: of the rows with a key, one more than there are keys; key_of: that of each row.
-    offsets: the first key of each pattern and the end of the last, on the host. keep (patterns, words): masks of the
-    columns that each pattern does not lack; kept: whether there are any, on the host. by_value: the rows sorted by
-    value, stably.
+    layout: the layout of the keys.
+    keys: (words + 1, rows). The known columns; the last word has the pattern above `bits` bits and the value below.
+    bits: the number of bits of a value.
+    counts: (rows,) multiplicities.
+    order: (rows,) the place of each row before sorting.
+    starts: (keys + 1,) the first row of each distinct key, and the end.
+    key_of: (rows,) the number of each row's key.
+    offsets: (patterns + 1,) the first key of each pattern, and the end; on the host.
+    keep: (patterns, words) masks of the columns that the pattern does not lack.
+    kept: (patterns, words) whether the mask is not 0; on the host.
+    by_value: (rows,) the order of the rows by value, stable.
     """
 
     layout: KeyLayout
@@ -54,17 +61,20 @@ class PatternRows:
 
     @property
     def mask(self) -> int:
-        """Of the value in the last word."""
+        """The mask of the value in the last word of a key."""
         return (1 << self.bits) - 1
 
 
 @dataclass(frozen=True)
 class Lists:
-    """What all patterns have for one that asks.
+    """The lists of all patterns for one asking pattern.
 
-    seen: the keys of all rows as it sees them. offsets: the first list of each pattern and the end of the last; firsts:
-    a row of each; starts: its first entry, one more than there are lists. values, counts: of entries; values of a list
-    ascend.
+    seen: (words + 1, rows) the keys of all rows, masked for the asking pattern.
+    offsets: (patterns + 1,) the first list of each pattern, and the end.
+    firsts: (lists,) a row of each list.
+    starts: (lists + 1,) the first entry of each list, and the end.
+    values: (entries,) the values; ascending in each list.
+    counts: (entries,) the multiplicities.
     """
 
     seen: Any
@@ -77,10 +87,11 @@ class Lists:
 
 @dataclass(frozen=True)
 class Matches:
-    """The lists that some keys of one pattern find: links[i * patterns + p] that of the i-th with pattern p, or -1.
+    """The lists that some keys of the asking pattern find.
 
-    offsets: the first entry of each link, as if they stood one after the other; one more for the end. edges: the same
-    by key, on the host.
+    links: (keys * patterns,) the list of key i in pattern p, at i * patterns + p; -1 for none.
+    offsets: the first entry of each link, counted over all links, and the end.
+    edges: (keys + 1,) the first entry of each key, and the end; on the host.
     """
 
     links: Any
@@ -89,12 +100,12 @@ class Matches:
 
 
 def count_patterns(rows: DeviceRows, asked: WildcardColumns) -> int:
-    """Different patterns of missing values."""
+    """Return the number of patterns of missing values."""
     return len(_by_pattern(rows, asked)[0].starts) - 1
 
 
 def by_pattern(rows: DeviceRows, asked: WildcardColumns, scored_column: int) -> PatternRows:
-    """Rows that are distinct over a scored column and what is known, sorted with the scored column as the lowest."""
+    """Return rows sorted for matching. rows: distinct over a scored column and the known columns."""
     library, xp, layout, field = rows.library, rows.library.xp, rows.layout, rows.layout.fields[scored_column]
     runs, patterns = _by_pattern(rows, asked)
     order = runs.order
@@ -117,7 +128,7 @@ def by_pattern(rows: DeviceRows, asked: WildcardColumns, scored_column: int) -> 
 
 
 def _by_pattern(rows: DeviceRows, asked: WildcardColumns) -> tuple[Runs, npt.NDArray[np.uint64]]:
-    """Rows sorted by pattern, stably, as runs; and the patterns (words, patterns)."""
+    """Return the rows sorted stably by pattern, as runs, and the patterns (words, patterns)."""
     library, xp = rows.library, rows.library.xp
     flags = xp.zeros((asked.words, rows.rows), "uint64")
     fields, missing = library.bring(asked.fields), library.bring(asked.missing)
@@ -130,7 +141,7 @@ def _by_pattern(rows: DeviceRows, asked: WildcardColumns) -> tuple[Runs, npt.NDA
 
 
 def list_answers(library: CupyLibrary, rows: PatternRows, asking: int) -> Lists:
-    """The lists of all patterns, the asking one too, for one that asks."""
+    """Return the lists of all patterns, including the asking pattern, for an asking pattern."""
     xp, words = library.xp, rows.layout.words
     seen = xp.empty(rows.keys.shape, "uint64")
     library.launch(kernels.mask_rows, rows.keys.shape[1], rows.keys, rows.bits, rows.keep, asking, seen)
@@ -153,7 +164,7 @@ def list_answers(library: CupyLibrary, rows: PatternRows, asking: int) -> Lists:
 
 
 def match(library: CupyLibrary, rows: PatternRows, lists: Lists, first: int, last: int) -> Matches:
-    """What the keys first to last - 1, of the pattern that asks, find."""
+    """Return the lists that the keys from first to last - 1, of the asking pattern, find."""
     xp, patterns = library.xp, len(rows.keep)
     size = (last - first) * patterns
     links, lengths = xp.empty(size, "int64"), xp.empty(size, "int64")
@@ -166,12 +177,12 @@ def match(library: CupyLibrary, rows: PatternRows, lists: Lists, first: int, las
 def cohorts_of(
     library: CupyLibrary, rows: PatternRows, lists: Lists, matches: Matches, first: int, last: int
 ) -> tuple[Any, Any]:
-    """Cohorts of some of the keys that were matched: distinct words, key above `bits` and value below, and counts."""
+    """Return the cohorts of some matched keys: distinct words, the key above `bits` and the value below; and counts."""
     xp, patterns = library.xp, len(rows.keep)
     before = int(matches.edges[first])
     size = int(matches.edges[last]) - before
     words, counts = xp.empty((1, size), "uint64"), xp.empty(size, "int64")
-    # Of the links of these keys only.
+    # The links of these keys only.
     links = slice(first * patterns, last * patterns)
     offsets = matches.offsets[links.start : links.stop + 1]
     entries = (lists.starts, lists.values, lists.counts)
@@ -183,26 +194,27 @@ def cohorts_of(
 
 
 class KeyTooLargeError(DeviceMemoryError):
-    """The cohort of a single key does not fit, which takes so many bytes beside the table; 0: not known."""
+    """The error if the cohort of a single key does not fit. nbytes: its bytes beside the table; 0: unknown."""
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
 
 
 def score_matching(run: TableRun, memory: int, scored_columns: int, grouping: Grouping) -> int:
-    """Score the scored columns of a run; returns distinct rows.
+    """Score the scored columns of a run, and return the number of distinct rows.
 
-    memory: bytes to plan with for the keys that are scored at once. scored columns: how many all devices score. Raises
-    KeyTooLargeError, and InputError where there are too many patterns of missing values.
+    Raise KeyTooLargeError, and InputError if there are too many patterns of missing values.
+
+    memory: bytes for the keys that are scored at once. scored_columns: the number of columns that all devices score.
     """
     library, job, layout = run.library, run.job, run.results.layout
     distinct, number = collapse_table(library, grouping, job, range(len(job.codes)))
-    everything, describe = WildcardColumns.of(job, layout), ScoredColumnUploader(library, job)
+    everything, describe = WildcardColumns.known_for(job, layout), ScoredColumnUploader(library, job)
     everything.check_work(scored_columns, count_patterns(distinct, everything), distinct.rows)
     for scored_column in run.scored_columns:
-        asked = WildcardColumns.of(job, layout, scored_column)
+        asked = WildcardColumns.known_for(job, layout, scored_column)
         with library.stage("group"):
-            # Lists of values are searched by bisection, so these are sorted, whatever the grouping.
+            # Lists are searched by bisection, so rows are sorted with any grouping.
             part, place = collapse(distinct, [scored_column, *asked.columns])
             place = place[number]
             rows = by_pattern(part, asked, scored_column)
@@ -214,16 +226,16 @@ def score_matching(run: TableRun, memory: int, scored_columns: int, grouping: Gr
         scores = scorer.scores
         del rows, scorer
         run.put(scored_column, scores, place)
-        # Before the next ones are made.
+        # The next scores need this memory.
         del scores, place
     return distinct.rows
 
 
 class _Scorer:
-    """Scores one scored column, as many keys at once as there is memory for; no result depends on how many.
+    """The scorer of one scored column, for as many keys at once as the memory holds. No result depends on it.
 
-    missing: the code of missing values. scores (measures, distinct rows): weighted ones before weighting; losses: see
-    the kernel `score_rows`.
+    missing: the code of missing values. scores: (measures, distinct rows), before weighting. losses: see the kernel
+        `score_rows`.
     """
 
     def __init__(
@@ -234,7 +246,7 @@ class _Scorer:
         self._described = described
         self._missing = missing
         self._memory = memory
-        # What the asking pattern is told, and cells of the largest cohorts that were made at once.
+        # The lists for the asking pattern, and the most cells of cohorts that were made at once.
         self._lists: Lists | None = None
         self._largest = 0
         size = len(rows.counts)
@@ -242,7 +254,7 @@ class _Scorer:
         self.losses = library.xp.empty(size)
 
     def score(self, pattern: int) -> None:
-        """Score the keys of one pattern. Raises KeyTooLargeError."""
+        """Score the keys of one pattern. Raise KeyTooLargeError."""
         self._lists = None
         first, stop = self._rows.offsets[pattern : pattern + 2].tolist()
         while first < stop:
@@ -263,9 +275,9 @@ class _Scorer:
         return match_bytes(len(self._described.wanted.measures))
 
     def _score_keys(self, pattern: int, first: int, stop: int) -> int:
-        """Score some keys, of those of a pattern from `first` on; returns the next one.
+        """Score some keys of a pattern, from `first` on, and return the next key.
 
-        Half of the memory is for what they match, half for as many of their cohorts as fit there.
+        Half of the memory is for the lists that they match, half for their cohorts, as many as fit at once.
         """
         library, rows = self._library, self._rows
         self._largest = 0
@@ -286,18 +298,18 @@ class _Scorer:
         return last
 
     def _score_cohorts(self, cohorts: tuple[Any, Any], first: int, last: int) -> None:
-        """Score the rows of the keys first to last - 1, each of which has one of the cohorts; see `cohorts_of`."""
+        """Score the rows of the keys from first to last - 1. cohorts: their cohorts, see `cohorts_of`."""
         library, rows, values, wanted = self._library, self._rows, self._described.values, self._described.wanted
         xp, (words,), counts = library.xp, *cohorts
         keys = find_runs(library, *cohorts, xp.arange(len(words)), ~np.array([rows.mask], np.uint64))
         named = words & rows.mask != self._missing
-        # Missing values of the scored column are the highest of all.
+        # The missing value of the scored column has the highest code.
         ends = keys.starts[1:] - 1
         lacking = xp.where(named[ends], 0, counts[ends])
         certain = keys.sizes - lacking
         known = certain > 0
         number = xp.cumsum(known.astype("int64"))
-        # Values that no row has that counts are no cells.
+        # A value that no counted row has is not a cell.
         there = named & (counts > 0)
         order = xp.flatnonzero(there)
         before = xp.append(xp.zeros(1, "int64"), xp.cumsum(there.astype("int64")))
