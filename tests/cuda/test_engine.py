@@ -321,6 +321,24 @@ def test_one_table_at_a_time_is_scored_on_a_device(monkeypatch, both_scoring, ot
     assert bool(met) == at_once
 
 
+def test_tasks_of_a_table_beyond_memory_score_on_all_devices(tmp_path, monkeypatch):
+    engine, used, score_job = CudaEngine([0, 1], [DeviceLibrary(0), DeviceLibrary(1)]), [], CudaEngine._score_job
+
+    def record(self, *arguments, **options):
+        used.append(self)
+        return score_job(self, *arguments, **options)
+
+    monkeypatch.setattr(CudaEngine, "_score_job", record)
+    monkeypatch.setattr("gpupif.disclosure.assess.choose_engine", lambda _: engine)
+    file = tmp_path / "table.parquet"
+    census(200).to_parquet(file)
+    with in_pieces(50, 40), gpupif.config(memory_limit="64GiB"):
+        found = gpupif.risk(file, ["age", "sex"], ["region", "education"])
+    assert found.device == "cuda"
+    assert used
+    assert all(one is engine for one in used)
+
+
 def test_tasks_of_a_table_beyond_memory_take_turns_on_a_device(tmp_path, monkeypatch, both_scoring):
     """The tasks run in two threads; each plans its scoring with all memory that is free."""
     monkeypatch.setenv("GPUPIF_NUM_THREADS", "2")

@@ -160,7 +160,7 @@ ATTACKED = {
     ),
     "Suppress": lambda known: outcome(
         gpupif.treatments.Suppress,
-        {"columns": ["sex", "religion"], "criteria": ["a: k>=2"], "attackers": {"a": known}},
+        {"columns": ["sex", "religion"], "require": ["a: k>=2"], "attackers": {"a": known}},
         None,
     ),
     "SuppressRows": lambda known: outcome(
