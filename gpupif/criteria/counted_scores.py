@@ -61,14 +61,14 @@ def class_sizes(
         rows = np.bincount(which, table.times).astype(np.int64)
         return ClassSizes(dict(zip(sizes.astype(np.int64).tolist(), rows.tolist(), strict=True)), overlapping=True)
     if not known:
-        return ClassSizes.of_classes({table.rows: 1})
+        return ClassSizes.from_classes({table.rows: 1})
     if table.is_distinct and set(known) == set(table.names):
         counts = table.times
     else:
         with Workers() as workers:
             counts = table.classes(known, workers).rows.counts
     sizes, classes = np.unique(counts, return_counts=True)
-    return ClassSizes.of_classes(dict(zip(sizes.tolist(), classes.tolist(), strict=True)))
+    return ClassSizes.from_classes(dict(zip(sizes.tolist(), classes.tolist(), strict=True)))
 
 
 def score_counted(

@@ -149,7 +149,7 @@ def _riskiest(n: int, *parts: CellBatch) -> CellBatch:
 
 
 def _places(starts: Sequence[int], number: int, cells: CellBatch) -> npt.NDArray[Any]:
-    """Of cells in a partition the rows there."""
+    """Return the rows, counted in their partition, of those cells that are in it."""
     start, stop = list(pairwise(starts))[number]
     return cells.rows[(cells.rows >= start) & (cells.rows < stop)] - start
 
@@ -171,7 +171,7 @@ def _riskiest_with_labels(layout: CellLayout, cells: CellBatch, *labels: pd.Inde
 
 
 def _counts_rows(starts: Sequence[int], number: int, index: ChunkIndex) -> bool:
-    """Whether the labels of a partition are the numbers of its rows, and no more."""
+    """Return whether the labels of a partition are the numbers of its rows, and no more."""
     labels = row_labels(index)
     return labels.name is None and labels.equals(pd.RangeIndex(starts[number], starts[number + 1]))
 

@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
     @property
     def named(self) -> bool:
-        """Whether there is one."""
+        """Return whether there is a cluster."""
         return self.scheduler is not None or self.workers is not None
 
 

@@ -1,4 +1,4 @@
-"""What an attacker sees of cells of a Dask frame: their cohorts counted in all partitions, where these lie."""
+"""The cohorts of cells of a Dask frame, as an attacker sees them, counted in all partitions by their workers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class PickedRow(NamedTuple):
 
 
 class LazyExplainer(Explainer):
-    """What one attacker sees of cells; compute: gives the result of a task of a graph."""
+    """The cohorts of cells, as one attacker sees them; compute: gives the result of a task of a graph."""
 
     def __init__(self, table: TableTasks, compute: Callable[[Graph, Result], Any]) -> None:
         self._table = table
@@ -123,7 +123,7 @@ def _merge(*parts: dict[int, PickedRow]) -> dict[int, PickedRow]:
 def _pick(
     wanted: Sequence[int], plan: Plan, starts: Sequence[int], partition: int, rows: Rows, index: ChunkIndex
 ) -> dict[int, PickedRow]:
-    """Those of some rows of the table that are in a partition."""
+    """Return, of some rows of the table, those that are in a partition."""
     start, stop = starts[partition], starts[partition + 1]
     here = [row for row in wanted if start <= row < stop]
     codes = row_codes(plan, rows.keys[[int(index.number[row - start]) for row in here]]) if here else []
@@ -144,7 +144,7 @@ def _asked_cells(cells: Sequence[RiskyCell], keys: Sequence[list[int]], plan: Pl
 
 
 def _count_cells(plan: Plan, asked: ExplainedCells, rows: Rows) -> list[CohortCount]:
-    """Of a partition the rows in the cohort of each cell."""
+    """Return the rows of a partition in the cohort of each cell."""
     return asked.count(row_codes(plan, rows.keys), np.asarray(rows.counts, np.int64))
 
 
@@ -166,7 +166,7 @@ def _merge_rows(*parts: Rows) -> Rows:
 def _explain_worst(
     by: Measure, plan: Plan, asked: ExplainedCells, rows: Rows, counted: Rows | None
 ) -> list[dict[str, Any]]:
-    """What is seen of cells by an attacker who knows any few columns.
+    """Return the cohorts of cells as an attacker sees them who knows any few columns.
 
     rows: all distinct ones; counted: the same, by how often they occur, where a measure needs that.
     """

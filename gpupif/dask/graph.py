@@ -41,7 +41,7 @@ class Graph:
         return graph
 
     def name(self, stage: str) -> str:
-        """What the tasks of a stage are called: Dask shows them as `gpupif-<stage>`."""
+        """Return the name of the tasks of a stage: Dask shows them as `gpupif-<stage>`."""
         return f"gpupif-{stage}-{self.token}"
 
     def one(self, stage: str, function: Callable[..., Any], *arguments: Any, number: int = 0) -> Result:
@@ -65,7 +65,7 @@ class Graph:
         return [self.one(stage, function, *own, number=number) for number, own in enumerate(zip(*items, strict=False))]
 
     def tree(self, stage: str, function: Callable[..., Any], results: Sequence[Result]) -> Result:
-        """One result of all, combined by neighbours: function(*results)."""
+        """Return one result of all, combined by neighbours: function(*results)."""
         level = 0
         while len(results) > 1 or level == 0:
             groups = [results[start : start + FAN_IN] for start in range(0, len(results), FAN_IN)]
@@ -131,7 +131,7 @@ class Marked(Mapping[Key, Any]):
 
 
 def shuffle_method() -> str:
-    """What Dask is configured to shuffle by; else P2P where a client of a cluster is at hand, or tasks."""
+    """Return the configured way of Dask to shuffle; else P2P if a client of a cluster is at hand, or tasks."""
     configured = dask.config.get("dataframe.shuffle.method", None)
     if configured:
         return str(configured)

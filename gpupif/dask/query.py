@@ -88,7 +88,7 @@ def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, li
 
 
 def _of_columns(query: ScoreQuery, columns: int) -> list[ColumnQuery]:
-    """What is asked of the columns of each score, of so many one after the other."""
+    """Return what is asked of the columns of each score, one after the other."""
     return [asked for asked in query.of_columns.values() for _ in range(columns)]
 
 
@@ -110,7 +110,7 @@ def _start(query: ScoreQuery, columns: int) -> list[PercentileSearch]:
 
 
 def _count(searches: Sequence[PercentileSearch], numbers: Sequence[Multiplicities]) -> list[dict[int, Multiplicities]]:
-    """By search and prefix the next digits that occur in a partition, and how often."""
+    """Return, by search and prefix, the next digits that occur in a partition, and how often."""
     found = []
     for search, (values, times) in zip(searches, numbers, strict=True):
         counts: DigitCounts = {}

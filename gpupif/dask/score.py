@@ -1,9 +1,10 @@
 """`gpupif.score` of a Dask frame: the graph that scores it.
 
-Two shuffles, whatever the number of columns. In the first each partition sends its distinct rows to the parts in which
-their cohorts lie whole, once for each cut that they take part in; in the second the scores come home. Before the first,
-what all partitions have to know is found by tree reductions of what little each has to say: its values, counted, and
-a sample of its rows. A population's rows travel with the table's, after a shuffle in which equal rows of both meet.
+There are two shuffles, whatever the number of columns. In the first, each chunk (a partition of the Dask frame) sends
+its distinct rows to the partitions that hold their cohorts whole, once for each cut that they take part in. In the
+second, the scores come home. Before the first, tree reductions find what all tasks have to know: the values of the
+chunks, counted, and a sample of their rows. A population's rows travel with the table's, after a shuffle in which equal
+rows of both meet.
 """
 
 from __future__ import annotations
@@ -24,11 +25,9 @@ from ..engines.partition_plan import WeightSums
 from ..frames.dask_frame import check_dask_frame, is_dask, known_orders
 from ..frames.open import open_frame
 from ..io.paths import find_input
-from ..pipeline import encoded_chunk as chunk_tasks
-from ..pipeline import partition_scoring as part
-from ..pipeline import routes as shuffle
-from ..pipeline import table_plan as plan
+from ..pipeline import encoded_chunk, routes, table_plan
 from ..pipeline.graph import Result
+from ..pipeline.partition_scoring import score_partition
 from ..pipeline.population_graph import PopulationGraph, add_population
 from ..pipeline.received_scores import receive
 from ..results.backing import RunDescription
@@ -83,7 +82,7 @@ def score_dask(
 
 
 def _origin(table: Any) -> dict[str, Any]:
-    """Where a table came from, as scores say it."""
+    """Return where a table came from, as scores say it."""
     if isinstance(table, str | os.PathLike):
         given = find_input(Path(table))
         return describe_files(given.path, given.stamps())
@@ -108,24 +107,24 @@ def _score(
     if population_graph is not None and population_graph.read == request.read:
         encoded = population_graph.encoded
     else:
-        encoded = graph.each("encode", chunk_tasks.encode_chunk, request, device, graph.take(read))
+        encoded = graph.each("encode", encoded_chunk.encode_chunk, request, device, graph.take(read))
     local, indexes = (graph.each(stage, itemgetter(place), encoded) for place, stage in enumerate(("local", "index")))
     planned = _add_plan(graph, request, list(table.columns), local, population_graph)
-    rows = graph.each("rows", chunk_tasks.global_rows, planned, local)
+    rows = graph.each("rows", encoded_chunk.global_rows, planned, local)
     labels = table._meta.columns.take([list(table.columns).index(column) for column in request.scored_columns])
     counted = None
     if request.weights is not None and any(measure.of_rows_and_people for measure in request.measures):
-        counted = graph.each("rows-as-rows", chunk_tasks.rows_as_rows, local, rows)
+        counted = graph.each("rows-as-rows", encoded_chunk.rows_as_rows, local, rows)
     received, weights = _add_shuffles(graph, request, planned, rows, counted, indexes, labels, population_graph)
     attacker = ScoredAttacker(name, tuple(request.known), request.subsets(1))
     each = [graph.each(measure.name, itemgetter(measure.name), received) for measure in request.outputs]
     by_fold = graph.one("weights-by-fold", _by_fold, weights)
     # After the last task: each takes the graph as it is then.
     frames = {}
-    nothing = chunk_tasks.empty_index(table._meta)
+    nothing = encoded_chunk.empty_index(table._meta)
     for measure, scores in zip(request.outputs, each, strict=True):
         empty = np.empty((len(request.scored_columns), 0), measure.type_in(request.dtype))
-        meta = chunk_tasks.frame_of(empty, nothing, labels)
+        meta = encoded_chunk.frame_of(empty, nothing, labels)
         frames[f"{attacker.prefix}{measure.name}"] = graph.frame(measure.name, scores, meta, table.divisions)
     later = graph.frame("weights-by-fold", [by_fold], _by_fold({"": []}), (None, None))
     return LazyOutcome(
@@ -141,9 +140,9 @@ def _add_plan(
     population_graph: PopulationGraph[Graph] | None,
 ) -> Result:
     """Add the tasks that make the plan. names: of all columns of the table; local: its partitions, encoded."""
-    totals, weights = chunk_tasks.count_values(graph, request, names, local)
+    totals, weights = encoded_chunk.count_values(graph, request, names, local)
     population = None if population_graph is None else population_graph.population
-    return graph.one("plan", plan.make_plan, request, names, totals, *weights, population)
+    return graph.one("plan", table_plan.make_plan, request, names, totals, *weights, population)
 
 
 def _add_shuffles(
@@ -156,9 +155,9 @@ def _add_shuffles(
     labels: pd.Index[Any],
     population_graph: PopulationGraph[Graph] | None,
 ) -> tuple[list[Result], Result]:
-    """Add the tasks that bring rows to parts, score them there, and bring the scores home.
+    """Add the tasks that bring rows to partitions, score them there, and bring the scores home.
 
-    rows, indexes: of the table's partitions; counted: the rows once more, by how often they occur, where they have
+    rows, indexes: of the chunks of the table; counted: the rows once more, by how often they occur, where they have
     weights and a measure needs both. labels: of the scored columns. Returns the scores of each partition, and
     the weights of the scored columns by fold.
     """
@@ -168,17 +167,17 @@ def _add_shuffles(
         people, lacked = population_graph.sent(graph, planned)
         travelling = [*rows, *people]
         counted = None if counted is None else [*counted, *[graph.given("no-rows", None)] * len(people)]
-    parts = range(len(travelling))
-    sample = graph.tree("samples", shuffle.add_samples, graph.each("sample", shuffle.sample_rows, travelling))
-    route = graph.one("routes", shuffle.plan_routes, planned, len(rows), len(parts), len(parts), sample)
+    partitions = range(len(travelling))
+    sample = graph.tree("samples", routes.add_samples, graph.each("sample", routes.sample_rows, travelling))
+    route = graph.one("routes", routes.plan_routes, planned, len(rows), len(partitions), len(partitions), sample)
     several = (travelling, lacked, counted)
-    sent = graph.each("send", chunk_tasks.send, planned, route, parts, *several)
-    there = graph.shuffle("out", sent, len(parts))
-    scored = graph.each("score", part.score_partition, planned, route, parts, there)
+    sent = graph.each("send", encoded_chunk.send, planned, route, partitions, *several)
+    there = graph.shuffle("out", sent, len(partitions))
+    scored = graph.each("score", score_partition, planned, route, partitions, there)
     sums = graph.tree("sums", WeightSums.total, graph.each("cohorts", itemgetter(1), scored))
-    weights = graph.one("weights", plan.find_weights, planned, sums)
+    weights = graph.one("weights", table_plan.find_weights, planned, sums)
     given = weights if any(measure.weighted for measure in request.measures) else None
-    home = graph.shuffle("home", graph.each("leave", itemgetter(0), scored), len(parts))[: len(rows)]
+    home = graph.shuffle("home", graph.each("leave", itemgetter(0), scored), len(partitions))[: len(rows)]
     count = range(len(rows))
     received = graph.each("receive", receive, planned, route, labels, given, count, indexes, rows, home)
     return received, weights

@@ -71,7 +71,7 @@ class LazyOutcome:
 
 
 class _PlanFacts(NamedTuple):
-    """What is known when the table is read, but the prior tables, which may be large."""
+    """The facts that are known when the table is read, except the prior tables, which may be large."""
 
     rows: int
     facts: list[ColumnFacts]
@@ -159,7 +159,7 @@ class DaskBacking(Backing):
         return self._joined(outputs, keep_input=False)
 
     def _joined(self, outputs: Mapping[str, CellScore], keep_input: bool) -> dd.DataFrame:
-        """One frame of all outputs, and before them the table, if it is kept."""
+        """Return one frame of all outputs, and before them the table, if it is kept."""
         from dask.dataframe import map_partitions
 
         own = [str(name) for name in self._table.columns] if keep_input else []

@@ -67,7 +67,7 @@ def compute(value: Any, report: Reporter) -> Any:
 
 
 class Tasks:
-    """How far the tasks of a cluster are, told to a reporter: those done, of all, and which kind is at work.
+    """The progress of the tasks of a cluster, told to a reporter: tasks done, of all, and the kind at work.
 
     Counts are of all that the scheduler runs, so of others' tasks too where a cluster is shared.
     """
@@ -105,7 +105,7 @@ def _finished(states: dict[str, int]) -> int:
 
 
 def _shown(kind: str) -> str:
-    """What tasks of a kind do, in a word."""
+    """Return what tasks of a kind do, in a word."""
     return SHOWN.get(kind) or ("shuffle" if kind.startswith("shuffle") else kind.removeprefix("gpupif-"))
 
 
@@ -146,7 +146,7 @@ def await_result(client: Any, future: Any, report: Reporter | None = None) -> An
 
 
 def _state(client: Any) -> tuple[Any, bool, int]:
-    """What changes when tasks begin or end; whether a worker works on something; how many workers there are."""
+    """Return what changes when tasks begin or end; whether a worker is at work; how many workers there are."""
     workers = client.scheduler_info(n_workers=-1)["workers"]
     tasks = client.processing()
     metrics = {address: worker.get("metrics", {}) for address, worker in workers.items()}

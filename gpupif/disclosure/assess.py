@@ -178,7 +178,7 @@ def _population_classes(
                 found: MatchedClasses = graph.value(tasks.add_population(graph.take(people.chunks), population.lacks))
                 return found
     matched = match_population(open_population(population.table, known), columns, request.missing, population.lacks)
-    ranking = PresenceRanking.of(request.groups, matched.joined)
+    ranking = PresenceRanking.from_columns(request.groups, matched.joined)
     return MatchedClasses.from_matched(matched.joined, ranking, matched.rows, engine)
 
 

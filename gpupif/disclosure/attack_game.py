@@ -113,12 +113,12 @@ class Game(Record):
                 raise InputError(f"{field.name}: expected an amount, a number from 0 to 2^62; got {brief(amount)}.")
 
     def payoffs(self, class_sizes: Any, rows: int | None = None) -> Payoffs:
-        """What the game comes to for a table, from the sizes of its equivalence classes alone.
+        """Return the payoffs for a table, from the sizes of its equivalence classes alone.
 
         class_sizes, rows: as of `gpupif.models.class_risks`. That is the game with a prosecutor; with a journalist
         `payoffs_of` takes sizes in the population, which `gpupif.risk` finds with ``population=``. Raises InputError.
         """
-        return self.payoffs_of(ClassSizes.of_classes(histogram_of(class_sizes, rows)).rows_of_size)
+        return self.payoffs_of(ClassSizes.from_classes(histogram_of(class_sizes, rows)).rows_of_size)
 
     def payoffs_of(self, rows_of_size: Mapping[int, int]) -> Payoffs:
         """`payoffs`, from the number of rows in classes of each size, of the table or of the population."""
@@ -192,7 +192,7 @@ class Game(Record):
         return pd.DataFrame(self._moves(people, kept)._asdict(), index=index)
 
     def _moves(self, sizes: npt.NDArray[np.float64], information: npt.NDArray[np.float64] | np.float64) -> _Moves:
-        """What both do with rows in classes of these sizes, 1 or more, infinite where no attack succeeds."""
+        """Return the moves of both sides for rows in classes of these sizes; in infinite classes no attack succeeds."""
         side = _compare(sizes, self._worth_attacking)
         attacked, deterred = side < 0, side > 0
         found = 1.0 / sizes
@@ -234,7 +234,7 @@ class Game(Record):
 
 
 class _Moves(NamedTuple):
-    """By row, or class: see `Game.rows`."""
+    """The moves for each row, or class; see `Game.rows`."""
 
     attacked: npt.NDArray[np.bool_]
     deterred: npt.NDArray[np.bool_]
@@ -249,7 +249,7 @@ def _exact(amount: float) -> Fraction:
 
 
 def _ratio(amount: float, other: float) -> Fraction | None:
-    """How many times an amount is another, exactly: 0 where it is 0, None where that is more than there are rows."""
+    """Return the exact ratio of two amounts: 0 if the first is 0, None if the ratio is above any number of rows."""
     ratio = _exact(amount) / _exact(other) if amount and other else None
     return Fraction(0) if not amount else None if ratio is None or ratio > MOST else ratio
 

@@ -110,7 +110,7 @@ def class_risks(class_sizes: Any, rows: int | None = None, *, k: int = 5, thresh
     0.5
 
     """
-    return risks_of(ClassSizes.of_classes(histogram_of(class_sizes, rows)), k, threshold)
+    return risks_of(ClassSizes.from_classes(histogram_of(class_sizes, rows)), k, threshold)
 
 
 def check_limits(k: Any, threshold: Any) -> tuple[int, float]:

@@ -96,12 +96,12 @@ class ClassSizes:
     overlapping: bool = False
 
     @classmethod
-    def of_classes(cls, classes_of_size: Mapping[int, int]) -> ClassSizes:
+    def from_classes(cls, classes_of_size: Mapping[int, int]) -> ClassSizes:
         """From the number of classes of each size, ascending, which do not overlap."""
         return cls({size: size * times for size, times in classes_of_size.items()})
 
     @classmethod
-    def of_rows(cls, rows_of_size: Sizes, rows: int, overlapping: bool) -> ClassSizes:
+    def from_rows(cls, rows_of_size: Sizes, rows: int, overlapping: bool) -> ClassSizes:
         """From the number of rows in classes of each size, but those alone in theirs, and of all rows."""
         found = dict(zip(rows_of_size.sizes.tolist(), rows_of_size.times.tolist(), strict=True))
         alone = rows - sum(found.values())

@@ -42,14 +42,14 @@ class EstimatedRisks(Record):
 
 
 class RiskSum(NamedTuple):
-    """One risk of some rows: the highest, how many rows are above the threshold, and the exact sum."""
+    """A risk of some rows: the highest, the number of rows above the threshold, and the exact sum."""
 
     highest: float = 0.0
     at_risk: int = 0
     sum: ExactSum = ExactSum()
 
     @classmethod
-    def of(cls, risks: npt.NDArray[np.float64], rows: npt.NDArray[np.int64], threshold: float) -> RiskSum:
+    def from_risks(cls, risks: npt.NDArray[np.float64], rows: npt.NDArray[np.int64], threshold: float) -> RiskSum:
         """Return the sum over classes with these risks and so many rows."""
         return cls(float(risks.max()), int(rows[risks > threshold].sum()), ExactSum.of(risks, rows))
 
@@ -97,7 +97,7 @@ class EstimatedSums(NamedTuple):
             here, counts = people[block], rows[block]
             naive = np.divide(1.0, here, out=(here > 0).astype(np.float64), where=here > 1)
             individual = individual_risk(sizes[block], here)
-            journalist, own = (RiskSum.of(risks, counts, threshold) for risks in (naive, individual))
+            journalist, own = (RiskSum.from_risks(risks, counts, threshold) for risks in (naive, individual))
             smallest = float(here[here > 0].min(initial=np.inf))
             levels = KeyedSums.from_amounts(individual, counts) if by_risk else None
             blocks.append(cls(int(counts.sum()), smallest, journalist, own, levels))

@@ -18,12 +18,13 @@ from ..errors import InputError, warn
 from ..marginals.open_counts import open_counts
 from ..marginals.request import CountRequest
 from ..marginals.set_counts import SetRequest, Total
-from ..utils.display import Displayable, Heading, as_percent, draw_table, plural
+from ..utils.display import Displayable, as_percent, plural
 from ..utils.docs import documented_as
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.refused_combinations import WILDCARD_GLOBAL_RISK
 from ..utils.validation import Columns, as_columns, brief, check_exist, share
 from .privacy_models import k_anonymity
+from .report import facts_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,8 +71,7 @@ class GlobalRisk(Displayable):
             ("of these unique in the population (tau1)", f"{self.tau1:,.4g} ({as_percent(self.tau1_share)})"),
             ("of these matched rightly (tau2)", f"{self.tau2:,.4g} ({as_percent(self.tau2_share)})"),
         ]
-        headings = [Heading("", text=True), Heading("", folds=True)]
-        console.print(draw_table("Global risk by a log-linear model", headings, facts, show_headings=False))
+        console.print(facts_table("Global risk by a log-linear model", facts))
 
 
 @documented_as(k_anonymity)
@@ -353,5 +353,5 @@ def fit_margins(table: npt.NDArray[np.float64], margins: Sequence[Term]) -> npt.
 
 
 def parameters(values: Sequence[int], terms: Sequence[Term]) -> int:
-    """How many parameters a model has: the constant, and of each term the products of what values differ by."""
+    """Return the number of parameters of a model: the constant, and for each term the product of values - 1."""
     return 1 + sum(math.prod(values[place] - 1 for place in term) for term in terms)

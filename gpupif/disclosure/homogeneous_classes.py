@@ -48,7 +48,7 @@ Rank = tuple[float, float, int, int, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Homogeneous:
-    """Of a sensitive attribute in some of a table's classes, or of several attributes, in all of it.
+    """The homogeneous classes of a sensitive attribute in a partition, or of several attributes in a table.
 
     first: the most homogeneous classes of several rows, in their order. classes: how many classes of several rows have
     one value; rows: theirs.
@@ -60,7 +60,7 @@ class Homogeneous:
 
     @classmethod
     def total(cls, parts: Sequence[Homogeneous], most: int) -> Homogeneous:
-        """Of several together; most: how many groups are wanted."""
+        """Return the classes of several partitions or attributes; most: how many groups are wanted."""
         first = sorted((one for part in parts for one in part.first), key=lambda one: one[0])
         return cls(first[:most], sum(part.classes for part in parts), sum(part.rows for part in parts))
 
@@ -93,7 +93,7 @@ class Ranking(NamedTuple):
         return self.columns[place].values([int(np.flatnonzero(self.orders[place] == rank)[0])])[0]
 
     def group(self, scored_column: int, shares: ValueShares, number: int) -> tuple[Rank, Group]:
-        """One of some classes of which `shares` are known, and its rank."""
+        """Return the class at a place in `shares`, and its rank."""
         of_class = tuple(int(codes[number]) for codes in shares.codes)
         values = {self.columns[place].name: self.value(place, code) for place, code in enumerate(of_class)}
         size, share, bits = int(shares.rows[number]), float(shares.shares[number]), float(shares.entropies[number])

@@ -36,7 +36,7 @@ FAN_IN = 16
 def household_risk(
     table: Any, quasi_identifiers: Columns, household: Hashable, *, weights: Hashable = None, missing: str = "category"
 ) -> Any:
-    """Of each row the risk that at least one row of its household is re-identified.
+    """Return for each row the risk that at least one row of its household is re-identified.
 
     1 - the product of 1 - r over the rows of the household, r being the `individual_risk` of a row, which `score` has:
     as who finds one member of a household finds them all. `risk` has what follows for the table (``household=``).
@@ -120,7 +120,7 @@ def _on_dask(risks: Any, households: Any, name: Hashable) -> Any:
 
 
 def _sums_of_partition(risks: Any, households: Any, name: Hashable) -> pd.DataFrame:
-    """Of each household of a partition what its rows add up to; the households are the index."""
+    """Return the sums over the rows of each household in a partition; the households are the index."""
     import pandas as pd
 
     codes, labels = pd.factorize(_on_host(households))
@@ -136,7 +136,7 @@ def _together(sums: pd.DataFrame) -> pd.DataFrame:
 
 
 def _risks_of_partition(households: Any, sums: pd.DataFrame) -> Any:
-    """Of each row of a partition the risk of its household."""
+    """Return for each row of a partition the risk of its household."""
     import pandas as pd
 
     by_household = np.empty(len(sums))

@@ -29,7 +29,7 @@ def _plain(value: float, _: Axis | None) -> float:
 
 
 def _effective(bits: float, _: Axis | None) -> float:
-    """How many equally frequent values have this entropy: 3 where it is log2 3."""
+    """Return how many equally frequent values have this entropy: 3 for log2 3."""
     values = math.exp2(bits)
     return float(round(values)) if abs(values - round(values)) < WHOLE * values else values
 
@@ -71,7 +71,7 @@ class Model:
 
     @property
     def of_l(self) -> bool:
-        """Whether it is a measure for a given l."""
+        """True for a measure that needs an l."""
         return self.cell.endswith("_")
 
     def measure(self, l_values: int, matching: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""What one partition of a table shows: the extremes of cells, the sizes of classes, the most homogeneous classes.
+"""The findings of one partition of a table: extremes of cells, sizes of classes, the most homogeneous classes.
 
 A partition holds equivalence classes whole. A table in memory is one partition; a table of files or of Dask is cut into
 partitions by the hash of its quasi-identifiers. The findings of several partitions are combined into the same result,

@@ -108,7 +108,7 @@ def population_risks(sample_sizes: Any, population_sizes: Any, *, threshold: flo
             f"population_sizes: expected no class smaller than in the sample, got {population[place]} people for "
             f"{sample[place]} rows at position {place}. The sample has to be part of the population."
         )
-    return PopulationClasses.of(sample, population).risks(limit)
+    return PopulationClasses.from_sizes(sample, population).risks(limit)
 
 
 class PopulationClasses(NamedTuple):
@@ -124,8 +124,8 @@ class PopulationClasses(NamedTuple):
     times: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> PopulationClasses:
-        """Of classes with so many rows in the sample and in the population, which has those of the sample at least."""
+    def from_sizes(cls, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> PopulationClasses:
+        """Return classes by their rows in the sample and their people in the population, at least as many."""
         blocks = [slice(start, start + BLOCK) for start in range(0, len(sampled) or 1, BLOCK)]
         return cls.total(*(cls._of_block(sampled[block], there[block]) for block in blocks))
 
@@ -139,8 +139,8 @@ class PopulationClasses(NamedTuple):
         return cls(pairs // numbers, pairs % numbers, times)
 
     @classmethod
-    def of_rows(cls, sampled: npt.NDArray[np.int64], people: npt.NDArray[np.int64]) -> PopulationClasses:
-        """Of distinct rows, each so often in the sample, with a class of its own, which overlaps others.
+    def from_rows(cls, sampled: npt.NDArray[np.int64], people: npt.NDArray[np.int64]) -> PopulationClasses:
+        """Return the classes of distinct rows, one for each, which overlap; sampled: multiplicities in the sample.
 
         people: of the population, in the class of each. Rows that are not in the sample are left out.
         """
@@ -188,7 +188,7 @@ class PopulationClasses(NamedTuple):
             numbers = np.where(self.sampled > 0, self.times, 0)
             classes = int(numbers.sum())
             average = max(classes / int((self.people * numbers).sum()), marketer)
-            presence = Presence.of(self.sampled, self.people, self.times, threshold)
+            presence = Presence.from_classes(self.sampled, self.people, self.times, threshold)
         return PopulationRisks(
             rows=rows,
             classes=classes,
@@ -212,17 +212,17 @@ class MatchedClasses(NamedTuple):
     ) -> MatchedClasses:
         """Return the classes of the rows of a partition; if missing values match every value, of all rows."""
         if not any(columns.wildcards):
-            sizes = PopulationClasses.of(matched.sampled, matched.in_population)
+            sizes = PopulationClasses.from_sizes(matched.sampled, matched.in_population)
             return cls(sizes, ranking.first(columns, matched))
         if not len(matched.keys):
-            return cls(PopulationClasses.of_rows(matched.sampled, matched.in_population), [])
+            return cls(PopulationClasses.from_rows(matched.sampled, matched.in_population), [])
         codes = columns.layout.unpack(matched.keys)
         people = class_sizes_there(columns, codes, matched.in_population, engine)
-        return cls(PopulationClasses.of_rows(matched.sampled, people), [])
+        return cls(PopulationClasses.from_rows(matched.sampled, people), [])
 
     @classmethod
     def total(cls, most: int, *parts: MatchedClasses) -> MatchedClasses:
-        """Of several parts together; most: how many classes of the highest presence are wanted."""
+        """Return the classes of several partitions; most: how many of the highest presence are wanted."""
         present = sorted((one for part in parts for one in part.present), key=itemgetter(0))
         return cls(PopulationClasses.total(*(part.sizes for part in parts)), present[:most])
 
@@ -271,14 +271,17 @@ class Presence(Record):
     histogram: list[PresenceBand]
 
     @classmethod
-    def of(
+    def from_classes(
         cls,
         sampled: npt.NDArray[np.int64],
         people: npt.NDArray[np.int64],
         times: npt.NDArray[np.int64],
         threshold: float,
     ) -> Presence:
-        """Of classes of so many rows in the table and people in the population; times: how many there are of each."""
+        """Return the presence of classes of these rows in the table and people in the population.
+
+        times: how many classes there are of each.
+        """
         presence = sampled / people
         rows = sampled * times
         above = int(rows[presence > threshold].sum())
@@ -342,12 +345,12 @@ class PresenceRanking(NamedTuple):
     most: int
 
     @classmethod
-    def of(cls, most: int, columns: JoinedColumns) -> PresenceRanking:
-        """Of the quasi-identifiers of both tables."""
+    def from_columns(cls, most: int, columns: JoinedColumns) -> PresenceRanking:
+        """Return the ranking of classes by the quasi-identifiers of both tables."""
         return cls(list(map(value_order, columns.sample)) if most else [], most)
 
     def first(self, columns: JoinedColumns, matched: MatchedRows) -> list[RankedClass]:
-        """Of the distinct rows of both tables those of the highest presence, at most as many as are wanted."""
+        """Return the distinct rows of both tables of the highest presence, at most as many as are wanted."""
         if not self.most:
             return []
         found = matched.some(matched.sampled > 0)
@@ -376,6 +379,6 @@ class PresenceRanking(NamedTuple):
 
 
 def _highest(values: npt.NDArray[Any], places: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
-    """Of some places those of the highest values, so many and others whose values are as high as the last of these."""
+    """Return the places of the `most` highest values, and of all values as high as the last of these."""
     own = values[places]
     return places if most >= len(own) else places[own >= np.partition(own, -most)[-most]]

@@ -1,4 +1,4 @@
-"""How many people are unique in the population, estimated from the equivalence classes of a sample."""
+"""Estimates of how many people are unique in the population, from the equivalence classes of a sample."""
 
 from __future__ import annotations
 

@@ -17,14 +17,14 @@ KINDS = ("distinct", "entropy", "recursive")
 
 
 class AlphaK(NamedTuple):
-    """Of (alpha,k)-anonymity. alpha: share in (0, 1]; k: rows."""
+    """Alpha and k of (alpha,k)-anonymity. alpha: share in (0, 1]; k: rows."""
 
     alpha: float
     k: int
 
 
 class Recursive(NamedTuple):
-    """Of recursive (c,l)-diversity: it holds for l and any greater c; c is infinite where it holds for none."""
+    """C and l of recursive (c,l)-diversity: it holds for l and any greater c; c is infinite if it holds for none."""
 
     c: float
     l: int  # noqa: E741 (the name that the measure has)
@@ -88,8 +88,7 @@ def k_anonymity(
     (2, 1)
 
     """
-    found = assess_models(table, quasi_identifiers, None, "k", weights=weights, missing=missing)
-    return int(found.worst("k"))
+    return int(_worst("k", table, quasi_identifiers, None, weights=weights, missing=missing))
 
 
 @documented_as(k_anonymity)
@@ -135,7 +134,7 @@ def alpha_k_anonymity(
     AlphaK(alpha=0.6666666666666666, k=3)
 
     """
-    found = assess_models(table, quasi_identifiers, sensitive, "alpha", "k", weights=weights, missing=missing)
+    found = _assess_models(table, quasi_identifiers, sensitive, "alpha", "k", weights=weights, missing=missing)
     return AlphaK(found.worst("alpha"), int(found.worst("k")))
 
 
@@ -239,16 +238,8 @@ def l_diversity(
     if l is not None and kind != "recursive":
         raise InputError(f"l: expected with kind='recursive' only, got it with kind={kind!r}. Leave it out.")
     name = {"distinct": "distinct_l", "entropy": "entropy_l", "recursive": "recursive_c"}[kind]
-    found = assess_models(table, quasi_identifiers, sensitive, name, l_values=l, weights=weights, missing=missing)
+    found = _assess_models(table, quasi_identifiers, sensitive, name, l_values=l, weights=weights, missing=missing)
     return Recursive(found.worst(name), found.l_values) if kind == "recursive" else found.worst(name)
-
-
-def assess_models(table: Any, quasi_identifiers: Any, sensitive: Any, *models: str, **options: Any) -> Assessment:
-    """What is found of some disclosure measures; without a sensitive attribute only k. options: of `RiskRequest.of`."""
-    if sensitive is None and models != ("k",):
-        raise InputError("sensitive: expected a column, or a list of columns; got None.")
-    wanted = [MODELS[name] for name in models]
-    return assess(table, RiskRequest.from_arguments(table, quasi_identifiers, sensitive, wanted, **options))
 
 
 @documented_as(alpha_k_anonymity)
@@ -306,9 +297,7 @@ def t_closeness(
     0.3333
 
     """
-    return assess_models(
-        table, quasi_identifiers, sensitive, "t", distance=distance, weights=weights, missing=missing
-    ).worst("t")
+    return _worst("t", table, quasi_identifiers, sensitive, distance=distance, weights=weights, missing=missing)
 
 
 @documented_as(alpha_k_anonymity)
@@ -342,9 +331,7 @@ def basic_beta_likeness(
     1.0
 
     """
-    return assess_models(table, quasi_identifiers, sensitive, "basic_beta", weights=weights, missing=missing).worst(
-        "basic_beta"
-    )
+    return _worst("basic_beta", table, quasi_identifiers, sensitive, weights=weights, missing=missing)
 
 
 @documented_as(alpha_k_anonymity)
@@ -382,9 +369,7 @@ def enhanced_beta_likeness(
     0.0
 
     """
-    return assess_models(table, quasi_identifiers, sensitive, "enhanced_beta", weights=weights, missing=missing).worst(
-        "enhanced_beta"
-    )
+    return _worst("enhanced_beta", table, quasi_identifiers, sensitive, weights=weights, missing=missing)
 
 
 @documented_as(alpha_k_anonymity)
@@ -420,4 +405,20 @@ def delta_disclosure(
     0.6931
 
     """
-    return assess_models(table, quasi_identifiers, sensitive, "delta", weights=weights, missing=missing).worst("delta")
+    return _worst("delta", table, quasi_identifiers, sensitive, weights=weights, missing=missing)
+
+
+def _assess_models(table: Any, quasi_identifiers: Any, sensitive: Any, *models: str, **options: Any) -> Assessment:
+    """Return the assessment of some disclosure measures; options: of `RiskRequest.from_arguments`.
+
+    Raises InputError without a sensitive attribute, except for k alone.
+    """
+    if sensitive is None and models != ("k",):
+        raise InputError("sensitive: expected a column, or a list of columns; got None.")
+    wanted = [MODELS[name] for name in models]
+    return assess(table, RiskRequest.from_arguments(table, quasi_identifiers, sensitive, wanted, **options))
+
+
+def _worst(model: str, table: Any, quasi_identifiers: Any, sensitive: Any, **options: Any) -> float:
+    """Return the worst value of a disclosure measure, over the attributes; see `_assess_models`."""
+    return _assess_models(table, quasi_identifiers, sensitive, model, **options).worst(model)

@@ -26,13 +26,18 @@ HEADS = {"values": "values", "homogeneous_classes": "one value: classes", "homog
 
 
 def heading(rows: int, known: int, classes: int | None, device: str, seconds: Mapping[str, float]) -> str:
-    """What was looked at, and in what time; classes: None where they overlap."""
+    """Return the first line: rows, classes (None: they overlap), the device, and the time by stage."""
     spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in seconds.items())
     found = "overlapping" if classes is None else f"[bold]{classes:,}[/]"
     return (
         f"[bold]{rows:,}[/] {plural(rows, 'row')}, {known} {plural(known, 'quasi-identifier')}: {found} equivalence "
         f"{'class' if classes == 1 else 'classes'}, device [bold]{device}[/], {spent}"
     )
+
+
+def facts_table(title: str, facts: Sequence[tuple[str, str]]) -> Table:
+    """Return a table of names and values."""
+    return draw_table(title, [Heading("", text=True), Heading("", folds=True)], facts, show_headings=False)
 
 
 def classes_table(
@@ -75,8 +80,7 @@ def classes_table(
     if uniques is not None:
         shown = "no estimate" if math.isnan(uniques.uniques) else f"{uniques.uniques:,.0f}"
         facts.append((f"unique in the population of {uniques.population:,} ({uniques.model})", shown))
-    headings = [Heading("", text=True), Heading("", folds=True)]
-    return draw_table("Equivalence classes and re-identification", headings, facts, show_headings=False)
+    return facts_table("Equivalence classes and re-identification", facts)
 
 
 def beside_table(households: HouseholdRisks | None, threshold: RiskThreshold | None) -> Table | None:
@@ -96,8 +100,7 @@ def beside_table(households: HouseholdRisks | None, threshold: RiskThreshold | N
             (f"threshold for a global risk of {as_percent(threshold.max_global_risk)}", f"{threshold.threshold:.4g}"),
             ("rows above it, to be protected", f"{threshold.rows_above:,} ({as_percent(threshold.share_above)})"),
         ]
-    headings = [Heading("", text=True), Heading("", folds=True)]
-    return draw_table("Households and global risk", headings, facts, show_headings=False) if facts else None
+    return facts_table("Households and global risk", facts) if facts else None
 
 
 def _risk(name: str, risk: AttackRisk) -> list[tuple[str, str]]:
@@ -138,10 +141,10 @@ def groups_table(groups: Sequence[Group]) -> Table:
         Heading("share", show=as_percent),
         Heading("entropy", show="{:.3f}".format),
     ]
-    rows = []
-    for group in groups:
-        values = _values(group.quasi_identifiers)
-        rows.append((values, group.attribute, group.value, group.rows, group.share, group.entropy))
+    rows = [
+        (_values(group.quasi_identifiers), group.attribute, group.value, group.rows, group.share, group.entropy)
+        for group in groups
+    ]
     title = "Most homogeneous classes of several rows: whoever is in one need not be told from the others"
     return draw_table(title, headings, rows)
 
@@ -151,7 +154,7 @@ def _values(quasi_identifiers: Mapping[Hashable, Any]) -> str:
 
 
 def presence_tables(presence: Presence, classes: Sequence[PresentClass]) -> list[Table]:
-    """How many people are likely to be in the table, and the classes in which they are most so, if there are any."""
+    """Return a table of people by presence, and one of the classes of the highest presence, if there are any."""
     headings = [Heading("presence", text=True), *map(Heading, ("classes", "people", "rows"))]
     bands = [(_band(band), band.classes, band.people, band.rows) for band in presence.histogram if band.classes]
     tables = [draw_table("Presence (delta): how likely somebody of a class is to be in the table", headings, bands)]

@@ -152,22 +152,22 @@ class RiskRequest:
 
     @property
     def matching(self) -> bool:
-        """Whether missing values match every value."""
+        """True if missing values match every value."""
         return self.missing == "wildcard"
 
     @property
     def kept_missing(self) -> str:
-        """How missing values are encoded: refused, or as a value of their own."""
+        """The way to encode missing values: "error" refuses them, "category" makes them a value of their own."""
         return "category" if self.matching else self.missing
 
     @property
     def may_look_again(self) -> bool:
-        """Whether the l of recursive (c,l)-diversity follows from a first search, and has to be searched for then."""
+        """True if the l of recursive (c,l)-diversity follows from a first search, and needs a second one."""
         return self.l_values is None and any(model.of_l for model in self.models)
 
     @property
     def asks_levels(self) -> bool:
-        """Whether each risk that occurs is needed, and in how many rows."""
+        """True if each risk that occurs is needed, with the number of its rows."""
         return self.max_global_risk is not None
 
     def pick(self, names: Sequence[Any]) -> list[Any]:

@@ -85,7 +85,7 @@ class DisclosureRisk(Displayable):
         return self.classes.k
 
     def to_dict(self) -> dict[str, Any]:
-        """As of `Record`; `l_values` under "l"."""
+        """Return the result as JSON has it; `l_values` as "l"."""
         found = super().to_dict()
         found["l"] = found.pop("l_values")
         return found
@@ -306,13 +306,13 @@ def _uniques(found: Assessment, people: Mapping[str, Any]) -> PopulationUniques 
 
 
 def _attacked_sizes(found: Assessment) -> dict[str, Mapping[int, int]]:
-    """By attacker the rows of the table by how many they are told apart from: of the table, or of the population."""
+    """Return the rows of the table by the size of their class, in the table and in the population, by attacker."""
     sizes: dict[str, Mapping[int, int]] = {"prosecutor": found.sizes.rows_of_size}
     return sizes if found.in_population is None else sizes | {"journalist": found.in_population.sizes.rows_of_size}
 
 
 def _attributes(found: Assessment) -> pd.DataFrame:
-    """One row a sensitive attribute."""
+    """Return a table with one row for each sensitive attribute."""
     import pandas as pd
 
     records = []

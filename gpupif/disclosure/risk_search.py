@@ -176,7 +176,7 @@ class RiskSearch:
         first = found[self.attributes[0]]
         overlapping = any(column in job.wildcards for column in job.known)
         people = 0.0 if job.unit is None else int(job.counts[job.known[0]].sum()) * job.unit
-        sizes, households = ClassSizes.of_rows(first.sizes, self.rows, overlapping), None
+        sizes, households = ClassSizes.from_rows(first.sizes, self.rows, overlapping), None
         if request.household_column is not None:
             sums, column = found[request.household_column].households, self.columns[request.household_column]
             assert sums is not None

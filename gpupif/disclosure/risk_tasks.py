@@ -299,7 +299,7 @@ def first_columns(known: int, totals: ChunkTotals) -> ChunkTotals:
 
 def presence_ranking(most: int, people: PopulationPlan) -> PresenceRanking:
     """Return how classes are ranked by presence; most: how many are wanted."""
-    return PresenceRanking.of(most, people.columns)
+    return PresenceRanking.from_columns(most, people.columns)
 
 
 def compare_classes(

@@ -122,7 +122,7 @@ def fit_slide(classes: float, ones: int, twos: int, fraction: float) -> tuple[fl
         return 2 * ratio * fraction / (rest * s) + 2 * ratio - 2 * fraction / rest - s
 
     def positive_root(lead: float) -> float:
-        """Of s^2 + lead s - 2 ratio fraction / rest."""
+        """Return the positive root of s^2 + lead s - 2 ratio fraction / rest."""
         product = 2 * ratio * fraction / rest
         half = math.hypot(lead / 2, math.sqrt(product))
         return product / (half + lead / 2) if lead > 0 else half - lead / 2
@@ -201,7 +201,7 @@ def _digamma_rest(x: Any) -> Any:
 
 
 def root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function that has different signs at `low` and `high` is 0, to the last bits; it may be infinite.
+    """Return a root of a function, to the last bits; it has different signs at `low` and `high`, and may be infinite.
 
     Chandrupatla's method (1997, Advances in Engineering Software 28:145): inverse quadratic interpolation where that
     is safe, else bisection, so that it cannot leave the bounds.

@@ -1,6 +1,6 @@
-"""What the values of a column say, from how often each occurs: wherever the table is, and in as many parts as it takes.
+"""The facts of a column, from its values and how often each occurs: the same for tables in memory, in files, on Dask.
 
-The different values may come in several parts, each value in one of them; what is found in each adds up to the same.
+The different values may come in several parts, each value in one part; the facts of all parts add up to the same.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Sample(NamedTuple):
     texts: list[str]
 
     @classmethod
-    def of(cls, values: pa.Array, kind: str) -> Sample:
-        """Of different values that are text or numbers; empty for others."""
+    def from_values(cls, values: pa.Array, kind: str) -> Sample:
+        """Return the sample of different values that are text or numbers; an empty one for others."""
         if kind not in (TEXT, WHOLE, NUMBER) or not len(values):
             return cls([], [])
         hashes = value_hashes(values)
@@ -72,7 +72,7 @@ class Sample(NamedTuple):
 
     @classmethod
     def total(cls, parts: Iterable[Sample]) -> Sample:
-        """Of the values of several parts."""
+        """Return the sample of the values of several parts."""
         return cls._lowest(pair for part in parts for pair in zip(part.hashes, part.texts, strict=True))
 
     @classmethod
@@ -113,8 +113,8 @@ class Range(NamedTuple):
     total: ExactSum
 
     @classmethod
-    def of(cls, numbers: npt.NDArray[np.float64] | None, counts: npt.NDArray[np.int64]) -> Range | None:
-        """Of numbers that occur so often, one at least; those that are not finite are not whole, and in no sum."""
+    def from_numbers(cls, numbers: npt.NDArray[np.float64] | None, counts: npt.NDArray[np.int64]) -> Range | None:
+        """Return the range of numbers, at least one, with their counts; infinite ones are not whole, and in no sum."""
         if numbers is None:
             return None
         finite = np.isfinite(numbers)
@@ -123,8 +123,8 @@ class Range(NamedTuple):
         return cls(float(numbers.min()), float(numbers.max()), whole, total)
 
     @classmethod
-    def together(cls, parts: Iterable[Range | None]) -> Range | None:
-        """Of several parts; None where one has other values than numbers."""
+    def combine(cls, parts: Iterable[Range | None]) -> Range | None:
+        """Return the range of several parts; None if a part has other values than numbers."""
         every = list(parts)
         some = [part for part in every if part is not None]
         if not some or len(some) < len(every):
@@ -138,7 +138,7 @@ NO_LOGS, NO_SAMPLE = LogSum(0), Sample([], [])
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """What the values of a column say.
+    """The facts of a column.
 
     kind: of the values, such as `TEXT`. distinct: how many differ, missing ones left out; once: how many of these
     occur once. missing: rows without a value. log_sum: of how often each occurs, all missing ones as one value. range:
@@ -156,8 +156,8 @@ class ColumnFacts:
     days: bool = True
 
     @classmethod
-    def of(cls, values: ValueCounts) -> ColumnFacts:
-        """Of different values, or a part of them."""
+    def from_values(cls, values: ValueCounts) -> ColumnFacts:
+        """Return the facts of different values, or of a part of them."""
         labels, counts = values.labels, values.counts
         kind = kind_of(labels.type) if len(labels) else NOTHING
         occurs = counts if values.missing == 0 else np.append(counts, values.missing)
@@ -168,14 +168,14 @@ class ColumnFacts:
             values.missing,
             Sizes.of(occurs).log_sum(),
             int(occurs.sum()),
-            Range.of(_numbers(labels, kind), counts),
-            Sample.of(labels, kind),
+            Range.from_numbers(_numbers(labels, kind), counts),
+            Sample.from_values(labels, kind),
             kind != MOMENT or _are_days(labels),
         )
 
     @classmethod
     def total(cls, parts: Sequence[ColumnFacts]) -> ColumnFacts:
-        """Of values of one type that came in several parts, at least one, each value in one of them."""
+        """Return the facts of values of one type that came in several parts, at least one, each value in one part."""
         if len(parts) == 1:
             return parts[0]
         return cls(
@@ -185,15 +185,17 @@ class ColumnFacts:
             sum(part.missing for part in parts),
             LogSum.total(part.log_sum for part in parts),
             sum(part.rows for part in parts),
-            Range.together(part.range for part in parts if part.distinct),
+            Range.combine(part.range for part in parts if part.distinct),
             Sample.total(part.sample for part in parts),
             all(part.days for part in parts),
         )
 
     @property
     def type(self) -> str:
-        """What the values are. Texts of numbers are numbers, which are whole numbers where all are whole; midnights are
-        dates; texts that occur twice or more on average are categories.
+        """The type of the values.
+
+        Texts of numbers are numbers; numbers are whole numbers if all are whole; midnights are dates; texts that occur
+        twice or more on average are categories.
         """
         if self.range is not None:
             return WHOLE if self.range.whole else NUMBER
@@ -203,7 +205,7 @@ class ColumnFacts:
 
     @property
     def is_text(self) -> bool:
-        """Whether it has texts, and not only such of numbers."""
+        """True for texts that are not only texts of numbers."""
         return self.kind == TEXT and self.range is None
 
     @property
@@ -229,7 +231,7 @@ class ColumnFacts:
 
     @property
     def is_running_number(self) -> bool:
-        """Whether it numbers the rows: has each whole number from 0 or 1 on once, without a gap."""
+        """True if the column numbers the rows: it has each whole number from 0 or 1 on once, without a gap."""
         found = self.range
         return (
             self.type == WHOLE
@@ -252,12 +254,12 @@ def _numbers(labels: pa.Array, kind: str) -> npt.NDArray[np.float64] | None:
 
 
 def kind_of(kind: pa.DataType) -> str:
-    """Of which kind values of an Arrow type are."""
+    """Return the kind of values of an Arrow type, such as `TEXT`."""
     return next((name for name, is_one in KINDS if is_one(kind)), OTHER)
 
 
 def _are_days(labels: pa.Array) -> bool:
-    """Whether all points in time are midnights, where they are."""
+    """Return whether all points in time are midnights in their own time zone."""
     local = pc.local_timestamp(labels) if labels.type.tz else labels
     times = local.to_numpy(zero_copy_only=False)
     return bool((times.astype("datetime64[D]") == times).all())

@@ -1,4 +1,4 @@
-"""What a column may look like: the identifiers of HIPAA's Safe Harbor, special categories of data, and what is visible.
+"""Meanings that a column may have: identifiers of HIPAA's Safe Harbor, special categories of data, visible traits.
 
 The 18 kinds of identifiers are those of 45 CFR 164.514(b)(2)(i), (A) to (R). Special categories are those of the GDPR,
 article 9, and the offences of article 10.
@@ -13,10 +13,11 @@ from ..attack.roles import IDENTIFIER, LEFT_OUT, QUASI, SENSITIVE, WEIGHT
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a column looks like: `what`, in words. role: that it proposes. hipaa: the letter of the kind of identifier.
+    """A meaning that a column may have.
 
-    why: why it has the role, behind "its name" or "its values". names_text: only text may be such by its name alone.
-    needs_values: a name is believed only where values agree, or none can say.
+    what: in words, such as "names". role: the role that it proposes. hipaa: the letter of the kind of identifier.
+    why: the reason for the role, as a reader sees it. names_text: a name alone tells this meaning only of text.
+    needs_values: a name is believed only if values agree, or no value can tell.
     """
 
     what: str

@@ -1,4 +1,4 @@
-"""What the columns of a Dask frame hold: the values of each partition counted by its workers, and merged there."""
+"""Facts of the columns of a Dask frame: workers count the values of each partition, and merge them."""
 
 from __future__ import annotations
 
@@ -75,5 +75,6 @@ def _total(name: Hashable, parts: Sequence[ValueCounts | None]) -> ValueCounts |
 def find_facts(whole: PartitionValues) -> list[ColumnFacts]:
     """The facts of each column."""
     return [
-        ColumnFacts(OTHER, rows=whole.rows) if values is None else ColumnFacts.of(values) for values in whole.values
+        ColumnFacts(OTHER, rows=whole.rows) if values is None else ColumnFacts.from_values(values)
+        for values in whole.values
     ]

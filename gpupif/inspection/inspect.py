@@ -46,7 +46,7 @@ HEADINGS = {
 
 @dataclass(frozen=True)
 class Inspection(Displayable):
-    """What the columns of a table hold, and the roles that are proposed for them; made by `gpupif.inspect`.
+    """The facts of the columns of a table, and the roles that are proposed for them; made by `gpupif.inspect`.
 
     rows: of the table.
 
@@ -100,7 +100,7 @@ class Inspection(Displayable):
         console.print(NOTE, highlight=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """As of `Record`; roles by column."""
+        """Return the result as JSON has it; roles by column."""
         roles = {str(name): role for name, role in self.roles.items()}
         return {
             "rows": self.rows,

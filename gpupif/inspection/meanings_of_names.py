@@ -1,4 +1,4 @@
-"""What a column may look like by its name: words of it, in English and some other languages, never parts of words."""
+"""Meanings of columns by the words of their names, in English and some other languages; never by parts of words."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def words_of(name: Hashable) -> list[str]:
 
 
 def meaning_of_name(name: Hashable) -> Meaning | None:
-    """What a column looks like by its name: by the most words of it that say something; None where none do."""
+    """Return the meaning of the most words of a name that have one; None if none has."""
     words = [word for word in words_of(name) if not word.isdecimal()]
     if words and NAMED.issuperset(words):
         return meanings.NAME
@@ -52,7 +52,7 @@ def meaning_of_name(name: Hashable) -> Meaning | None:
 
 
 def _phrase_in(words: Sequence[str], least: int) -> Meaning | None:
-    """By the longest phrase of so many words at least, of several the last."""
+    """Return the meaning of the longest phrase of at least so many words, of several the last."""
     plain = [word for word in words if word not in LINKS]
     for size in range(len(plain), least - 1, -1):
         for start in range(len(plain) - size, -1, -1):
@@ -62,14 +62,14 @@ def _phrase_in(words: Sequence[str], least: int) -> Meaning | None:
 
 
 def _word_in(words: Sequence[str]) -> Meaning | None:
-    """By one word: the last before a link, as the age is of the "age at diagnosis"; that it is a code says least."""
+    """Return the meaning of one word: the last before a link ("age" of "age at diagnosis"); `CODE` only if no other."""
     first = next((place for place, word in enumerate(words) if place and word in LINKS), len(words))
     found = [meaning for word in (*words[:first][::-1], *words[first:]) if (meaning := _meaning_of((word,)))]
     return next((meaning for meaning in found if meaning is not meanings.CODE), found[0] if found else None)
 
 
 def _meaning_of(words: tuple[str, ...]) -> Meaning | None:
-    """By these words, together as they stand or, one, without the digits at its end or the s of a plural."""
+    """Return the meaning of these words together; of a single word also without final digits or the s of a plural."""
     table = _table()
     if words in table or len(words) > 1:
         return table.get(words)
@@ -79,7 +79,7 @@ def _meaning_of(words: tuple[str, ...]) -> Meaning | None:
 
 @cache
 def _table() -> Mapping[tuple[str, ...], Meaning]:
-    """Looks by words; a phrase also as one word, with links and without."""
+    """Return meanings by words; a phrase also as one word, with links and without."""
     table: dict[tuple[str, ...], Meaning] = {}
     for key, phrases in WORDS["meanings"].items():
         meaning = getattr(meanings, key.upper())
@@ -92,10 +92,10 @@ def _table() -> Mapping[tuple[str, ...], Meaning]:
 
 
 def names_numbers(name: Hashable) -> bool:
-    """Whether a column's name says that it has the numbers of something, such as of loans."""
+    """Return whether a column's name says that it has the numbers of something, such as of loans."""
     return bool(NUMBERS.intersection(words_of(name)))
 
 
 def names_a_body(names: Sequence[Hashable]) -> bool:
-    """Whether a table has what bodies are measured by, so that a weight may be one of them."""
+    """Return whether a table has measures of bodies, so that a weight may be the weight of a body."""
     return any(BODIES.intersection(words_of(name)) for name in names)

@@ -1,4 +1,4 @@
-"""Which role a column may have, and why: what its name says, what its values look like, how they tell rows apart."""
+"""Proposed roles of columns, with reasons: from names, from patterns of values, from how values tell rows apart."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LEAST_CODE = 10**5
 
 @dataclass(frozen=True)
 class Proposal:
-    """What is proposed of a column. look: what it looks like, None: nothing that is known. evidence: what decided,
+    """The role that is proposed for a column. meaning: None if unknown. evidence: what decided:
     "name", "values", "name and values", "distinction" or "nothing else". hipaa: the letter of the kind of identifier.
     """
 
@@ -86,7 +86,7 @@ def may_name_persons(
 
 
 def _is_numbered(name: Hashable) -> bool:
-    """Whether a name ends in a number, as those of replicate weights do."""
+    """Return whether a name ends in a number, as names of replicate weights do."""
     return bool(words := words_of(name)) and words[-1][-1].isdecimal()
 
 
@@ -122,14 +122,14 @@ def _propose_alone(name: Hashable, facts: ColumnFacts, bodies: bool) -> Proposal
 
 
 def _may_fit(facts: ColumnFacts) -> bool:
-    """Whether values may fit a pattern, which no numbers do that have a fraction, or few digits."""
+    """Return whether values may fit a pattern; numbers with a fraction, or of few digits, fit none."""
     if facts.range is not None and (facts.type == NUMBER or max(-facts.range.low, facts.range.high) < LEAST_CODE):
         return False
     return bool(facts.sample.texts)
 
 
 def _propose_weights(named: Meaning, facts: ColumnFacts, bodies: bool) -> Proposal | None:
-    """Of a column whose name says weights; None where it is another weight than that of a row."""
+    """Return the proposal for a column named as weights; None if it is no weight of rows."""
     numbers = facts.range
     if named == meanings.BARE_WEIGHT and (bodies or numbers is None):
         return None if numbers is None else _by_meaning(_Evidence(meanings.BODY, named=True), facts)
@@ -145,7 +145,7 @@ def _propose_weights(named: Meaning, facts: ColumnFacts, bodies: bool) -> Propos
 
 
 def _find_evidence(named: Meaning | None, facts: ColumnFacts, fitting: Mapping[Meaning, float]) -> _Evidence | None:
-    """What a column looks like: by values that nothing else looks like, by its name, or by most of its values."""
+    """Return the meaning of a column: by values that have no other, by its name, or by most of its values."""
     believed = named is not None and _is_believed(named, facts, fitting)
     strong = {meaning: share for meaning, share in fitting.items() if meaning in STRONG}
     # That a column identifies is said best by its name: numbers of devices have the check digits of payment cards.
@@ -170,7 +170,7 @@ def _find_evidence(named: Meaning | None, facts: ColumnFacts, fitting: Mapping[M
 
 
 def _is_believed(named: Meaning, facts: ColumnFacts, fitting: Mapping[Meaning, float]) -> bool:
-    """Whether a column may be what its name says."""
+    """Return whether a column may have the meaning that its name says."""
     if named.needs_values:
         fits = fitting.get(named, 0.0) >= HALF
         return fits or (named == meanings.DATE and facts.type in (DATE, MOMENT))
@@ -229,7 +229,7 @@ def _by_meaning(seen: _Evidence, facts: ColumnFacts) -> Proposal:
 
 
 def _by_values(facts: ColumnFacts) -> Proposal:
-    """Of a column that looks like nothing that is known."""
+    """Return the proposal for a column without a known meaning."""
     if facts.is_running_number:
         assert facts.range is not None
         reason = f"numbers the rows, {facts.range.low:,.0f} to {facts.range.high:,.0f}"
@@ -243,7 +243,7 @@ def _by_values(facts: ColumnFacts) -> Proposal:
 
 
 def _is_nearly_unique(facts: ColumnFacts) -> bool:
-    """As `gpupif.errors.NearlyUniqueWarning` has it."""
+    """Return whether a column is nearly unique, as `gpupif.errors.NearlyUniqueWarning` defines it."""
     return facts.rows >= UNIQUE_ROWS and facts.cardinality >= UNIQUE_SHARE * facts.rows
 
 

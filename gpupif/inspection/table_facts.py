@@ -60,7 +60,7 @@ def facts_in_memory(table: Any, request: CountRequest, report: Reporter) -> dict
             return ColumnFacts(OTHER, rows=frame.rows)
         finally:
             report.advance()
-        return ColumnFacts.of(ValueCounts(values, column.counts[: len(values)], column.missing_rows))
+        return ColumnFacts.from_values(ValueCounts(values, column.counts[: len(values)], column.missing_rows))
 
     with frame.active(), Workers() as workers:
         arrays = [(name, frame.column(frame.names.index(name))) for name in names]
@@ -114,7 +114,7 @@ def facts_in_streams(table: Any, request: CountRequest, report: Reporter) -> dic
 
 
 def _is_plain(source: Source, name: Hashable) -> bool:
-    """Whether the values of a column can be compared."""
+    """Return whether the values of a column can be compared."""
     try:
         encode_part(name, source.nothing().column(name))
     except ColumnTypeError:
@@ -162,13 +162,13 @@ def _look_at(source: Source, column: _Stored, memory: int) -> ColumnFacts:
     parts = min(MOST_PARTS, -(-MERGING * column.nbytes // memory))
     if parts <= 1:
         [values] = _merged(column.name, [column.file])
-        return ColumnFacts.of(ValueCounts(source.labels(values.labels), values.counts, column.missing))
+        return ColumnFacts.from_values(ValueCounts(source.labels(values.labels), values.counts, column.missing))
     files = _cut(source, column.file, parts)
     labels = source.labels_in_parts(lambda: (values.labels for values in _merged(column.name, files)))
     counts = _merged(column.name, files)
     missing = [column.missing, *([0] * (parts - 1))]
     facts = [
-        ColumnFacts.of(ValueCounts(own, values.counts, absent))
+        ColumnFacts.from_values(ValueCounts(own, values.counts, absent))
         for own, values, absent in zip(labels, counts, missing, strict=True)
     ]
     for file in files:

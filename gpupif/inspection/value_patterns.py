@@ -1,4 +1,4 @@
-"""What values look like, each by itself: patterns with their check digits."""
+"""Patterns of single values, with their check digits."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ MONTHS = (
 
 
 class Pattern(NamedTuple):
-    """How values look that are `look`. fits: whether one is such. strong: whether nothing else looks like it. least:
-    how many different values are needed to tell. name: whether only a column of such a name is believed to hold it.
+    """A pattern of values of one meaning.
+
+    fits: returns whether a value fits. strong: whether no other values fit. least: how many different values are
+    needed to tell. by_name_only: whether only a column with a name of this meaning is believed to have it.
     """
 
     meaning: Meaning
@@ -51,19 +53,19 @@ def digits_of(text: str) -> str:
 
 
 def has_luhn_digit(digits: str) -> bool:
-    """Whether the last digit is the check digit of Luhn (ISO/IEC 7812-1)."""
+    """Return whether the last digit is the check digit of Luhn (ISO/IEC 7812-1)."""
     doubled = [int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits))]
     return sum(value - 9 * (value > 9) for value in doubled) % 10 == 0
 
 
 def is_card(text: str) -> bool:
-    """Whether it is the number of a payment card: 13 to 19 digits, a first one that is in use, Luhn's check digit."""
+    """Return whether it is a payment card number: 13 to 19 digits, a first digit in use, Luhn's check digit."""
     digits = re.sub(r"[ -]", "", text)
     return re.fullmatch(r"[2-6]\d{12,18}", digits) is not None and has_luhn_digit(digits)
 
 
 def is_iban(text: str) -> bool:
-    """Whether it is an IBAN (ISO 13616): its check digits make it 1 modulo 97."""
+    """Return whether it is an IBAN (ISO 13616): its check digits make it 1 modulo 97."""
     plain = text.replace(" ", "").upper()
     if not re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", plain):
         return False
@@ -71,7 +73,7 @@ def is_iban(text: str) -> bool:
 
 
 def is_vin(text: str) -> bool:
-    """Whether it is a vehicle identification number with the check digit of 49 CFR 565.15."""
+    """Return whether it is a vehicle identification number with the check digit of 49 CFR 565.15."""
     plain = text.upper()
     if not re.fullmatch(r"[A-HJ-NPR-Z0-9]{8}[0-9X][A-HJ-NPR-Z0-9]{8}", plain):
         return False
@@ -80,17 +82,17 @@ def is_vin(text: str) -> bool:
 
 
 def is_ssn(text: str) -> bool:
-    """Whether it is a social security number of the United States as it is written, of a range that is given out."""
+    """Return whether it is a written social security number of the United States, of a range in use."""
     return re.fullmatch(r"(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}", text) is not None
 
 
 def is_nine_digits(text: str) -> bool:
-    """Whether it may be such a number, written in any way."""
+    """Return whether it may be such a number, written in any way."""
     return re.fullmatch(r"\d{8,9}|\d{3}[ -]?\d{2}[ -]?\d{4}", text) is not None
 
 
 def is_ip_address(text: str) -> bool:
-    """Whether it is an address of IP version 4 or 6."""
+    """Return whether it is an address of IP version 4 or 6."""
     if "." not in text and text.count(":") < 2:
         return False
     try:
@@ -101,7 +103,7 @@ def is_ip_address(text: str) -> bool:
 
 
 def is_phone(text: str) -> bool:
-    """Whether it is a telephone number as it is written for people: with a +, brackets, a 0 before, or three groups."""
+    """Return whether it is a telephone number as people write it: with a +, brackets, a 0 before, or three groups."""
     plain = re.sub(r"\s*(x|ext\.?)\s*\d+$", "", text, flags=re.IGNORECASE)
     if re.fullmatch(r"\+?[\d\s().\-/]+", plain) is None or not 7 <= len(digits_of(plain).lstrip("+")) <= 15:
         return False
@@ -114,7 +116,7 @@ def is_phone(text: str) -> bool:
 
 
 def is_phone_digits(text: str) -> bool:
-    """Whether it may be a telephone number, written in any way."""
+    """Return whether it may be a telephone number, written in any way."""
     return re.fullmatch(r"\+?\d{6,15}", digits_of(text)) is not None
 
 
@@ -137,12 +139,12 @@ _DATES = _date_forms()
 
 
 def is_written_date(text: str) -> bool:
-    """Whether it is a date, with a time perhaps: 2020-01-31, 31.1.2020, 1/31/20, 31 Jan 2020, Jan 31, 2020."""
+    """Return whether it is a date, with a time perhaps: 2020-01-31, 31.1.2020, 1/31/20, 31 Jan 2020, Jan 31, 2020."""
     return any(form.fullmatch(text) for form in _DATES)
 
 
 def is_date_digits(text: str) -> bool:
-    """Whether it may be a date, written in any way: also 20200131."""
+    """Return whether it may be a date, written in any way: also 20200131."""
     return is_written_date(text) or _EIGHT_DIGITS(text)
 
 
@@ -194,7 +196,7 @@ PATTERNS: Sequence[Pattern] = (
 
 
 def shares(texts: Sequence[str], meaning: Meaning | None) -> Mapping[Meaning, float]:
-    """By look the share of values, at least one, that fit a pattern of it; look: by the column's name.
+    """Return the share of values that fit, by meaning, if any fits; meaning: of the column's name.
 
     Where there are too few different values to tell, a pattern is not looked at, unless the name says the same.
     """
@@ -223,6 +225,6 @@ HELD: Mapping[Meaning, re.Pattern[str]] = {
 
 
 def held_in(texts: Sequence[str]) -> Mapping[Meaning, int]:
-    """By look in how many texts something like it stands; looks that none has are left out."""
+    """Return in how many texts values of each meaning occur; meanings that no text has are left out."""
     found = {meaning: sum(pattern.search(text) is not None for text in texts) for meaning, pattern in HELD.items()}
     return {meaning: count for meaning, count in found.items() if count}

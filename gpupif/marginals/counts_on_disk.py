@@ -27,7 +27,7 @@ from ..errors import InputError
 from ..out_of_core.budget import SPARE_FILES, files_to_open
 from ..out_of_core.chunks import Chunks, SomeColumns, TableChunks
 from ..out_of_core.encode import weigh_chunks
-from ..out_of_core.shuffle import HashRange, hash_partition
+from ..out_of_core.hash_partition import HashRange, hash_partition
 from ..out_of_core.temporary_table import TemporaryTable
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts

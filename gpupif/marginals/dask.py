@@ -88,7 +88,7 @@ class DaskCounts(SetCounts):
         sent = graph.each("send", send_combinations, asked, len(local), self._asked, whole, count, local)
         shared = graph.given("make", make)
         there = graph.shuffle("out", sent, len(local))
-        parts = graph.each("count", count_part, asked, self._asked, shared, whole, count, there)
+        parts = graph.each("count", count_partition, asked, self._asked, shared, whole, count, there)
         result = graph.one("result", _result, whole, graph.tree("found", add_found, parts))
         counted: CountResult
         self.device, counted = compute(graph.value(result), Reporter(visible=False))
@@ -128,13 +128,13 @@ def plan_table(
 
 def send_combinations(
     sets: Sequence[SetRequest],
-    parts: int,
+    partitions: int,
     device: DeviceRequest,
     whole: TablePlan,
     source: int,
     local: EncodedChunk,
 ) -> pd.DataFrame:
-    """The parcels in which the combinations of partition `source` travel: keys, and how often each occurs."""
+    """Return the parcels in which the combinations of chunk `source` travel: keys, and how often each occurs."""
     cardinalities = [column.cardinality for column in whole.columns]
     parcels: list[Parcel] = []
     if not len(local.times):
@@ -147,19 +147,19 @@ def send_combinations(
             layout = key_layout([cardinalities[column] for column in one.columns])
             keys = layout.pack(found.codes, workers)
             columns = list(one.columns)
-            to = partition_of_keys(keys, layout, (columns.index(column) for column in one.by), parts)
-            parcels += parcel_rows(Rows(keys, found.counts), to, parts, source, number, workers)
+            to = partition_of_keys(keys, layout, (columns.index(column) for column in one.by), partitions)
+            parcels += parcel_rows(Rows(keys, found.counts), to, partitions, source, number, workers)
     return pack(parcels)
 
 
-def count_part(
-    sets: Sequence[SetRequest], device: DeviceRequest, make: MakeFind, whole: TablePlan, part: int, frame: pd.DataFrame
+def count_partition(
+    sets: Sequence[SetRequest], device: DeviceRequest, make: MakeFind, whole: TablePlan, partition: int, arrived: Any
 ) -> list[list[Any]]:
-    """What is found in the combinations that reached a part, by set."""
+    """Return what is found in the combinations that reached a partition, by set."""
     find = make(whole.columns, whole.total)
     found: list[list[Any]] = [[] for _ in sets]
     with task_workers() as workers, task_engine(device).counting(workers) as counting:
-        for number, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
+        for number, group in groupby(unpack(arrived, partition), key=lambda parcel: parcel.cut):
             columns = sets[number].columns
             cardinalities = [whole.columns[column].cardinality for column in columns]
             layout = key_layout(cardinalities)
@@ -171,7 +171,7 @@ def count_part(
 
 
 def add_found(*parts: list[list[Any]]) -> list[list[Any]]:
-    """What was found in several parts, by set."""
+    """Return what was found in several partitions, by set."""
     return [[one for part in several for one in part] for several in zip(*parts, strict=True)]
 
 

@@ -58,7 +58,7 @@ class QuasiIdentifiers(Displayable):
     seconds: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """As of `Record`, with the first `top` sets and how many there are."""
+        """Return the result as JSON has it, with the first `top` sets and the number of all."""
         found = super().to_dict()
         found["sets"] = found["sets"][: self.top]
         return {**found, "sets_in_all": len(self.sets)}
@@ -246,11 +246,11 @@ class Criterion:
         return number * values if self.by == "distinction" else -(-number // values)
 
     def worst(self, numbers: Sequence[int]) -> int:
-        """Of numbers at best, each for a reason of its own, the one that holds."""
+        """Return the tightest of several optimistic bounds of the number."""
         return min(numbers) if self.by == "distinction" else max(numbers)
 
     def reached(self, number: int, rows: int) -> bool:
-        """Whether a set with this number tells so many rows apart well enough."""
+        """Return whether a set with this number tells so many rows apart well enough."""
         if self.by == "distinction":
             return number >= self.alpha * rows
         pairs = rows * (rows - 1)
@@ -324,5 +324,5 @@ def _candidates(
 
 
 def _most_values(values: Sequence[int], columns: int) -> int:
-    """How many values so many columns have together at most."""
+    """Return the most values that so many columns can have together."""
     return math.prod(sorted(values, reverse=True)[:columns])

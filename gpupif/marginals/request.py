@@ -1,4 +1,4 @@
-"""What of a table is counted, and how."""
+"""The request for counts of sets of columns of a table, checked."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ class CountRequest:
         return wanted
 
     def read(self, chosen: Sequence[Hashable]) -> list[Hashable]:
-        """What is read of the table: the columns that are counted, then that of the weights if it is none of them."""
+        """Return the columns that are read: those that are counted, then that of the weights if it is none of them."""
         return [*chosen, *([] if self.weights is None or self.weights in chosen else [self.weights])]
 
     def pick(self, names: Sequence[str]) -> list[str] | None:
-        """Of a file's columns those that are read (None: all); raises InputError."""
+        """Return the columns of a file that are read (None: all); raises InputError."""
         return None if self.columns is None else [str(name) for name in self.read(self.chosen(names))]
 
     def choose(self, source: Source) -> list[Hashable]:
-        """Of the columns of a table of files those that are read; raises InputError."""
+        """Return the columns of a table of files that are read; raises InputError."""
         return self.read(self.chosen(source.names, source.index_names))
 
     def in_streams(self, table: Any) -> bool:
-        """Whether a table is read in streams."""
+        """Return whether a table is read in streams."""
         return in_streams(table, self.choose)
 
     def open_temporary_table(self, table: Any, report: Reporter) -> TemporaryTable:

@@ -26,7 +26,7 @@ class Total(NamedTuple):
 
     @classmethod
     def from_weights(cls, rows: int, weighted: TableWeights | None) -> Total:
-        """Of a table of so many rows, with or without weights."""
+        """Return the total of a table of so many rows, with or without weights."""
         return cls(rows, rows) if weighted is None else cls(rows, weighted.total, weighted.unit)
 
     @property
@@ -35,20 +35,21 @@ class Total(NamedTuple):
         return 1 if self.unit is None else int(1 / self.unit)
 
     def people(self, count: int) -> int | float:
-        """How many rows, or with weights people, a count stands for."""
+        """Return how many rows, or with weights people, a count stands for."""
         return count if self.unit is None else count * self.unit
 
 
-# What is looked for: find(set of columns, counter, the set's place there) in each part of the table in which the set's
-# combinations lie whole. It must not depend on how many parts there are.
+# Finds something in one partition, which holds combinations of a set whole: find(columns of the set, counter, the set's
+# place in the counter). The result of all partitions must not depend on how many there are.
 Find = Callable[[Sequence[int], "Counter", int], Any]
-# Makes one of the table's columns, without codes of rows, and of what its rows count. Dask sends it to workers.
+# Makes a `Find` of the columns of the whole table, without codes of rows, and of its total. Dask sends it to workers.
 MakeFind = Callable[[Sequence["Column"], Total], Find]
 
 
 class SetRequest(NamedTuple):
-    """A set of columns to be counted, by their places. whole: rows that agree on these of them lie in one part (None:
-    on all).
+    """A set of columns to be counted, by their places.
+
+    whole: rows that agree on these of the columns are in one partition (None: on all).
     """
 
     columns: Sequence[int]
@@ -56,13 +57,15 @@ class SetRequest(NamedTuple):
 
     @property
     def by(self) -> list[int]:
-        """Columns whose values say in which part a row lies."""
+        """The columns whose values say in which partition a row is."""
         return list(self.columns if self.whole is None else self.whole)
 
 
 class CountResult(NamedTuple):
-    """Result of counting sets. columns: of the table, with codes of rows or without; their `counts` are of what rows
-    count. found: by set what was found in each part.
+    """The result of counting sets.
+
+    columns: of the table, with codes of rows or without; their `counts` are sums of what rows count. found: for each
+    set what was found in each partition.
     """
 
     columns: Sequence[Column]
@@ -87,7 +90,7 @@ class SetCounts(ABC):
 
     @abstractmethod
     def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
-        """What is found in the combinations of each set; those whose rows count 0 do not occur."""
+        """Return what is found in the combinations of each set; combinations whose rows count 0 do not occur."""
 
 
 def with_counts(columns: Sequence[Column], weighted: TableWeights | None) -> Sequence[Column]:

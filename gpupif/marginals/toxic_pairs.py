@@ -81,7 +81,7 @@ class ToxicPairs(Displayable):
     people: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As of `Record`, without `people` where rows have no weights; pairs of triples are called such.
+        """Return the result as JSON has it, without `people` if rows have no weights; triples are called triples.
 
         Of pairs, too, it has the first `top`; how many there are is `pairs_in_all` (or `triples_in_all`), of values
         `values_in_all`.

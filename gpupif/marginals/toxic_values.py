@@ -1,4 +1,4 @@
-"""What is said of each pair or triple of columns, and of its rarest values, from its combinations."""
+"""Measures of each pair or triple of columns, and its rarest values, from the combinations of values that occur."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Rare:
 
     @classmethod
     def together(cls, several: Sequence[Rare]) -> Rare:
-        """Those of several parts, in no order."""
+        """Return the rare combinations of several partitions, in no order."""
         codes = [np.concatenate(arrays) for arrays in zip(*(each.codes for each in several), strict=True)]
         times, counts = (np.concatenate([getattr(each, name) for each in several]) for name in ("times", "counts"))
         return cls(times, counts, codes)
 
 
-class SetPart(NamedTuple):
-    """What is said of some of the combinations of a set of columns.
+class SetFindings(NamedTuple):
+    """The findings of one partition of the combinations of a set of columns.
 
     sums: over their counts; low: of those that are at most one person. different: how many there are. independent:
     whether each occurs just as often as its parts make it. rare: all that may be among the rarest of all sets.
@@ -55,7 +55,7 @@ class SetPart(NamedTuple):
 
 
 class MeasuredSets:
-    """Sets of columns measured one after the other; finds `SetPart`s (see `base.Find`).
+    """Sets of columns measured one after the other; finds `SetFindings`s (see `base.Find`).
 
     columns, total: of the table (see `base.MakeFind`). top: how many rare combinations are wanted.
     """
@@ -73,8 +73,8 @@ class MeasuredSets:
         # The highest times so far, `top` at most: combinations of lower ones are not among the rarest of all sets.
         self._highest = np.empty(0)
 
-    def __call__(self, subset: Sequence[int], counter: Counter, place: int) -> SetPart:
-        """What is said of the combinations of a set that a counter has."""
+    def __call__(self, subset: Sequence[int], counter: Counter, place: int) -> SetFindings:
+        """Return the findings of the combinations of a set that a counter has."""
         found = counter.combinations(place, ordered=False)
         counts = found.counts
         expected = np.empty(len(counts))
@@ -87,7 +87,7 @@ class MeasuredSets:
         independent = as_expected == len(counts) and self._independent(subset, found)
         kept = rare[:several]
         self._highest = _highest(np.concatenate([self._highest, times[kept]]), self._top)
-        return SetPart(
+        return SetFindings(
             CountSums.from_counts(counts, self._total.alone),
             len(counts),
             independent,
@@ -95,11 +95,11 @@ class MeasuredSets:
         )
 
     def _independent(self, subset: Sequence[int], found: Combinations) -> bool:
-        """Whether each combination occurs just as often as its parts make it."""
+        """Return whether each combination occurs just as often as independent parts would make it."""
         parts = [self._columns[column].counts[codes] for column, codes in zip(subset, found.codes, strict=True)]
         return as_often_as_parts(found.counts, parts, self._total.units)
 
-    def add(self, subset: Sequence[int], parts: Sequence[SetPart]) -> None:
+    def add(self, subset: Sequence[int], parts: Sequence[SetFindings]) -> None:
         """Measure the next set, from all parts of its combinations."""
         repeated = LogSum.total(part.sums.logs for part in parts).sum_log()
         joint = max(0.0, (self._whole - repeated) / self._total.units)
@@ -126,7 +126,7 @@ class MeasuredSets:
         )
 
     def _ratios(self, different: int, together: int) -> dict[str, float]:
-        """How well so many combinations tell the rows apart; nothing of rows with weights (see `WEIGHTS_RATIOS`)."""
+        """Return how well combinations tell rows apart; nothing if rows have weights (see `WEIGHTS_RATIOS`)."""
         if self._total.unit is not None:
             return {}
         separation = Separation(self._total.rows, different, together)
@@ -185,5 +185,5 @@ class MeasuredSets:
 
 
 def _highest(numbers: npt.NDArray[np.float64], most: int) -> npt.NDArray[np.float64]:
-    """So many of the highest numbers, or all."""
+    """Return the `most` highest numbers, or all if they are fewer."""
     return np.partition(numbers, -most)[-most:] if len(numbers) > most else numbers

@@ -1,4 +1,4 @@
-"""One attacker in a run from files to files: the table scored, and the scores summarised.
+"""The run for one attacker, from files to files: the table is scored, and the scores are summarised.
 
 Who knows any few of the columns is two: the worst and the mean over all subsets of them.
 """
@@ -94,7 +94,7 @@ class AttackerRun:
 
     @cached_property
     def answers(self) -> ScoreAnswers:
-        """What the run was asked beside the summary, when all scores are put together."""
+        """The answers to what the run was asked beside the summary, after all scores are put together."""
         return self._answer(self.scoring.context.questions)
 
     def _answer(self, questions: ScoreQuestions) -> ScoreAnswers:
@@ -141,7 +141,7 @@ class AttackerRun:
         return [self.chunks.columns[scored_column].name for scored_column in self.job.scored_columns]
 
     def _explain(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
-        """What is seen of the riskiest cells; see `Explainer`."""
+        """Return the cohorts of the riskiest cells; see `Explainer`."""
         scoring, chunks = self.scoring, self.chunks
         asked = ExplainedCells(self.job, chunks.columns, cells, [_codes_of_row(chunks, cell.row) for cell in cells])
         if self.subsets is not None:

@@ -1,4 +1,4 @@
-"""How a run shares the memory that it may take, and how much of a disk it will need."""
+"""The shares of the memory limit that a run plans with, and the disk that it will need."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Budget(NamedTuple):
         return int(VALUES_SHARE * self.working)
 
     def distinct_scores(self, columns: int) -> int:
-        """How many different scores each of so many columns of all parts of one table may have."""
+        """Return how many distinct scores each of so many columns of all partitions of one table may have."""
         return int(DISTINCT_SCORES_SHARE * self.working) // (8 * columns * self.together)
 
     def part_rows(self, job: Job) -> int:
@@ -87,7 +87,7 @@ class Budget(NamedTuple):
         return self._part_bytes(job, -(-needs.least(LEAST_PART) // LEAST_PART), DISTINCT_SHARE)
 
     def _part_bytes(self, job: Job, row: int, share: float = PART_SHARE) -> int:
-        """What a part may take each of whose rows takes so much, beside what values of columns do."""
+        """Return the bytes of a partition whose rows take so much each, beside what values of columns take."""
         different = sum(job.cardinalities)
         # Scores of values by themselves: of all columns, and of the one at work once more.
         values = 8 * ((3 + len(job.measures)) * different + len(job.measures) * max(map(len, job.counts)))

@@ -30,18 +30,6 @@ class Chunks(ABC):
     def codes(self, number: int) -> list[npt.NDArray[Any]]:
         """The codes of all columns of a chunk."""
 
-    def all_codes(self) -> list[npt.NDArray[Any]]:
-        """The codes of all columns of all rows."""
-        whole: list[npt.NDArray[Any]] = []
-        start = 0
-        for number, size in enumerate(self.sizes):
-            for place, codes in enumerate(self.codes(number)):
-                if number == 0:
-                    whole.append(np.empty(self.rows, codes.dtype))
-                whole[place][start : start + size] = codes
-            start += size
-        return whole
-
     @abstractmethod
     def close(self) -> None:
         """Close its files."""

@@ -20,7 +20,7 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class DuplicateRows(NamedTuple):
-    """How many rows have the same values as another one, and the first of them, by their numbers from 0."""
+    """The number of rows that are equal to another row, and the first of these rows, by their numbers from 0."""
 
     rows: int
     first: list[int]

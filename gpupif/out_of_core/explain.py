@@ -1,4 +1,4 @@
-"""What an attacker sees of cells of a table in files, which is read again for it."""
+"""The cohorts of cells of a table in files, as an attacker sees them; the table is read again for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROWS, BYTES = 1 << 18, 1 << 26
 
 @dataclass(eq=False)
 class FilesExplainer(RowExplainer):
-    """What one attacker sees of cells.
+    """The cohorts of cells, as one attacker sees them.
 
     columns: that are scored or known, and last that of the weights, if there are `units` of them; without codes of
     rows, as those of job. subsets: where the attacker knows any few columns; then the distinct rows have to fit into

@@ -41,7 +41,7 @@ class ChunkFacts(NamedTuple):
 
     @classmethod
     def read(cls, file: Path) -> ChunkFacts:
-        """As `write` left them."""
+        """Return the facts that `write` wrote."""
         facts = parse_json(file.read_text())
         return cls(Figures.from_stored(facts["figures"]), [RiskyCell(*cell) for cell in facts["top"]])
 
@@ -82,7 +82,7 @@ class Gatherer:
         return "cig" if "cig" in self.types else self.measures[0]
 
     def gains(self, number: int) -> Path:
-        """Where the row information gains of a chunk are kept."""
+        """Return the file of the row information gains of a chunk."""
         return self.folder / f"rig-{number:06}.arrow"
 
     def make_folder(self) -> None:
@@ -114,7 +114,7 @@ class Gatherer:
         return (of, self.weights) if of in self.types else None
 
     def facts(self, number: int) -> Path:
-        """Where the facts of a chunk are kept."""
+        """Return the file of the facts of a chunk."""
         return self.folder / f"facts-{number:06}.json"
 
     def figures_and_top(self, chunks: int) -> tuple[Figures, list[RiskyCell]]:
@@ -210,7 +210,7 @@ class AttackerGatherers:
         }
 
     def multiples(self) -> dict[str, tuple[str, Sequence[float]]]:
-        """By output, see `Gatherer.multiple`: of which output."""
+        """Return, by output, of which output it is a multiple, and the factors; see `Gatherer.multiple`."""
         outputs = {of: output for output, of in self._order.items()}
         found: dict[str, tuple[str, Sequence[float]]] = {}
         for output, (name, fold, measure) in self._order.items():

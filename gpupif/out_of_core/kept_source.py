@@ -180,7 +180,7 @@ class KeptSource(EncodedSource):
 
     @property
     def typed_by_values(self) -> bool:
-        """Whether the types of columns are only what all of their values say, as in text."""
+        """Return whether only all values of a column say its type, as in text."""
         return self._live is not None and self._live.found.format.as_text
 
     def merge(self) -> None:
@@ -321,7 +321,7 @@ class KeptSource(EncodedSource):
 
 
 class MergedColumns(NamedTuple):
-    """What the columns of all parts have.
+    """The merged values of the columns of all parts.
 
     By column: its values; the code of each, as merged; for the values of each chunk in turn which of the merged they
     are, and where those of each chunk begin.

@@ -50,7 +50,7 @@ def check_values(name: Hashable, values: ValueCounts, memory: int) -> None:
 
 
 def missing_error(name: Hashable, row: int) -> InputError:
-    """What to raise for missing values where none may be, the first of them in this row."""
+    """Return the error of missing values where none may be; the first of them is in this row."""
     return InputError(
         f"column {name!r}: missing values, the first in row {row} (from 0); missing='error' expects none. Fill or drop "
         "them, or use missing='category'."

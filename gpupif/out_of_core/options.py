@@ -29,7 +29,7 @@ class PopulationFiles(NamedTuple):
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Where and how scores are written: see `gpupif.score_files` and `gpupif.config`.
+    """The place and the way in which scores are written: see `gpupif.score_files` and `gpupif.config`.
 
     questions: what else is to be found of them than their summary, while they are made.
     """
@@ -81,7 +81,7 @@ class OutputOptions:
 
     @property
     def all_scores(self) -> bool:
-        """Whether the scores of all cells are written."""
+        """Return whether the scores of all cells are written."""
         return self.selection is None and not self.summary_only
 
     def within(self, folder: Path) -> OutputOptions:

@@ -43,7 +43,7 @@ CONTENT_DIGITS, RECIPE_DIGITS = 40, 16
 
 
 class PartKey(NamedTuple):
-    """What a part is found by: digests of what was read, and of how."""
+    """The key by which a part is found: digests of what was read, and of how."""
 
     content: str
     recipe: str
@@ -55,7 +55,7 @@ class PartKey(NamedTuple):
 
 
 class _Codes(NamedTuple):
-    """Where the codes of a chunk's column are, and their type."""
+    """The place of the codes of a chunk's column, and their type."""
 
     place: Section
     dtype: str
@@ -88,7 +88,7 @@ class Part:
         return np.frombuffer(self._read(where), dtype)
 
     def values(self, chunk: int, place: int) -> ValueCounts:
-        """What the codes of a chunk's column stand for, and how often each occurs; of missing values 0."""
+        """Return the values of a chunk's column by code, and how often each occurs; missing values count 0."""
         batch = ipc.read_record_batch(self._read(self._values[chunk][place]), _values_schema(self._kinds[place]))
         return ValueCounts(batch.column(0), batch.column(1).to_numpy(), 0)
 
@@ -145,7 +145,7 @@ class PartStore:
         return _opened(file, facts)
 
     def has_other(self, key: PartKey) -> bool:
-        """Whether there was a part of the same content, but read in another way or by another version."""
+        """Return whether there was a part of the same content that was read in another way or by another version."""
         return bool(self._there.get(key.content[:CONTENT_DIGITS], set()) - {key.file_name})
 
     def write(
@@ -169,7 +169,7 @@ class PartStore:
                     file.unlink(missing_ok=True)
 
     def verify(self) -> list[str]:
-        """What is wrong with the parts, a sentence each; nothing is changed."""
+        """Return what is wrong with the parts, a sentence each; nothing is changed."""
 
         def check(file: Path) -> list[str]:
             with contextlib.suppress(FileNotFoundError):

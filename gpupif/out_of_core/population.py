@@ -63,7 +63,7 @@ class EncodedPopulation:
 
     @property
     def senders(self) -> int:
-        """How many chunks of rows there are: those of the population, and those that it lacks."""
+        """Return the number of chunks of rows: those of the population, and those of the rows that it lacks."""
         return len(self.population.sizes) + -(-len(self._absent.keys) // ABSENT_AT_ONCE)
 
     def rows(self, number: int, plan: Plan) -> Rows:
@@ -78,7 +78,7 @@ class EncodedPopulation:
         return project_rows(whole, plan, rows)
 
     def priors(self, columns: Sequence[Column]) -> Mapping[Hashable, Prior]:
-        """The distribution in the population of some columns of the table."""
+        """Return the distribution in the population of some columns of the table."""
         return self.plan.columns.some([column.name for column in columns]).priors()
 
     def close(self) -> None:

@@ -59,7 +59,7 @@ class RunFindings(NamedTuple):
 
 @dataclass(eq=False)
 class Steps:
-    """One run, all of whose steps are kept in `store`.
+    """The steps of one run, all of which are kept in `store`.
 
     population: the files of the table's population, None where it has none.
     """
@@ -124,7 +124,7 @@ class Steps:
 
     @cached_property
     def about(self) -> RunDescription:
-        """What all attackers have in common."""
+        """The description of the run that all attackers have in common."""
         return about_run(self.source, self.request, self.context.engine, self.population, self.seconds)
 
     def _take(self, runs: AttackerRuns, chunks: TableChunks, outputs: list[ScoreFile]) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class Steps:
     def _describe(
         self, runs: AttackerRuns, rows: int, outputs: Sequence[ScoreFile], with_summaries: bool
     ) -> ScoresDescription:
-        """What score files say of themselves."""
+        """Return the description that score files hold."""
         outcomes = [
             AttackerOutcome(
                 one,
@@ -210,7 +210,7 @@ class Steps:
             raise
 
     def _attacker_runs(self, chunks: TableChunks, people: EncodedPopulation | None) -> AttackerRuns:
-        """What is to be done for each attacker."""
+        """Return the runs of each attacker, by fold."""
         request, weighted, units = self.request, None, None
         if request.weights is not None:
             units, weighted = weigh_chunks(chunks, request.read.index(request.weights), len(request.used))
@@ -263,7 +263,7 @@ class Steps:
 def about_run(
     source: Source, request: ScoreRequest, engine: Engine, population: PopulationFiles | None, seconds: dict[str, float]
 ) -> RunDescription:
-    """What all attackers of a run have in common."""
+    """Return what all attackers of a run have in common."""
     input_files = describe_files(source.found.path, source.stamps)
     if population is None:
         described = describe_request(request, input_files)
@@ -288,7 +288,7 @@ def stored_scores(
     finished: dict[str, Any],
     findings: RunFindings,
 ) -> Scores:
-    """What a run gives back, from its last mark, and what is at hand beside it."""
+    """Return the scores of a run, from its last mark and what is at hand beside it."""
     output = output.absolute()
     files = [output if is_file(output) else output / file for file in finished["files"]]
     summaries: dict[str | None, dict[str, Summary]] = {}

@@ -61,7 +61,7 @@ Multiset = tuple[Any, Any]
 
 
 class StoredCut(NamedTuple):
-    """Where the scores of some scored columns are.
+    """The place of the scores of some scored columns.
 
     home: the place of the column, in the file of a chunk, that has the places of its rows' scores. files: of scores, in
     the order of the partitions. scored_columns: whose scores they have.
@@ -490,7 +490,7 @@ def _rows_sent(rows: PartitionRows, sender: int) -> int:
 
 
 def multiset(values: Scores, times: npt.NDArray[np.int64] | None, workers: Workers) -> Multiset:
-    """Distinct values, and how many rows of the table have each; times: multiplicities of the rows, None: 1."""
+    """Return distinct values, and how many rows of the table have each; times: multiplicities of rows, None: 1."""
     if isinstance(values, Repeated):
         sums = np.zeros(len(values.distinct), np.int64)
         if times is None:

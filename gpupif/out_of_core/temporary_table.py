@@ -90,7 +90,7 @@ def open_temporary_table(
 
 
 def in_streams(table: Any, choose: Choose) -> bool:
-    """Whether a table is to be read in streams: a path, with a memory limit or to more than the free memory holds."""
+    """Return whether to read a table in streams: a path, under a memory limit or to more than free memory holds."""
     if not isinstance(table, str | os.PathLike):
         return False
     if resources().memory_limit is not None:

@@ -252,5 +252,5 @@ class _Input:
         return self._source.nothing().select(self._names)
 
     def rows(self, start: int, size: int) -> pa.Table:
-        """So many rows from `start` on."""
+        """Return so many rows from `start` on."""
         return pa.concat_tables(self._source.as_given(piece) for piece in self._rows.between(start, start + size))

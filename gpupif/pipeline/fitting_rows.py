@@ -52,7 +52,7 @@ class _TooManyRowsError(Exception):
 
 @dataclass(frozen=True)
 class PartitionRows:
-    """What reached a partition in one cut.
+    """The rows that reached a partition in one cut.
 
     senders: list of tuples. The parcels of each sender, one for each way in which its rows are counted; None: its rows
     do not count in that way.

@@ -261,7 +261,7 @@ class _Node:
 
 @dataclass(eq=False)
 class _Call(_Node):
-    """One call of a function on a chunk or a partition."""
+    """A call of a function on a chunk or a partition."""
 
     function: Callable[..., Any]
     arguments: Sequence[Any]
@@ -272,7 +272,10 @@ class _Call(_Node):
 
 @dataclass(eq=False)
 class _Reduced(_Node):
-    """One result of several, which stays in memory. combine: of the function and the values of the results."""
+    """A result that is made of several and stays in memory.
+
+    combine: makes it of the function and the values of the results.
+    """
 
     function: Callable[..., Any]
     results: Sequence[Any]

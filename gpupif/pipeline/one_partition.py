@@ -76,14 +76,14 @@ def _too_many(why: str, rows: tuple[int, int], needed: int, limit: int, instead:
 
 
 def shares_of(plan: Plan, job: Job, sets: Sequence[KnownSubset], rows: int, others: int) -> AnyKnownShares:
-    """What scoring a job on sets may take, where so many rows of the table and the population are in one partition."""
+    """Return the memory that scoring a job on sets may take, if so many rows of both tables are in one partition."""
     needs, scored_columns = AnyKnownNeeds.of(job, plan.rows, sets), len(job.scored_columns)
     memory = room() - _held_bytes(plan, rows, others)
     return share_memory(needs, job.rows, scored_columns, task_threads(), memory, kept=scored_columns)
 
 
 def _needed_bytes(plan: Plan, rows: int, others: int) -> int:
-    """What so many rows of the table and the population take at least where they are scored in one partition."""
+    """Return the bytes that so many rows of both tables take at least if they are scored in one partition."""
     subsets = plan.request.subsets(plan.rows)
     sets = None if subsets is None else subsets.sets
     scoring = _scoring_bytes(plan, plan.job, sets, rows)
@@ -94,23 +94,23 @@ def _needed_bytes(plan: Plan, rows: int, others: int) -> int:
 
 
 def _held_bytes(plan: Plan, rows: int, others: int) -> int:
-    """What is there beside scoring: keys and counts as they come, and scores as they leave."""
+    """Return the bytes held beside scoring: keys and counts as they come, and scores as they leave."""
     scores = rows * len(plan.job.scored_columns) * len(plan.request.outputs)
     return _key_bytes(plan.layout.words, rows + others) + 8 * scores
 
 
 def _key_bytes(words: int, rows: int) -> int:
-    """What keys of so many words take, and how often each occurs."""
+    """Return the bytes of keys of so many words, and of how often each occurs."""
     return 8 * rows * (words + 1)
 
 
 def _matching_bytes(words: int, rows: int, scores: int) -> int:
-    """What it takes to compare the patterns of missing values of so many distinct rows, with so many scores of each."""
+    """Return the bytes for comparing patterns of missing values of distinct rows, with so many scores of each."""
     return 8 * rows * (6 * words + 12 + 2 * scores)
 
 
 def _scoring_bytes(plan: Plan, job: Job, sets: Sequence[KnownSubset] | None, rows: int) -> int:
-    """What scoring so many distinct rows takes at least."""
+    """Return the bytes that scoring so many distinct rows takes at least."""
     needs = None if sets is None else AnyKnownNeeds.of(job, plan.rows, sets)
     fixed = 0 if needs is None else needs.least(rows, kept=len(job.scored_columns))
     if needs is not None and not plan.has_wildcards:

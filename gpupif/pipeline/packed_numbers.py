@@ -17,7 +17,7 @@ Empty = Callable[..., npt.NDArray[Any]]
 
 
 def words_for(bits: int) -> int:
-    """How many words hold so many bits."""
+    """Return how many words hold so many bits."""
     return -(-bits // WORD_BITS)
 
 
@@ -63,7 +63,7 @@ class WordWriter:
 
     @property
     def size(self) -> int:
-        """How many words there are."""
+        """Return the number of words."""
         return sum(words.size for words in self.arrays)
 
 

@@ -42,19 +42,19 @@ class SentScores:
 
     @classmethod
     def of(cls, request: ScoreRequest) -> SentScores:
-        """What has to be sent for what is asked for."""
+        """Return the scores that have to be sent for the outputs of a request."""
         of_cohort = {computed_measure(measure): measure.of_cohort for measure in request.outputs}
         both = ([name for name, kind in of_cohort.items() if kind is wanted] for wanted in (True, False))
         return cls([group for group in both if group])
 
     def place(self, measure: Measure) -> tuple[int, int]:
-        """Where the scores are that an output is made from: in which group, and which of it."""
+        """Return the place of the scores that an output is made from: the group, and the place in it."""
         name = computed_measure(measure)
         return next((group, own.index(name)) for group, own in enumerate(self.groups) if name in own)
 
     @property
     def number(self) -> int:
-        """How many scores of a cell are sent."""
+        """Return how many scores of a cell are sent."""
         return sum(map(len, self.groups))
 
 
@@ -142,7 +142,7 @@ def pack_scores(
 
 
 def _field_of(layout: KeyLayout, scored_column: int, rows: int) -> Field:
-    """Where keys hold a scored column's value; all rows are of one value where there may be more values than rows."""
+    """Return the field of a scored column in keys; one without bits if there may be more values than rows."""
     field = layout.fields[scored_column]
     return field if field.mask < rows else Field(0, 0, 0)
 
@@ -204,7 +204,7 @@ class GroupScores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PackedScores:
-    """What `pack_scores` made of the scores of rows with these keys."""
+    """The words that `pack_scores` made of the scores of rows with these keys."""
 
     sent: SentScores
     layout: KeyLayout
@@ -214,7 +214,7 @@ class PackedScores:
 
     @property
     def complete(self) -> bool:
-        """Whether they are the scores of so many rows, and nothing is missing."""
+        """Return whether the words hold the scores of all rows, and nothing is missing."""
         head = self.words[: 1 + len(self.scored_columns)].tolist()
         return len(head) == 1 + len(self.scored_columns) and [head[0], len(head) + sum(head[1:])] == [
             len(self.keys),

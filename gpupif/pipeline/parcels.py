@@ -1,4 +1,4 @@
-"""What travels in a shuffle: one parcel for each place that a chunk sends rows to, not one record for each row.
+"""Parcels of a shuffle: one for each partition that a chunk sends rows to, not one record for each row.
 
 A frame of parcels has few rows, so Dask's shuffles move their bytes without looking at them, and those of a parcel stay
 in the order in which they were packed.
@@ -106,7 +106,7 @@ def partition_of_keys(
 
 
 def row_count(parcel: Parcel) -> int:
-    """How many rows came in a parcel."""
+    """Return how many rows came in a parcel."""
     return int(parcel.words[0])
 
 

@@ -166,5 +166,5 @@ class PartitionScorer:
 
 
 def _output(measure: str, fold: str) -> str:
-    """What the scores of a fold are called; "": of none."""
+    """Return the name of the scores of a fold; "": of none."""
     return folded_name(measure, fold) if fold else measure

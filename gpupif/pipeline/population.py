@@ -14,23 +14,22 @@ from ..attack.joined_columns import SAMPLE
 from ..attack.population import MatchedRows, first_absent, lacks_error, number_among
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
-from . import encoded_chunk as chunk_tasks
-from . import table_plan as plan
+from . import encoded_chunk
 from .parcels import pack, parcel_memory, parcel_rows, partition_of_keys, row_count, rows_in, unpack
-from .table_plan import PopulationPlan
+from .table_plan import Plan, PopulationPlan
 from .task_resources import task_workers
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def joined_rows(population: PopulationPlan, origin: int, local: chunk_tasks.EncodedChunk) -> Rows:
+def joined_rows(population: PopulationPlan, origin: int, local: encoded_chunk.EncodedChunk) -> Rows:
     """The distinct rows of a chunk of either table, by joined values; how often each occurs."""
     joined = population.columns
     columns = joined.sample if origin == SAMPLE else joined.population
     # Without weights, which come last.
     used = local._replace(codes=local.codes[: len(columns)], values=local.values[: len(columns)])
-    codes = joined.codes(chunk_tasks.global_codes(columns, used), origin)
+    codes = joined.codes(encoded_chunk.global_codes(columns, used), origin)
     with task_workers() as workers:
         return Rows(joined.layout.pack(codes, workers), local.times)
 
@@ -157,7 +156,7 @@ def add_absent_rows(*partitions: AbsentRowTotals) -> AbsentRowTotals:
 
 
 def _earliest(several: list[AbsentInChunk]) -> AbsentInChunk | None:
-    """Those of the first of their chunks, together."""
+    """Return the rows of the first of their chunks, together."""
     if not several:
         return None
     chunk = min(one.chunk for one in several)
@@ -179,7 +178,7 @@ def find_first_absent(
     population: PopulationPlan,
     lacking: AbsentRowTotals,
     chunk: int,
-    local: chunk_tasks.EncodedChunk,
+    local: encoded_chunk.EncodedChunk,
     number: npt.NDArray[Any],
 ) -> FirstAbsent:
     """The first row that the population lacks, if it is in this chunk; number: see `ChunkIndex`."""
@@ -211,7 +210,7 @@ def settle_population(
     return population.with_lacking(lacking.rows, lacking.distinct, lacking.counts, lacks)
 
 
-def project_rows(whole: PopulationPlan, planned: plan.Plan, rows: Rows) -> Rows:
+def project_rows(whole: PopulationPlan, planned: Plan, rows: Rows) -> Rows:
     """Rows of all columns as the distinct rows of a plan that uses some of them."""
     names = whole.columns.names
     places = [names.index(name) for name in planned.request.used]

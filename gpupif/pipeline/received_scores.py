@@ -49,7 +49,7 @@ def receive(
     rows: Rows,
     frame: pd.DataFrame,
 ) -> dict[str, Any]:
-    """By measure, the frame of scores of chunk `source`, from the parcels that came back to it.
+    """Return, by measure, the frame of scores of chunk `source`, from the parcels that came back to it.
 
     columns: the labels of the scored columns. weights: theirs, by fold, where a measure needs them. Raises
     GpupifError where scores are missing.
@@ -108,7 +108,7 @@ _NOTHING: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
 
 
 def _index(received: Sequence[Received], rows: int, index: ChunkIndex, workers: Workers) -> npt.NDArray[Any]:
-    """For each row of a chunk, of so many distinct ones, its place among the rows of several sends together."""
+    """Return for each row of a chunk its place among the rows of several sends; rows: distinct rows of the chunk."""
     kind = index_type(sum(len(one.place) for one in received))
     places, before = workers.empty(rows, kind), 0
     for one in received:

@@ -1,4 +1,4 @@
-"""Which rows go where, so that every cohort lies in one partition and no partition is much larger than the others.
+"""Routes of rows to partitions: every cohort is in one partition, and none is much larger than the others.
 
 A pass cuts the table by the hash of the columns outside its scored columns into bins. Bins are dealt to partitions,
 the heaviest first. A bin that is too heavy, because one combination of values is frequent, is cut finer: its rows go

@@ -43,7 +43,7 @@ class ReadRequest(Protocol):
 
     @property
     def missing(self) -> str:
-        """How missing values are taken: "category", or "error" for them to be refused."""
+        """Return how missing values are taken: "category", or "error" for them to be refused."""
 
 
 class Weights(NamedTuple):
@@ -114,12 +114,12 @@ class Plan:
 
     @property
     def has_wildcards(self) -> bool:
-        """Whether missing values of the table, or of the population, match every value."""
+        """Return whether missing values of the table, or of the population, match every value."""
         return bool(self.job.wildcards) or (self.population is not None and any(self.population.columns.wildcards))
 
     @property
     def in_one_partition(self) -> bool:
-        """Whether all rows have to be in one partition, for no cut keeps their cohorts whole."""
+        """Return whether all rows have to be in one partition, because no cut keeps their cohorts whole."""
         return self.has_wildcards or not cohorts_stay_whole(self.job, self.request.any_known is not None)
 
 

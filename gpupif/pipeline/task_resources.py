@@ -22,7 +22,7 @@ from ..utils.config import resources
 
 
 class TaskResources(NamedTuple):
-    """What a task of a `LocalGraph` may use.
+    """The resources that a task of a `LocalGraph` may use.
 
     threads: int. Threads of one task.
     memory: int. Bytes of one task.

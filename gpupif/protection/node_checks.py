@@ -191,5 +191,5 @@ def _values_of_classes(criteria: Sequence[Criterion], counts: npt.NDArray[np.int
         k = int(counts.min())
         return [CriterionValue(criterion, k, criterion.is_met(k)) for criterion in criteria]
     sizes, times = np.unique(counts, return_counts=True)
-    class_sizes = ClassSizes.of_classes(dict(zip(sizes.tolist(), times.tolist(), strict=True)))
+    class_sizes = ClassSizes.from_classes(dict(zip(sizes.tolist(), times.tolist(), strict=True)))
     return [value_of_classes(criterion, class_sizes) for criterion in criteria]

@@ -35,7 +35,7 @@ def bits(scores):
 @pytest.mark.slow
 @given(job=jobs(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=25)
-def test_each_is_as_alone_and_the_worst_is_the_highest(engine, job, data):
+def test_each_attacker_scores_as_alone_and_the_worst_is_the_highest(engine, job, data):
     table, arguments = job
     arguments.pop("known", None)
     some = st.lists(st.sampled_from(list(table)), unique=True)
@@ -64,7 +64,7 @@ def test_each_is_as_alone_and_the_worst_is_the_highest(engine, job, data):
 
 @pytest.mark.parametrize("weights", [None, "w"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_rows_that_repeat_are_collapsed_once_for_all(monkeypatch, weights, dtype):
+def test_repeated_rows_are_collapsed_once_for_all_attackers(monkeypatch, weights, dtype):
     frame = gpupif.datasets.census(3_000, columns=4).assign(w=np.arange(3_000) % 5 / 4)
     attackers = {"a": ["age"], "b": ["sex", "marital_status"], "c": []}
     arguments = {"columns": ["sex", "age"], "weights": weights, "dtype": dtype}
@@ -84,7 +84,7 @@ def test_rows_that_repeat_are_collapsed_once_for_all(monkeypatch, weights, dtype
     assert len(used) == 3
 
 
-def test_summary(engine):
+def test_a_summary_has_the_figures_of_each_attacker(engine):
     scores = gpupif.score(FRAME, attackers=THREE)
     summary = scores.summary()
     for name, known in THREE.items():
@@ -112,7 +112,7 @@ def test_summary(engine):
     assert [row["column"] for row in document["worst"]] == ["age", "sex", "a=b"]
 
 
-def test_summary_of_other_measures():
+def test_a_summary_shows_only_the_measures_that_were_scored():
     by_csf = gpupif.score(FRAME, "csf", attackers=THREE).summary()
     assert list(by_csf.columns.columns) == ["worst_by_mean", "csf_mean", "worst_by_max", "csf_max"]
     assert by_csf.fig.empty
@@ -122,7 +122,7 @@ def test_summary_of_other_measures():
     json.loads(neither.to_json())
 
 
-def test_kinds_of_frames():
+def test_scores_come_in_the_kind_of_frame_that_was_given():
     for table, kind in ((pl.from_pandas(FRAME), pl.DataFrame), (pa.Table.from_pandas(FRAME), pa.Table)):
         with gpupif.config(device="cpu"):
             assert isinstance(gpupif.score(table, "cig", attackers=THREE).worst["cig"], kind)
@@ -134,7 +134,7 @@ def test_kinds_of_frames():
 
 
 @pytest.mark.parametrize("keep_input", [False, True])
-def test_written(engine, tmp_path, keep_input):
+def test_written_scores_have_columns_for_each_attacker(engine, tmp_path, keep_input):
     table = FRAME.set_index(pd.Index(list("vwxyz"), name="who"))
     scores = gpupif.score(table, ["csf", "cohort_size"], attackers=THREE)
     scores.to_parquet(tmp_path / "scores.parquet", keep_input=keep_input)
@@ -150,14 +150,14 @@ def test_written(engine, tmp_path, keep_input):
     assert scores.to_arrow().column_names[: len(names)] == names
 
 
-def test_names_that_collide(tmp_path):
+def test_colliding_names_of_columns_are_refused(tmp_path):
     table = pd.DataFrame({"a": [1, 2], "cig_a": [1, 2]})
     scores = gpupif.score(table, "cig", attackers={"x": [], "x_cig": []})
     with pytest.raises(OutputError, match="x_cig_cig_a"):
         scores.to_parquet(tmp_path / "scores.parquet")
 
 
-def test_weights_with_attackers(engine):
+def test_weighted_scores_against_each_attacker_are_as_alone(engine):
     table = FRAME.assign(w=[1.5, 0, 2, 1, 3])
     scores = gpupif.score(table, ALL, attackers=THREE, weights="w")
     for name, known in THREE.items():
@@ -196,7 +196,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("arguments", "kind", "fragments"), BAD.values(), ids=BAD)
-def test_bad_attackers(tmp_path, arguments, kind, fragments):
+def test_bad_attackers_are_refused(tmp_path, arguments, kind, fragments):
     file = tmp_path / "t.parquet"
     FRAME.to_parquet(file)
     for table in (FRAME, file):
@@ -205,7 +205,7 @@ def test_bad_attackers(tmp_path, arguments, kind, fragments):
         assert [fragment for fragment in fragments if fragment not in str(caught.value)] == []
 
 
-def test_an_attacker_who_knows_only_what_is_scored_is_warned_of():
+def test_a_warning_names_an_attacker_who_knows_only_the_scored_column():
     with pytest.warns(NothingKnownWarning, match="attackers: 'a': the attacker knows only 'age'"):
         gpupif.score(FRAME, attackers={"a": ["age"], "b": ["age", "sex"]})
 
@@ -218,7 +218,7 @@ def test_a_nearly_unique_column_is_warned_of_once():
     assert len([one for one in told if "'id'" in str(one.message)]) == 1
 
 
-def test_names_of_attackers():
+def test_scores_against_an_attacker_are_found_by_name():
     scores = gpupif.score(FRAME, attackers=THREE)
     assert scores.attackers == tuple(THREE)
     assert scores.against("neighbour").attackers == ("neighbour",)
@@ -238,7 +238,7 @@ OPTIONS = ["--attacker", "neighbour=age,sex", "--attacker", 'employer="a=b"', "-
 
 
 @pytest.mark.parametrize("output", ["scores.parquet", "scores.csv", "scores.feather"])
-def test_command_line(run, folder, output):
+def test_the_command_line_writes_scores_against_each_attacker(run, folder, output):
     ended = run("score", "people.csv", "-o", output, "--measures", "cig,cohort_size", *OPTIONS)
     assert (ended.code, ended.err) == (0, "")
     read = {"parquet": pd.read_parquet, "csv": pd.read_csv, "feather": pd.read_feather}[output.partition(".")[2]]
@@ -250,7 +250,7 @@ def test_command_line(run, folder, output):
     assert "Who learns most" in ended.out
 
 
-def test_json(run):
+def test_json_lists_the_figures_of_each_attacker(run):
     ended = run("score", "people.csv", "-o", "scores.parquet", "--json", *OPTIONS)
     document = json.loads(ended.out, parse_constant=pytest.fail)
     assert list(document["attackers"]) == list(THREE)
@@ -267,6 +267,6 @@ BAD_OPTIONS = {
 
 
 @pytest.mark.parametrize(("options", "fragments"), BAD_OPTIONS.values(), ids=BAD_OPTIONS)
-def test_bad_options(run, folder, options, fragments):
+def test_bad_options_for_attackers_are_refused(run, folder, options, fragments):
     assert_refused(run("score", "people.csv", "-o", "scores.parquet", *options), fragments)
     assert not (folder / "scores.parquet").exists()

@@ -54,8 +54,7 @@ def test_samples_are_drawn_evenly():
     assert counts.between(80, 160).all()
 
 
-def test_samples_of_very_many():
-    """More sets than can be listed."""
+def test_subsets_are_sampled_from_more_sets_than_can_be_listed():
     names = [f"c{place}" for place in range(200)]
     subsets = choose_subsets(AnyKnown(20, subsets=30, seed=1), names, range(200), range(200), 10)
     assert subsets.possible["c7"] == math.comb(199, 20)
@@ -66,7 +65,7 @@ def test_samples_of_very_many():
 
 
 @pytest.mark.usefixtures("on_cpu")
-def test_too_many_subsets():
+def test_too_many_subsets_are_refused_with_advice():
     frame = gpupif.datasets.census(50, columns=40)
     with pytest.raises(
         InputError, match=r"there are 76,904,685 subsets|there are [\d,]+ subsets of 8 columns"

@@ -65,7 +65,7 @@ DISTANCES = {
 @pytest.mark.parametrize(("kind", "distance"), DISTANCES.values(), ids=DISTANCES)
 @given(data=st.data())
 @settings(deadline=None, max_examples=30)
-def test_oracle_is_the_least_work(kind, distance, data):
+def test_the_distance_of_the_oracle_is_the_least_work(kind, distance, data):
     weights = st.lists(st.integers(0, 5), min_size=len(TREE), max_size=len(TREE)).filter(any)
     posterior, prior = (
         {city: weight / sum(drawn) for city, weight in zip(TREE, drawn, strict=True)}
@@ -80,7 +80,7 @@ def test_oracle_is_the_least_work(kind, distance, data):
 @pytest.mark.parametrize(("kind", "_"), DISTANCES.values(), ids=DISTANCES)
 @given(data=st.data())
 @SHARED_FIXTURES
-def test_cities(engine, kind, _, data):
+def test_emd_of_cities_follows_its_definition(engine, kind, _, data):
     cities = data.draw(st.lists(st.sampled_from(list(TREE)), min_size=1, max_size=25))
     table = {"city": cities, "group": [data.draw(st.integers(0, 2)) for _ in cities]}
     arguments = {"distances": {"city": kind}, "columns": ["city"], "known": ["group"]}
@@ -92,8 +92,8 @@ def test_cities(engine, kind, _, data):
     assert_scores(gpupif.score(pd.DataFrame(table), ["emd"], **arguments), naive_attack.score(table, **arguments))
 
 
-def test_worked_example_of_the_article():
-    """0.8 at 1 and 0.05 at 2 to 5: to 0.8 at 2 it is 0.75 away, to 0.8 at 5 it is 3 (article 001)."""
+def test_emd_has_the_values_of_the_article():
+    """The shares are 0.8 at 1 and 0.05 at 2 to 5; the distance to 0.8 at 2 is 0.75, to 0.8 at 5 is 3 (article 001)."""
     rows = [1] * 16 + [2, 3, 4, 5]
     table = pd.DataFrame({"x": rows})
     for most, expected in ((2, 0.75), (5, 3.0)):
@@ -102,8 +102,8 @@ def test_worked_example_of_the_article():
 
 
 @pytest.mark.slow
-def test_long_ways_between_few_values(engine):
-    """A column of many values, cohorts of few: the steps between these are summed at once."""
+def test_emd_is_right_for_cohorts_of_few_of_many_values(engine):
+    """The column has many values, its cohorts have few; the steps between their values are summed at once."""
     random = np.random.default_rng(3)
     table = {
         "age": random.permutation(np.repeat(np.arange(150), 2)).tolist(),
@@ -114,14 +114,14 @@ def test_long_ways_between_few_values(engine):
 
 
 @pytest.mark.slow
-def test_cohorts_of_many_values(engine):
+def test_emd_is_right_for_cohorts_of_many_values(engine):
     random = np.random.default_rng(4)
     table = {"age": random.permutation(200).tolist(), "g": random.integers(0, 2, 200).tolist()}
     arguments = {"columns": ["age"], "known": ["g"], "distances": {"age": [*range(100, 200), *range(100)]}}
     assert_scores(gpupif.score(pd.DataFrame(table), ["emd"], **arguments), naive_attack.score(table, **arguments))
 
 
-def test_whole_table_is_no_distance_away(engine):
+def test_the_whole_table_has_distance_zero(engine):
     scores = gpupif.score(gpupif.datasets.census(500), "emd", known=[])
     assert (scores.emd == 0.0).all(axis=None)
 
@@ -141,7 +141,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize(("values", "order"), ORDERS.values(), ids=ORDERS)
-def test_natural_order(engine, values, order):
+def test_emd_follows_the_natural_order_of_values(engine, values, order):
     frame = pd.DataFrame({"x": values, "row": range(4)})
     plain = [
         None if pd.isna(value) else value.date() if isinstance(value, pd.Timestamp) else value for value in frame.x
@@ -185,7 +185,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("distance", "says"), BAD.values(), ids=BAD)
-def test_bad_distances(distance, says):
+def test_bad_distances_are_refused(distance, says):
     table = pd.DataFrame({"city": ["Berlin", "Bonn", "Paris"], "x": [1, 2, 3]})
     # Also where no measure asks how far values are apart, or the column is only known.
     for measure, columns in (("emd", ["city", "x"]), ("cig", ["city", "x"]), ("emd", ["x"])):
@@ -195,7 +195,7 @@ def test_bad_distances(distance, says):
 
 
 @pytest.mark.parametrize("measure", ["emd", "cig"])
-def test_distances_that_are_no_dictionary_or_of_no_column(tmp_path, measure):
+def test_distances_for_no_column_of_the_table_are_refused(tmp_path, measure):
     frame = pd.DataFrame({"city": ["Berlin", "Bonn", "Paris"], "x": [1, 2, 3]})
     frame.to_parquet(tmp_path / "t.parquet")
     for table in (frame, tmp_path / "t.parquet"):
@@ -211,14 +211,14 @@ def test_distances_that_are_no_dictionary_or_of_no_column(tmp_path, measure):
         gpupif.score_files(tmp_path / "t.parquet", tmp_path / "out.parquet", measure, distances={"city": 3})
 
 
-def test_priors_without_a_place_in_the_order():
+def test_priors_of_values_without_a_place_in_the_order_are_refused():
     table = pd.DataFrame({"age": [1, 2], "size": pd.Categorical(["S", "L"], ["S", "L"], ordered=True)})
     for column, prior in (("age", {1: 0.5, 2: 0.3, "old": 0.2}), ("size", {"S": 0.5, "L": 0.3, "XL": 0.2})):
         with pytest.raises(InputError, match=f"{column}.*in order"):
             gpupif.score(table, "emd", priors={column: prior})
 
 
-def test_what_an_order_may_be_given_as():
+def test_an_order_may_be_a_list_an_array_or_an_index():
     table = pd.DataFrame({"k": [1, 1, 2], "d": ["a", "b", None]})
     expected = gpupif.score(table, "emd", columns=["d"], known=["k"], distances={"d": ["a", None, "b"]}).array("emd")
     for order in (["a", np.nan, "b"], np.array(["a", None, "b"], object), pd.Index(["a", None, "b"])):
@@ -231,7 +231,7 @@ def test_what_an_order_may_be_given_as():
             gpupif.score(table, "emd", columns=["d"], known=["k"], distances={"d": wrong})
 
 
-def test_population_with_a_category_more():
+def test_a_population_with_a_further_ordered_category_is_refused():
     kinds = [pd.CategoricalDtype([*SIZES, *more], ordered=True) for more in ([], ["XL"])]
     sample, population = (pd.DataFrame({"s": pd.Series([*"SML"], dtype=kind), "g": 1}) for kind in kinds)
     population = pd.concat([population, pd.DataFrame({"s": pd.Series(["XL"], dtype=kinds[1]), "g": 1})])

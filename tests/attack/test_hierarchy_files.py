@@ -45,7 +45,7 @@ def scored(table, distance, column="city"):
     ("quoting", "ending", "encoding"),
     [(csv.QUOTE_MINIMAL, "\n", "utf-8"), (csv.QUOTE_ALL, "\r\n", "utf-8-sig"), (csv.QUOTE_NONNUMERIC, "\r", "utf-8")],
 )
-def test_what_a_file_may_look_like(tmp_path, separator, quoting, ending, encoding):
+def test_any_separator_quoting_and_encoding_of_a_file_is_read(tmp_path, separator, quoting, ending, encoding):
     file = tmp_path / "cities.CSV"
     file.write_bytes(as_csv(CITIES, separator, quoting=quoting, lineterminator=ending).encode(encoding))
     found = read_distance("distances", file)
@@ -54,7 +54,7 @@ def test_what_a_file_may_look_like(tmp_path, separator, quoting, ending, encodin
     assert scored(FRAME, file) == scored(FRAME, str(file)) == wanted
 
 
-def test_json_by_its_path(tmp_path):
+def test_a_json_file_is_read_by_its_path(tmp_path):
     tree, order = tmp_path / "tree.json", tmp_path / "order.json"
     tree.write_text(json.dumps(CITIES))
     order.write_text(json.dumps(list(CITIES)), encoding="utf-8-sig")
@@ -70,7 +70,7 @@ names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
     separator=st.sampled_from(";\t|,"),
 )
 @settings(SHARED_FIXTURES, max_examples=60)
-def test_what_is_written_is_read(tmp_path_factory, paths, separator):
+def test_a_written_hierarchy_is_read_back(tmp_path_factory, paths, separator):
     tree = {value: [f"n{narrow}", f"w{narrow % 3}", "*"] for value, (narrow, _) in paths.items()}
     file = tmp_path_factory.mktemp("h") / "h.csv"
     # All in quotes, so that the separator is the only one that the first line has.
@@ -102,7 +102,7 @@ DAYS = {"2001-05-17": ["spring"], "2001-05-18": ["spring"], "2001-11-02": ["autu
     ],
     ids=["numbers", "whole numbers", "times", "dates", "booleans", "texts"],
 )
-def test_texts_stand_for_values(tmp_path, values, texts, tree):
+def test_texts_of_a_hierarchy_file_match_values_of_the_column(tmp_path, values, texts, tree):
     file = tmp_path / "h.csv"
     file.write_text(as_csv(texts))
     frame = pd.DataFrame({"v": values, "x": np.arange(len(values)) % 2})
@@ -127,7 +127,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("text", "words"), BAD.values(), ids=BAD)
-def test_bad_files(tmp_path, text, words):
+def test_bad_hierarchy_files_are_refused(tmp_path, text, words):
     file = tmp_path / "h.csv"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     frame = pd.DataFrame({"city": ["a", "b", None if "NULL" in str(text) else "a"], "x": 1})
@@ -137,7 +137,7 @@ def test_bad_files(tmp_path, text, words):
     assert str(caught.value).startswith("distances: ")
 
 
-def test_files_that_are_none(tmp_path):
+def test_missing_and_malformed_hierarchy_files_are_refused(tmp_path):
     (tmp_path / "t.json").write_text('{"a": ["x"], "a": ["y"]}')
     (tmp_path / "n.json").write_text("3")
     for file, words in (
@@ -151,8 +151,8 @@ def test_files_that_are_none(tmp_path):
             scored(FRAME, file)
 
 
-def test_of_risk(tmp_path):
-    """One sensitive attribute by a path alone, several by name; wrong names are said."""
+def test_risk_takes_a_distance_from_a_file(tmp_path):
+    """A path alone serves one sensitive attribute; several are given by name, and wrong names are refused."""
     file = tmp_path / "cities.csv"
     file.write_text(as_csv(CITIES), encoding="utf-8")
     wanted = gpupif.models.t_closeness(FRAME, "x", "city", distance=CITIES)
@@ -165,8 +165,8 @@ def test_of_risk(tmp_path):
 
 
 @pytest.mark.every_engine
-def test_any_way_to_run(way, tmp_path):
-    """What the file says is read once, where it is asked for."""
+def test_every_way_to_score_reads_the_hierarchy_file(way, tmp_path):
+    """The file is read once, when it is needed."""
     file = tmp_path / "cities.csv"
     file.write_text(as_csv(CITIES), encoding="utf-8")
     options = {"columns": ["city"], "known": ["x"], "distances": {"city": str(file)}}
@@ -174,7 +174,7 @@ def test_any_way_to_run(way, tmp_path):
     assert found.frame["emd_city"].to_numpy().tobytes() == scored(FRAME, CITIES)
 
 
-def test_command_line(folder, run):
+def test_the_command_line_takes_a_distance_from_a_file(folder, run):
     (folder / "sex.csv").write_text("f;*\nm;*\n;*\n")
     (folder / "order.json").write_text('["f", "m"]')
     told = run("score", "people.csv", "-o", "out.parquet", "--measures", "emd", "--distance", "sex=sex.csv")

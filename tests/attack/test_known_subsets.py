@@ -68,7 +68,7 @@ def check(scores, table, subsets, **arguments):
 
 @given(table=tables())
 @settings(SHARED_FIXTURES, max_examples=2 if SIMULATED else 8)
-def test_none_and_all_others_are_the_usual_attackers(engine, table):
+def test_knowing_no_or_all_other_columns_is_the_usual_attacker(engine, table):
     frame = frame_of(table)
     for known, usual in ((0, []), (len(table) - 1, None)):
         scores, expected = gpupif.score(frame, FEW, known=known), gpupif.score(frame, FEW, known=usual)
@@ -81,7 +81,7 @@ def test_none_and_all_others_are_the_usual_attackers(engine, table):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("known", [2] if SIMULATED else [1, 2, 3])
-def test_same_bits_as_one_attacker_after_the_other(engine, known):
+def test_scores_are_the_worst_and_mean_over_one_attacker_each(engine, known):
     frame = census(400, 6)
     scores = gpupif.score(frame, FEW, known=known)
     for name in frame.columns:
@@ -94,7 +94,7 @@ def test_same_bits_as_one_attacker_after_the_other(engine, known):
             np.testing.assert_allclose(scores.mean[measure][name], mean, rtol=1e-13)
 
 
-def test_keys_of_many_words(engine):
+def test_keys_of_many_words_are_scored_as_against_one_attacker(engine):
     """20 columns of the census do not fit into one word of 64 bits."""
     frame = census(200, 20, simulated_columns=20)
     names = list(frame)
@@ -106,7 +106,7 @@ def test_keys_of_many_words(engine):
     assert scores.weights == expected.weights
 
 
-def test_engines_and_their_settings_change_nothing(engine):
+def test_engines_and_their_settings_give_the_same_bits(engine):
     frame = census(300, 7)
     known = 2 if SIMULATED else 3
     usual = CpuEngine()
@@ -127,8 +127,8 @@ def test_engines_and_their_settings_change_nothing(engine):
     assert scores.device == engine.device
 
 
-def test_slots_are_left_as_they_were():
-    """Numbering by slots and by keys gives the same numbers, again and again."""
+def test_numbering_by_slots_and_by_keys_gives_the_same_numbers():
+    """The numbers are the same again and again."""
     frame = gpupif.datasets.census(500, columns=5)
     codes = [pd.factorize(frame[name])[0].astype(np.uint32) for name in frame]
     prior = [np.bincount(values) for values in codes]
@@ -170,8 +170,8 @@ SOME_COUNT_NOBODY = pd.DataFrame(
 
 @pytest.mark.parametrize(("weights", "unit"), [("w", 1.0), ("half", 0.25)])
 @pytest.mark.parametrize("measure", ["cohort_size", "class_size"])
-def test_nobody_is_the_worst_only_where_there_is_no_other(engine, measure, weights, unit):
-    """The first row's a, and the last row's a and b, nobody has."""
+def test_a_cohort_of_nobody_is_the_worst_only_if_all_are(engine, measure, weights, unit):
+    """No other row has the first row's a, nor the last row's a and b."""
     asked = {"measures": [measure, "reidentification_risk"], "columns": ["c"], "weights": weights}
     some = gpupif.score(SOME_COUNT_NOBODY, known=AnyKnown(1, among=["a", "b"]), **asked)
     named = gpupif.score(SOME_COUNT_NOBODY, attackers={"a": ["a"], "b": ["b"]}, **asked)
@@ -184,7 +184,7 @@ def test_nobody_is_the_worst_only_where_there_is_no_other(engine, measure, weigh
         assert top.cohort_size.tolist() == [unit, 3 * unit, 3 * unit, 3 * unit, 0.0]
 
 
-def test_types(one_engine):
+def test_scores_have_the_types_that_were_asked_for(one_engine):
     frame = gpupif.datasets.census(200, columns=5)
     wide, narrow = (gpupif.score(frame, ALL, known=2, dtype=dtype) for dtype in ("float64", "float32"))
     for measure in ALL:
@@ -197,7 +197,7 @@ def test_types(one_engine):
     assert (wide.mean.cig <= wide.cig + 1e-12).all(axis=None)
 
 
-def test_every_kind_of_table(one_engine, tmp_path):
+def test_every_kind_of_table_gets_the_same_scores(one_engine, tmp_path):
     frame = gpupif.datasets.census(300, columns=4)
     frame.to_parquet(tmp_path / "table.parquet")
     expected = gpupif.score(frame, known=2)
@@ -209,7 +209,7 @@ def test_every_kind_of_table(one_engine, tmp_path):
     assert isinstance(gpupif.score(arrow, known=2).mean.cig, pa.Table)
 
 
-def test_priors_and_accuracies_from_tables(one_engine, tmp_path):
+def test_priors_and_accuracies_may_come_from_tables(one_engine, tmp_path):
     frame = gpupif.datasets.census(60, columns=3)
     values = frame.sex.unique().tolist()
     priors = {"sex": {value: (place + 1) / 10 for place, value in enumerate(values)} | {"other": 1.0}}
@@ -225,8 +225,8 @@ def test_priors_and_accuracies_from_tables(one_engine, tmp_path):
     assert (scores.cig.sex != gpupif.score(frame, FEW, known=1).cig.sex).any()
 
 
-def test_ordered_categories(one_engine):
-    """Their order is the one that distances follow, as against one attacker."""
+def test_distances_follow_the_order_of_categories(one_engine):
+    """Distances follow the order of the categories, as they do for one attacker."""
     order = pd.CategoricalDtype(["low", "middle", "high"], ordered=True)
     frame = pd.DataFrame({"a": [0, 0, 1, 1, 2], "level": ["low", "high", "middle", "low", "high"]})
     frame["level"] = frame.level.astype(order)
@@ -238,7 +238,7 @@ def test_ordered_categories(one_engine):
 
 
 @pytest.mark.slow
-def test_sampled_scores(one_engine):
+def test_sampled_scores_are_those_of_the_drawn_subsets(one_engine):
     frame = gpupif.datasets.census(40, columns=6)
     table = {name: frame[name].tolist() for name in frame}
     scores, again = (gpupif.score(frame, FEW, known=gpupif.AnyKnown(2, subsets=4, seed=7)) for _ in range(2))
@@ -257,7 +257,7 @@ def test_sampled_scores(one_engine):
 
 
 @pytest.mark.parametrize("by", ["cig", "wcig", "csf", "cohort_size", "emd"])
-def test_worst_attacker_of_top_cells(one_engine, by):
+def test_top_cells_name_the_columns_of_their_worst_attacker(one_engine, by):
     frame = gpupif.datasets.census(60, columns=5)
     table = {name: frame[name].tolist() for name in frame}
     scores = gpupif.score(frame, ["cig", "wcig", "csf", "emd", "cohort_size"], known=2)
@@ -275,7 +275,7 @@ def test_worst_attacker_of_top_cells(one_engine, by):
         assert cell.value == table[cell.column][cell.row]
 
 
-def test_top_of_means_and_without_knowledge(one_engine):
+def test_top_cells_of_means_name_no_attacker(one_engine):
     frame = gpupif.datasets.census(60, columns=4)
     scores = gpupif.score(frame, known=2)
     means = scores.mean.top(3)
@@ -286,7 +286,7 @@ def test_top_of_means_and_without_knowledge(one_engine):
     assert (nothing.cohort_size == 60).all()
 
 
-def test_summary(one_engine):
+def test_a_summary_has_the_worst_and_the_mean(one_engine):
     frame = gpupif.datasets.census(60, columns=4)
     scores = gpupif.score(frame, ["cig", "csf"], known=gpupif.AnyKnown(2, subsets=2, seed=5))
     summary = scores.summary()
@@ -308,7 +308,7 @@ def test_summary(one_engine):
     assert "2 subsets of 2 columns" in repr(scores)
 
 
-def test_outputs(one_engine, tmp_path):
+def test_written_scores_have_the_worst_and_the_mean(one_engine, tmp_path):
     frame = gpupif.datasets.census(60, columns=3)
     scores = gpupif.score(frame, ["cig", "cohort_size"], known=1)
     scores.to_parquet(tmp_path / "scores.parquet", keep_input=True)
@@ -321,7 +321,7 @@ def test_outputs(one_engine, tmp_path):
     assert scores.mean.to_arrow().column_names == [f"{m}_mean_{c}" for m in ("cig", "cohort_size") for c in frame]
 
 
-def test_example():
+def test_the_examples_of_docstrings_are_right():
     tried = doctest.testmod(gpupif.results.scores)
     assert tried.attempted >= 4
     assert tried.failed == 0
@@ -363,13 +363,13 @@ def test_example():
         ({"known": 1, "priors": {"age": {1: 1.0}}, "columns": ["sex", "region"]}, "neither scored nor known"),
     ],
 )
-def test_bad_input(arguments, says):
+def test_bad_input_is_refused(arguments, says):
     with pytest.raises(InputError) as error:
         gpupif.score(gpupif.datasets.census(50, columns=4), **arguments)
     assert says in str(error.value)
 
 
-def test_among_of_a_file(tmp_path):
+def test_columns_of_among_are_read_from_a_file(tmp_path):
     gpupif.datasets.census(50, columns=4).to_parquet(tmp_path / "table.parquet")
     with pytest.raises(InputError, match="among: no column 'agee'"):
         gpupif.score(tmp_path / "table.parquet", known=gpupif.AnyKnown(1, among=["agee"]), columns=["sex"])
@@ -381,7 +381,7 @@ def test_among_of_a_file(tmp_path):
     assert nothing.subsets.of("sex") == [()]
 
 
-def test_no_rows():
+def test_a_table_without_rows_is_refused():
     with pytest.raises(InputError, match="at least one row"):
         gpupif.score(pd.DataFrame({"a": [], "b": []}), known=1)
 
@@ -389,7 +389,7 @@ def test_no_rows():
 # The command line.
 
 
-def test_what_may_be_known_does_not_change_later():
+def test_any_known_keeps_the_columns_that_it_was_made_with():
     names = ["age", "sex"]
     known = AnyKnown(1, among=names)
     names.append("region")
@@ -398,7 +398,7 @@ def test_what_may_be_known_does_not_change_later():
     assert len({known, AnyKnown(1, among=["age", "sex"]), AnyKnown(1)}) == 2
 
 
-def test_one_is_no_several():
+def test_a_single_subset_is_printed_in_the_singular():
     table = gpupif.datasets.census(50, columns=3)
     scores = gpupif.score(table, "cig", ["age"], known=AnyKnown(1, among=["sex"]))
     assert repr(scores.subsets) == "1 subset of 1 column for each column"

@@ -29,7 +29,7 @@ FEW = settings(SHARED_FIXTURES, max_examples=25)
 @pytest.mark.slow
 @given(job=samples())
 @FEW
-def test_rows_that_the_population_lacks(engine, job):
+def test_rows_that_the_population_lacks_are_refused_or_counted(engine, job):
     sample, population, arguments = job
     columns = arguments.get("columns", list(sample))
     used = [name for name in sample if name in {*columns, *arguments.get("known", columns)}]
@@ -54,7 +54,7 @@ def test_rows_that_the_population_lacks(engine, job):
             assert scores.array(measure).tobytes() == counted.array(measure).tobytes()
 
 
-def test_the_table_as_its_own_population_changes_nothing(engine):
+def test_the_table_as_its_own_population_gives_the_same_bits(engine):
     frame = gpupif.datasets.census(300, columns=6)
     plain = gpupif.score(frame, ALL)
     scores = gpupif.score(frame, ALL, population=frame.sample(frac=1, random_state=1))
@@ -63,7 +63,7 @@ def test_the_table_as_its_own_population_changes_nothing(engine):
     assert scores.array("population_size").tobytes() == plain.array("cohort_size").tobytes()
 
 
-def test_kinds_of_tables_and_types_of_columns(tmp_path, engine):
+def test_a_population_may_have_any_kind_of_table_and_type(tmp_path, engine):
     expected = gpupif.score(FRAME, ALL, population=POPULATION)
     POPULATION.to_parquet(tmp_path / "p.parquet")
     POPULATION.to_csv(tmp_path / "p.csv", index=False)
@@ -84,7 +84,7 @@ def test_kinds_of_tables_and_types_of_columns(tmp_path, engine):
     )
 
 
-def test_attackers_weights_and_what_is_written(tmp_path, engine):
+def test_a_population_serves_attackers_with_weights_and_is_written(tmp_path, engine):
     attackers = {"a": ["age", "sex"], "b": []}
     table = FRAME.assign(w=[1.5, 2, 0, 1, 1])
     scores = gpupif.score(table, ALL, population=POPULATION, attackers=attackers, weights="w")
@@ -132,24 +132,24 @@ BAD = {
 
 
 @pytest.mark.parametrize(("arguments", "kind", "fragments"), BAD.values(), ids=BAD)
-def test_bad_population(arguments, kind, fragments):
+def test_bad_populations_are_refused(arguments, kind, fragments):
     with pytest.raises(kind) as caught:
         gpupif.score(FRAME, **arguments)
     assert [fragment for fragment in fragments if fragment not in str(caught.value)] == []
 
 
-def test_what_is_no_table_is_named_once():
+def test_a_population_that_is_no_table_is_named_once():
     for find in (lambda: gpupif.score(FRAME, population=5), lambda: gpupif.risk(FRAME, "sex", population=5)):
         with pytest.raises(InputError, match=r"^population: expected a pandas, .* got builtins\.int"):
             find()
 
 
-def test_unknown_word():
+def test_an_unknown_word_for_lacks_is_refused():
     with pytest.raises(InputError, match="lacks: expected 'error' or 'count', got 'ignore'"):
         gpupif.Population(FRAME, lacks="ignore")
 
 
-def test_command_line(run, folder):
+def test_the_command_line_scores_against_a_population(run, folder):
     POPULATION.to_parquet(folder / "people.parquet")
     ended = run("score", "people.csv", "-o", "scores.parquet", "--population", "people.parquet", "--measures", "cig")
     assert (ended.code, ended.err) == (0, "")

@@ -47,7 +47,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_every_kind_of_table_is_the_dictionary(engine, kind):
+def test_every_kind_of_table_gives_the_priors_of_the_dictionary(engine, kind):
     expected = gpupif.score(FRAME, ["cig", "prior"], priors=PRIORS)
     scores = gpupif.score(FRAME, ["cig", "prior"], priors=kind(AGES + SEXES))
     for measure in ("cig", "prior"):
@@ -56,14 +56,14 @@ def test_every_kind_of_table_is_the_dictionary(engine, kind):
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".feather"])
-def test_files(tmp_path, ending):
+def test_priors_are_read_from_files(tmp_path, ending):
     file = write(long_form(TEXTS), tmp_path / f"priors{ending}")
     for path in (file, str(file)):
         scores = gpupif.score(FRAME, "prior", priors=path)
         pd.testing.assert_frame_equal(scores.prior, gpupif.score(FRAME, "prior", priors=PRIORS).prior)
 
 
-def test_a_folder_and_typed_values_of_a_file(tmp_path):
+def test_priors_are_read_from_a_folder_with_their_types(tmp_path):
     folder = tmp_path / "priors"
     folder.mkdir()
     for number, row in enumerate(AGES):
@@ -73,14 +73,14 @@ def test_a_folder_and_typed_values_of_a_file(tmp_path):
     assert scores.prior["age"].tolist() == [0.5, 0.5, 0.25, 0.25, 0.5]
 
 
-def test_numbers_in_csv_stand_for_texts_too(tmp_path):
+def test_numbers_in_a_csv_of_priors_match_texts_too(tmp_path):
     table = pd.DataFrame({"zip": ["01", "1", "01"], "n": [1, 2, 2]})
     file = tmp_path / "priors.csv"
     file.write_text("column,value,probability,source\nzip,01,0.75,a\nzip,1,.25,b\n")
     assert gpupif.score(table, "prior", priors=file).priors["zip"] == {"01": 0.75, "1": 0.25}
 
 
-def test_a_series_by_column():
+def test_priors_may_be_a_series_for_each_column():
     scores = gpupif.score(FRAME, "prior", priors={"age": pd.Series({39: 0.5, 40: 0.25, 41: 0.25})})
     assert scores.priors["age"] == PRIORS["age"]
 
@@ -88,7 +88,7 @@ def test_a_series_by_column():
 @pytest.mark.slow
 @given(table=tables())
 @SHARED_FIXTURES
-def test_priors_of_one_table_come_back_from_theirs(tmp_path_factory, table):
+def test_priors_of_scores_can_be_given_again_as_a_table(tmp_path_factory, table):
     frame = frame_of(table)
     scores = gpupif.score(frame, ["cig", "prior"])
     file = tmp_path_factory.mktemp("priors") / "priors.parquet"
@@ -119,7 +119,7 @@ BAD_PRIORS = {
 
 
 @pytest.mark.parametrize(("table", "fragments"), BAD_PRIORS.values(), ids=BAD_PRIORS)
-def test_bad_tables(table, fragments):
+def test_bad_tables_of_priors_are_refused(table, fragments):
     with pytest.raises(InputError) as caught:
         gpupif.score(FRAME, "prior", priors=table)
     assert [fragment for fragment in fragments if fragment not in str(caught.value)] == []
@@ -136,7 +136,7 @@ def test_errors_name_the_file(tmp_path):
         gpupif.score(FRAME, priors=tmp_path / "nobody.parquet")
 
 
-def test_accuracies_of_tables(tmp_path):
+def test_accuracies_are_read_from_tables(tmp_path):
     table = pd.DataFrame({"column": ["age", "sex"], "accuracy": [0.5, 1]})
     expected = {"age": 0.5, "sex": 1.0}
     file = write(table, tmp_path / "accuracies.csv")
@@ -156,20 +156,20 @@ BAD_ACCURACIES = {
 
 
 @pytest.mark.parametrize(("rows", "fragments"), BAD_ACCURACIES.values(), ids=BAD_ACCURACIES)
-def test_bad_accuracies(rows, fragments):
+def test_bad_tables_of_accuracies_are_refused(rows, fragments):
     with pytest.raises(InputError) as caught:
         gpupif.score(FRAME, accuracies=pd.DataFrame(rows, columns=["column", "accuracy"]))
     assert [fragment for fragment in ["accuracies", *fragments] if fragment not in str(caught.value)] == []
 
 
-def test_what_is_no_table_stays_what_it_is():
+def test_priors_that_are_no_table_stay_as_they_are():
     for other in (None, {"age": {39: 1.0}}, "age", ["age"], 3):
         assert as_priors(other) is other
         assert as_accuracies(other) is other
 
 
 @pytest.mark.parametrize("name", ["priors.csv", "priors.parquet", "priors.feather"])
-def test_command_line(run, folder, name):
+def test_the_command_line_takes_tables_of_priors_and_accuracies(run, folder, name):
     write(long_form(TEXTS), folder / name)
     (folder / "accuracies.csv").write_text("column,accuracy\nsex,0.5\n")
     options = ["--priors", name, "--accuracies", "accuracies.csv", "--accuracy", "age=0.25"]
@@ -191,7 +191,7 @@ BAD_OPTIONS = {
 
 
 @pytest.mark.parametrize(("options", "fragments"), BAD_OPTIONS.values(), ids=BAD_OPTIONS)
-def test_bad_options(run, folder, options, fragments):
+def test_bad_options_for_priors_are_refused(run, folder, options, fragments):
     (folder / "list.json").write_text("[1]")
     (folder / "a.json").write_text('{"age": "x"}')
     assert_refused(run("score", "people.csv", "-o", "scores.parquet", *options), fragments)

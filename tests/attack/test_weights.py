@@ -53,7 +53,7 @@ def bits(scores):
 @pytest.mark.slow
 @given(job=jobs())
 @FEW
-def test_weights_of_1_are_none(engine, job):
+def test_weights_of_1_give_the_bits_of_unweighted_scores(engine, job):
     table, arguments = job
     plain = gpupif.score(frame_of(table), ALL, **arguments)
     ones = score(table, [1] * plain.rows, **arguments)
@@ -79,7 +79,7 @@ def test_equal_weights_multiply_sizes_only(engine, table, weight):
 @pytest.mark.slow
 @given(table=tables(), data=st.data())
 @FEW
-def test_whole_weights_repeat_rows(engine, table, data):
+def test_whole_weights_count_as_repeated_rows(engine, table, data):
     frame = frame_of(table)
     weights = np.array(some_weights(data.draw, len(frame), ["whole"]))
     repeated = gpupif.score(frame.loc[frame.index.repeat(weights)].reset_index(drop=True), ALL)
@@ -94,7 +94,7 @@ def test_whole_weights_repeat_rows(engine, table, data):
 @pytest.mark.slow
 @given(table=tables(), data=st.data())
 @FEW
-def test_rows_of_nobody_change_nothing_for_the_others(engine, table, data):
+def test_rows_of_weight_zero_change_no_score_of_other_rows(engine, table, data):
     frame = frame_of(table)
     weights = np.array(some_weights(data.draw, len(frame), ["whole, nobody", "any, nobody"]))
     scores = score(table, weights)
@@ -123,8 +123,8 @@ def test_order_of_rows_does_not_matter(engine, table, data, seed):
 @pytest.mark.slow
 @given(table=tables(), data=st.data())
 @FEW
-def test_shares_are_those_of_real_numbers_however_far_apart(engine, table, data):
-    """Priors and sizes are the correctly rounded sums, but for what is below 2^-60 of all."""
+def test_weighted_shares_are_correctly_rounded_sums(engine, table, data):
+    """Priors and sizes are correctly rounded sums, except for weights below 2^-60 of their sum."""
     weights = some_weights(data.draw, len(next(iter(table.values()))))
     scores = score(table, weights, ["prior", "cohort_size"])
     expected = as_defined(table, weights)
@@ -137,7 +137,7 @@ def test_shares_are_those_of_real_numbers_however_far_apart(engine, table, data)
 
 
 @pytest.mark.slow
-def test_same_bits_whatever_threads_and_blocks(monkeypatch):
+def test_weighted_scores_have_the_same_bits_with_any_threads_and_blocks(monkeypatch):
     frame = gpupif.datasets.census(20_000)
     frame = frame.assign(w=np.random.default_rng(0).gamma(2, 100, len(frame)).round(3))
     frame.loc[::97, "w"] = 0.0
@@ -151,7 +151,7 @@ def test_same_bits_whatever_threads_and_blocks(monkeypatch):
 
 
 @pytest.mark.slow
-def test_many_large_cohorts_of_few_rows(engine):
+def test_weights_near_2_to_the_61_lose_no_cohorts(engine):
     """Totals near 2^61 neither take memory by their size nor lose cohorts."""
     random = np.random.default_rng(1)
     table = {f"c{j}": random.integers(0, 3, 600).tolist() for j in range(4)}
@@ -160,7 +160,7 @@ def test_many_large_cohorts_of_few_rows(engine):
     assert_scores(scores, as_defined(table, weights))
 
 
-def test_by_hand():
+def test_weighted_scores_are_as_counted_by_hand():
     """Three people in the cohort "f": 1 is 39, 2 are 40. The row of weight 0 adds nobody; of "x" there is nobody."""
     table = pd.DataFrame({"sex": list("ffffmx"), "age": [39, 40, 39, 50, 39, 39], "w": [1, 2, 0, 0, 3, 0]})
     scores = gpupif.score(table, ALL, columns=["age"], known=["sex"], weights="w")
@@ -179,7 +179,7 @@ def test_by_hand():
     assert scores.fig()["age"] == pytest.approx(4 * gain + math.log2(3 / 2))
 
 
-def test_the_column_of_weights_is_scored_or_known_only_where_it_is_named():
+def test_the_column_of_weights_is_scored_or_known_only_if_named():
     table = FRAME.assign(w=[1, 2, 2, 1, 4])
     assert gpupif.score(table, "cig", weights="w").columns == ["age", "sex", "a=b"]
     named = gpupif.score(table, "cig", columns=["age"], known=["sex", "w"], weights="w")
@@ -198,7 +198,7 @@ def test_the_column_of_weights_is_scored_or_known_only_where_it_is_named():
         lambda w: pd.Series(w).astype("category"),
     ],
 )
-def test_every_type_of_numbers(make):
+def test_weights_may_have_any_type_of_number(make):
     weights = [1.5, 2.0, 0.25, 1.5, 3.0]
     expected = gpupif.score(FRAME.assign(w=weights), ALL, weights="w")
     assert bits(gpupif.score(FRAME.assign(w=make(weights)), ALL, weights="w")) == bits(expected)
@@ -206,7 +206,7 @@ def test_every_type_of_numbers(make):
         assert bits(gpupif.score(kind, ALL, weights="w")) == bits(expected)
 
 
-def test_given_priors_win(engine):
+def test_given_priors_replace_weighted_ones(engine):
     priors = {"age": {39: 0.5, 40: 0.25, 41: 0.25}}
     weights = [3, 1, 1, 1, 0]
     scores = gpupif.score(FRAME.assign(w=weights), "prior", weights="w", priors=priors)
@@ -233,7 +233,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("name", "weights", "fragments"), BAD.values(), ids=BAD)
-def test_bad_weights(engine, name, weights, fragments):
+def test_bad_weights_are_refused(engine, name, weights, fragments):
     table = FRAME.assign(w=[1] * 5 if weights is None else weights)
     with pytest.raises(InputError) as caught:
         gpupif.score(table, weights=name)
@@ -244,7 +244,7 @@ def test_bad_weights(engine, name, weights, fragments):
     ("weights", "unit"),
     [([3, 5], 1.0), ([0.5, 2], 0.5), ([0.75, 12], 0.25), ([2.0**40, 2.0**-10], 2.0**-10), ([8, 16], 1.0)],
 )
-def test_the_unit_is_1_or_what_makes_weights_whole(weights, unit):
+def test_the_unit_of_weights_makes_them_whole_numbers(weights, unit):
     column = Column("w", np.array([0, 1]), np.array([1, 1]), np.array(weights), False)
     units = read_weights(column, lambda code: code)
     assert units.unit == unit
@@ -268,7 +268,7 @@ def test_units_add_up_to_the_sum(weights):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_command_line(run, folder, ending):
+def test_the_command_line_scores_with_weights(run, folder, ending):
     table = FRAME.assign(w=[1.5, 2.25, 0.0, 1.5, 7.1])
     table.to_csv(folder / "t.csv", index=False)
     table.to_parquet(folder / "t.parquet")

@@ -68,7 +68,7 @@ def bits(scores):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("known", [None, ["age", "sex"]])
-def test_same_bits_whatever_threads_and_pieces(monkeypatch, known):
+def test_wildcard_scores_have_the_same_bits_with_any_threads_and_pieces(monkeypatch, known):
     frame = sparse_census(3_000, 0.1)
     seen = []
     for threads, keys, cells in ((None, None, 1 << 14), (1, 7, 1 << 14), (3, 100, 2), (2, 10**6, 300)):
@@ -82,7 +82,7 @@ def test_same_bits_whatever_threads_and_pieces(monkeypatch, known):
 
 
 @pytest.mark.usefixtures("on_cpu")
-def test_nothing_missing_is_the_category_to_the_bit():
+def test_wildcards_change_no_bit_if_no_value_is_missing():
     frame = gpupif.datasets.census(5_000)
     assert bits(gpupif.score(frame, ALL, missing="wildcard")) == bits(gpupif.score(frame, ALL))
     # A scored column whose knowledge and values are whole, beside one with missing values.
@@ -110,8 +110,8 @@ def test_weight_of_a_partition_is_the_conditional_entropy():
     np.testing.assert_allclose(scores.wcig[rows], whole.wcig, rtol=1e-12)
 
 
-def test_larger_table_with_many_patterns_and_wide_keys():
-    """Keys of two words, tables of both sides of a join, pieces: sizes of cohorts by a plain comparison."""
+def test_cohort_sizes_are_right_with_many_patterns_and_wide_keys():
+    """Cohorts with keys of two words, joined in pieces, have the sizes that a plain comparison of rows gives."""
     random = np.random.default_rng(5)
     codes = np.column_stack([random.integers(0, high, 700) for high in (2, 3, 2, 4, 2)]).astype(float)
     codes[random.random(codes.shape) < 0.3] = np.nan
@@ -134,8 +134,8 @@ def test_larger_table_with_many_patterns_and_wide_keys():
     assert (found.cohort_size["target"][700:] == 1).all()
 
 
-def test_over_64_columns_with_missing_values(engine):
-    """One row for each column that lacks it: such rows differ from all others nowhere that both have."""
+def test_cohort_sizes_are_right_with_over_64_patterns_of_missing_values(engine):
+    """Each row lacks another column; two such rows agree on all columns that both have."""
     frame = pd.DataFrame(np.where(np.eye(66, dtype=bool), np.nan, 1.0), columns=[f"c{place}" for place in range(66)])
     # In the simulator each pattern takes a while: four rows that lack a column each, one of them beyond the 64th.
     frame = frame.iloc[[0, 1, 2, 65]].reset_index(drop=True) if SIMULATED else frame
@@ -147,7 +147,7 @@ def test_over_64_columns_with_missing_values(engine):
     assert sizes.cohort_size["target"].tolist() == expected
 
 
-def test_frequencies_of_sdcmicro(engine):
+def test_cohort_sizes_are_the_frequencies_of_sdcmicro(engine):
     """The table that sdcMicro's tests/testthat/test_freqCalc.R gives for "method 1", its own: frequencies 3 3 3 3 5."""
     table = pd.DataFrame(
         {"region": ["A"] * 5, "status": ["single", "married", "married", "single", None], "agegroup": ["5"] * 5}
@@ -171,7 +171,7 @@ def test_frequencies_of_sdcmicro(engine):
     ]
 
 
-def test_example_of_the_docstring():
+def test_the_example_of_the_docstring_is_right():
     import gpupif.scoring.score
 
     runner = doctest.DocTestRunner()
@@ -180,7 +180,7 @@ def test_example_of_the_docstring():
     assert runner.run(test).failed == 0
 
 
-def test_the_same_from_every_kind_of_frame():
+def test_every_kind_of_frame_gets_the_same_wildcard_scores():
     import polars as pl
 
     frame = sparse_census(500, 0.2).apply(lambda column: column.astype("string"))
@@ -192,7 +192,7 @@ def test_the_same_from_every_kind_of_frame():
 
 
 @pytest.mark.slow
-def test_distances_between_values_that_are_known(engine):
+def test_distances_count_only_between_known_values(engine):
     table = {"grade": ["low", None, "high", "middle", "low", None], "town": ["a", "a", None, "b", "b", None]}
     tree = {"low": ["bad"], "middle": ["good"], "high": ["good"]}
     for distance in (["low", "middle", "high"], ["high", "low", "middle", None], tree):
@@ -201,8 +201,8 @@ def test_distances_between_values_that_are_known(engine):
         assert_scores(found, as_defined(table, distances=distances), ["emd"])
 
 
-def test_suppressed_values_that_others_give_away(engine):
-    """All of a cohort have one value: it is learnt of the person too whose value was suppressed."""
+def test_suppressed_values_are_learnt_from_the_rest_of_the_cohort(engine):
+    """If a cohort has one value, it is learnt also of a person whose value was suppressed."""
     table = pd.DataFrame({"town": ["a", "a", "a", "b", "b", None], "ill": ["yes", "yes", None, "no", "yes", None]})
     scores = gpupif.score(table, ["cig", "csf"], columns=["ill"], known=["town"], missing="wildcard")
     assert scores.cig["ill"][2] == scores.cig["ill"][0] == pytest.approx(-math.log2(3 / 4))
@@ -211,7 +211,7 @@ def test_suppressed_values_that_others_give_away(engine):
     assert scores.cig["ill"][5] == 0.0
 
 
-def test_top_and_summary(engine):
+def test_top_cells_and_summary_follow_the_definition_with_wildcards(engine):
     table = {"a": ["x", None, "x", "y", None], "b": [1, 1, None, 2, None], "c": ["p", "q", None, None, None]}
     scores = gpupif.score(frame_of(table), ["cig", "csf"], missing="wildcard", priors={"b": {1: 0.25, 2: 0.75}})
     oracle = as_defined(table, priors={"b": {1: 0.25, 2: 0.75}})
@@ -233,7 +233,7 @@ def test_top_and_summary(engine):
 @pytest.mark.slow
 @given(table=sparse(most_rows=8), data=st.data())
 @settings(FEW, max_examples=2 if SIMULATED else 20)
-def test_whole_weights_repeat_rows(engine, table, data):
+def test_whole_weights_count_as_repeated_rows_with_wildcards(engine, table, data):
     frame = frame_of(table)
     weights = np.array(data.draw(st.lists(st.integers(1, 3), min_size=len(frame), max_size=len(frame))))
     rows = frame.index.repeat(weights)
@@ -250,7 +250,7 @@ def test_whole_weights_repeat_rows(engine, table, data):
         np.testing.assert_allclose(halves.array(measure), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_weights_far_apart_and_what_top_says_of_them(engine):
+def test_weights_that_are_far_apart_are_summed_exactly_with_wildcards(engine):
     table = {"a": ["x", None, "x", "y"], "b": [1, 1, None, 2]}
     frame = frame_of(table).assign(people=[2.0**40, 2.0**-20, 3.0, 1.5])
     scores = gpupif.score(
@@ -274,7 +274,7 @@ def test_weights_far_apart_and_what_top_says_of_them(engine):
 
 
 @pytest.mark.slow
-def test_several_attackers_are_each_as_alone():
+def test_each_of_several_attackers_scores_as_alone_with_wildcards():
     attackers = {"some": ["age", "sex"], "one": ["region"], "nothing": []}
     for frame in (sparse_census(300, 0.2), pd.concat([sparse_census(40, 0.2)] * 5, ignore_index=True)):
         asked = {"columns": ["age", "education"], "missing": "wildcard"}
@@ -291,7 +291,7 @@ def test_several_attackers_are_each_as_alone():
         assert_scores(alone.against(name), as_defined(table, columns=asked["columns"], known=known))
 
 
-def test_a_column_that_is_missing_everywhere(engine):
+def test_a_column_without_any_value_is_scored_with_wildcards(engine):
     table = {"a": ["x", "y", "x"], "b": [None] * 3}
     scores = gpupif.score(frame_of(table), ALL, missing="wildcard")
     assert_scores(scores, as_defined(table))
@@ -312,19 +312,18 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("arguments", "said"), REFUSED.values(), ids=REFUSED)
-def test_refused(arguments, said):
+def test_arguments_that_wildcards_do_not_allow_are_refused(arguments, said):
     with pytest.raises(gpupif.InputError, match=said):
         gpupif.score(FRAME.assign(w=[1, 0, 2]), **({"missing": "wildcard", "columns": ["a", "b"]} | arguments))
 
 
-def test_too_many_patterns(engine, monkeypatch):
+def test_too_many_patterns_of_missing_values_are_refused(engine, monkeypatch):
     monkeypatch.setattr(wildcards, "MOST_STEPS", 100)
     with pytest.raises(gpupif.InputError, match=r"each of 3 patterns of missing values in 2 known columns.*known="):
         gpupif.score(FRAME, missing="wildcard")
 
 
-def test_jobs_with_times(engine):
-    """A row that occurs several times is as good as several rows."""
+def test_a_row_with_a_multiplicity_counts_as_several_rows(engine):
     from gpupif.attack.arguments import Arguments
     from gpupif.encoding.encode import encode_table
     from gpupif.rows.threads import Workers
@@ -355,7 +354,7 @@ def run(*arguments):
     return CliRunner().invoke(app, list(map(str, arguments)))
 
 
-def test_command_line(tmp_path):
+def test_the_command_line_scores_with_wildcards(tmp_path):
     path, out = tmp_path / "people.csv", tmp_path / "scores.parquet"
     path.write_text("a,b\nx,1\n,1\ny,2\nx,\n")
     result = run("score", path, "-o", out, "--missing", "wildcard", "--measures", "cohort_size,csf", "--json")

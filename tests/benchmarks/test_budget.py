@@ -22,7 +22,7 @@ class Clock:
         return self.now
 
 
-def test_what_fits_is_done_and_what_does_not_is_noted():
+def test_work_that_does_not_fit_the_time_is_noted():
     clock = Clock()
     budget = Budget(540, clock)
     assert budget.left == 540
@@ -98,7 +98,7 @@ def test_outcomes_of_tests_are_counted_and_failures_named():
     assert len(skipped["failures"]) == 1
 
 
-def test_what_is_run_is_there(monkeypatch):
+def test_the_test_run_selects_tests_of_gpus_that_exist(monkeypatch):
     ran = []
     monkeypatch.setattr(
         subprocess,
@@ -114,7 +114,7 @@ def test_what_is_run_is_there(monkeypatch):
     assert found == {**outcomes(SEVERAL), "status": 1}
 
 
-def test_what_is_stopped_before_any_test_passed_is_a_failure(monkeypatch):
+def test_a_test_run_stopped_before_any_test_passed_is_a_failure(monkeypatch):
     def stopped(*given, timeout, **more):
         raise subprocess.TimeoutExpired("pytest", timeout, b"collecting")
 

@@ -35,7 +35,7 @@ def test_the_benchmark_runs_and_scores_are_the_same(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
-def test_one_that_did_not_come_to_its_end():
+def test_a_run_that_did_not_finish_has_a_line_with_its_state():
     failed = {"contender": "pandas", "format": "csv", "rows": 10, "state": "more than 600 s"}
     told = lines({"files": [failed], "reading": [], "writing": []})
     assert told[2] == "| 10 | csv | pandas | more than 600 s | more than 600 s |  |  |  |"

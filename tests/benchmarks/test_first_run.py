@@ -27,13 +27,13 @@ def test_the_benchmark_runs_each_command_first_and_again(tmp_path, monkeypatch):
     assert compiled["first"]["processor_seconds"] > compiled["next"]["processor_seconds"] > 0
 
 
-def test_every_command_is_one_that_there_is():
+def test_every_contender_has_a_command():
     names = commands(Path("table.parquet"), Path("folder"))
     assert {"gpupif score", "gpupif risk", "polars", "duckdb", "pandas"} <= set(names)
     assert all(command[0] == sys.executable for command in names.values())
 
 
-def test_figures_that_are_kept_are_drawn():
+def test_stored_figures_are_drawn_as_a_table():
     document = json.loads((ROOT / "benchmarks" / "results" / "first_run.json").read_text())
     told = lines(document["runs"])
     assert told[0].startswith("| command | first | next | ratio |")

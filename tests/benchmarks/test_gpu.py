@@ -28,7 +28,7 @@ def bench(budget, libraries=None, times=1):
     return gpu.Bench(libraries or open_libraries([0]), budget, times, document, lambda: None)
 
 
-def test_it_runs_without_a_gpu_and_writes_no_figures(tmp_path):
+def test_the_benchmark_runs_without_a_gpu_and_writes_no_figures(tmp_path):
     script = ROOT / "tests" / "cuda" / "benchmark.py"
     command = [sys.executable, str(script), "--no-tests", "--rows", "40", "20", "--compare-rows", "20"]
     command += ["--times", "1", "--out", str(tmp_path)]
@@ -42,7 +42,7 @@ def test_it_runs_without_a_gpu_and_writes_no_figures(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_help_says_what_is_measured():
+def test_help_names_the_measurements():
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.gpu", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -50,7 +50,7 @@ def test_help_says_what_is_measured():
         assert said in done.stdout
 
 
-def test_what_is_kept_of_each_call():
+def test_each_measured_call_has_its_runs_and_its_best():
     one = bench(Budget(1e6), times=2)
     gpu.measure_engine(one, 30, moved=1e9)
     gpu.measure_peer(one, 30, "cpu", moved=1e9)
@@ -95,7 +95,7 @@ def test_memory_is_kept_or_given_back_after_each_call():
     assert library.released == 3 + 2
 
 
-def test_without_cudf_the_rest_is_measured(monkeypatch):
+def test_the_other_groupings_are_measured_without_cudf(monkeypatch):
     monkeypatch.setattr(gpu, "is_device", lambda library: library.xp is not np)
     one = bench(Budget(1e6))._replace(groupings=("rotation",))
     monkeypatch.setattr(gpu, "COPIED_BYTES", 1 << 16)
@@ -105,7 +105,7 @@ def test_without_cudf_the_rest_is_measured(monkeypatch):
     assert [note for note in one.budget.notes if "first call" not in note] == []
 
 
-def test_sizes_that_there_is_no_time_for_are_left_out_with_a_note():
+def test_sizes_that_do_not_fit_the_time_are_left_out_with_a_note():
     now = [0.0]
     one = bench(Budget(100, lambda: now[0]))
     one.budget.took("cuda, cudf", 30, 5.0)
@@ -126,7 +126,7 @@ def test_sizes_that_there_is_no_time_for_are_left_out_with_a_note():
     ]
 
 
-def test_as_many_runs_as_there_is_time_for():
+def test_a_call_is_repeated_until_the_time_runs_out():
     now = [0.0]
     one = bench(Budget(10, lambda: now[0]), times=50)
     calls = []
@@ -142,7 +142,7 @@ def test_as_many_runs_as_there_is_time_for():
     assert now[0] >= 10
 
 
-def test_what_fails_is_noted_and_the_rest_goes_on(monkeypatch):
+def test_a_failing_measurement_is_noted_and_the_rest_goes_on(monkeypatch):
     class Broken(DeviceLibrary):
         def group_rows(self, words, counts):
             raise RuntimeError("no\nhash table")
@@ -156,7 +156,7 @@ def test_what_fails_is_noted_and_the_rest_goes_on(monkeypatch):
     assert one.budget.notes == ["20 rows, cuda, cudf: failed, RuntimeError: no hash table"]
 
 
-def test_a_table_that_does_not_fit_on_the_device():
+def test_a_table_that_does_not_fit_on_the_device_is_noted():
     one = bench(Budget(1e6), [DeviceLibrary(memory=100)])
     gpu.measure_engine(one, 20, moved=1e9)
     assert one.document["results"] == []
@@ -167,7 +167,7 @@ def test_a_table_that_does_not_fit_on_the_device():
     assert {result["scores_on"] for result in one.document["results"]} == {"host"}
 
 
-def test_digests_differ_where_a_bit_or_a_place_does(monkeypatch):
+def test_digests_differ_if_a_bit_or_a_place_differs(monkeypatch):
     library = DeviceLibrary()
     scores = np.random.default_rng(0).random((2, 50))
     found = {digest(library, scores)}
@@ -183,14 +183,14 @@ def test_digests_differ_where_a_bit_or_a_place_does(monkeypatch):
     assert digest(library, np.zeros(3)) != digest(library, -np.zeros(3))
 
 
-def test_differences_of_numbers_and_of_what_is_none():
+def test_the_difference_of_a_number_and_an_unknown_one_is_infinite():
     some = np.array([1.0, np.nan, np.inf, 0.0])
     assert gpu.difference(some, some.copy()) == 0
     assert gpu.difference(some, np.array([1.5, np.nan, np.inf, 1e-3])) == pytest.approx(0.5)
     assert gpu.difference(some, np.array([1.0, 2.0, np.inf, 0.0])) == math.inf
 
 
-def test_goals_are_held_against_the_faster_grouping_as_users_get_it():
+def test_goals_are_checked_on_the_faster_grouping_with_kept_memory():
     def result(engine, rows, seconds, **more):
         return {"engine": engine, "rows": rows, "seconds": seconds, **more}
 
@@ -204,8 +204,8 @@ def test_goals_are_held_against_the_faster_grouping_as_users_get_it():
     assert gpu.against_goals(results) == ["100,000,000 rows in 0.5 s: 0.400 s", "100 times cpu: 25.0 times, by size"]
 
 
-def test_columns_are_like_those_of_a_census():
-    """Made without a library of random numbers, which a light install lacks."""
+def test_columns_on_the_device_resemble_a_census():
+    """The columns are made without a library of random numbers, which a light install lacks."""
     library = DeviceLibrary()
     functions = {name: getattr(np, name) for name in dir(np) if name != "random"}
     library.xp = SimpleNamespace(**functions)

@@ -53,6 +53,6 @@ def figures(share=0.25, same=True, read=(1, 1), peak=2**31, limit="2GiB"):
         (figures(peak=2**31 + 2**23), ("peak memory as a share of the limit",)),
     ],
 )
-def test_goals_hold_and_are_missed(result, missed):
+def test_missed_goals_are_named(result, missed):
     found = [goal["goal"] for goal in goals([result]) if not goal["holds"]]
     assert found == [f"{goal}, 8 rows, 4 files of csv" for goal in missed]

@@ -48,7 +48,7 @@ def test_the_benchmark_runs(tmp_path, parts):
         assert document["arx"]["published"]["search"][2] == 219
 
 
-def test_there_is_no_adult(tmp_path, monkeypatch, capsys):
+def test_a_missing_table_of_adult_skips_its_parts(tmp_path, monkeypatch, capsys):
     assert adult(tmp_path) is None
     monkeypatch.setattr(protect, "ADULT", tmp_path)
     monkeypatch.setattr(sys, "argv", ["protect", "--only", "optima", "utility", "--out", str(tmp_path / "p.json")])
@@ -62,8 +62,8 @@ def test_there_is_no_adult(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_the_optima_of_a_table_that_looks_like_adult(tmp_path, monkeypatch):
-    """Nine columns of two values each: the parts of adult run, and tell what differs from what is published."""
+def test_optima_that_differ_from_the_published_ones_are_listed(tmp_path, monkeypatch):
+    """The table has nine columns of two values; the benchmark lists how its optima differ from the published ones."""
     folder = tmp_path / "adult_hierarchies"
     folder.mkdir()
     table = pd.DataFrame({name: list("aabbabab" * 8) for name in protect_parts.ADULT_COLUMNS})
@@ -120,7 +120,7 @@ class FakeArx:
         ({"failed": "java.lang.OutOfMemoryError"}, "ARX failed: java.lang.OutOfMemoryError"),
     ],
 )
-def test_beside_arx(tmp_path, found, words):
+def test_a_line_says_whether_arx_finds_the_same(tmp_path, found, words):
     figures = [dict(FIGURE), {"what": "checks of it", "value": 3.0, "unit": "checks", "most": None}]
     protect.beside_arx(figures, FakeArx(found), SearchTable("t", tmp_path / "t.csv", {}), 0)
     lines = list(map(protect.line, protect.with_goals(figures)))
@@ -168,7 +168,7 @@ def test_arx_is_compiled_and_run(tmp_path, monkeypatch):
         arx.Arx.compile(checkout, tmp_path / "again")
 
 
-def test_a_jdk_is_missing(tmp_path, monkeypatch):
+def test_a_missing_jdk_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit, match="javac is no command here"):
         arx.Arx.compile(tmp_path, tmp_path)

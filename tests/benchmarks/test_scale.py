@@ -51,7 +51,7 @@ def test_the_benchmark_runs_and_scores_are_the_same(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
-def test_goals_hold_and_are_missed():
+def test_missed_goals_are_named():
     good = figures("gpupif", 10**6, 2.0), figures("gpupif", 10**7, 22.9), figures("gpupif in memory", 10**7, 15.4)
     assert missed(*good) == []
     assert len(missed(figures("gpupif", 10**6, 2.0, 2.29))) == 0
@@ -68,13 +68,13 @@ def test_goals_hold_and_are_missed():
     assert missed(figures("duckdb", 10**6, 2.0) | {"state": "out of memory"}) == []
 
 
-def test_of_several_runs_the_fastest_counts_with_the_most_memory():
+def test_the_fastest_run_counts_with_the_most_memory():
     runs = [figures("gpupif", 1, 2.0, 0.5), figures("gpupif", 1, 1.0, 0.25)]
     assert best(runs) == figures("gpupif", 1, 1.0, 0.5)
     assert best([*runs, runs[0] | {"state": "out of memory"}])["state"] == "out of memory"
 
 
-def test_a_failed_run_stands_in_the_table():
+def test_a_failed_run_has_its_state_in_the_table():
     results = [
         figures("gpupif", 10, 2.0, output_bytes=2**30),
         figures("duckdb", 10, 600.0) | {"state": "out of memory"},
@@ -104,7 +104,7 @@ print('said'); sys.exit(3)
     assert seen.seconds > 1.5
 
 
-def test_what_takes_too_long_is_stopped(tmp_path):
+def test_a_run_that_takes_too_long_is_stopped(tmp_path):
     seen = watch([sys.executable, "-S", "-c", "import time; time.sleep(60)"], tmp_path, tmp_path / "log", 0.1)
     assert seen.status is None
     assert seen.seconds < 50

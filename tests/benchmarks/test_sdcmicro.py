@@ -34,7 +34,7 @@ def write_rscript(tmp_path, *lines):
     return str(command)
 
 
-def test_r_is_missing(tmp_path, monkeypatch, capsys):
+def test_a_missing_r_is_said(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["sdcmicro", "--rscript", str(tmp_path / "none"), "--out", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:
         sdcmicro.main()
@@ -44,7 +44,7 @@ def test_r_is_missing(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.subprocess
-def test_packages_are_missing(tmp_path):
+def test_missing_packages_of_r_are_said(tmp_path):
     with pytest.raises(SystemExit, match=r"Rscript has no package sdcMicro and no data.table\. docs/benchmarks.md"):
         SdcMicro.find(write_rscript(tmp_path, "echo missing sdcMicro data.table", "exit 3"))
     with pytest.raises(SystemExit, match="failed:\nno such library"):
@@ -55,8 +55,8 @@ def test_packages_are_missing(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_both_sides_in_turns(tmp_path, table, monkeypatch, capsys):
-    """R is asked for what gpupif is; the two arrays are compared."""
+def test_gpupif_and_sdcmicro_are_asked_the_same_and_compared(tmp_path, table, monkeypatch, capsys):
+    """R gets the same job as gpupif, and the two arrays are compared."""
     monkeypatch.setattr(sdcmicro, "run_gpupif", lambda job, limit: run(job))
     frequencies = tmp_path / "wanted"
     np.array([1.0, 1.0, 2.0, 3.0, 2.0, 1.0]).tofile(frequencies)
@@ -75,7 +75,7 @@ def test_both_sides_in_turns(tmp_path, table, monkeypatch, capsys):
 
 
 @pytest.mark.subprocess
-def test_sdcmicro_takes_too_long_or_fails(tmp_path, table):
+def test_a_slow_sdcmicro_is_stopped_and_a_failing_one_is_an_error(tmp_path, table):
     slow = SdcMicro(write_rscript(tmp_path, "exec sleep 60"), {})
     assert slow.run(Job("suda", table, tmp_path), 0.2) is None
     broken = SdcMicro(write_rscript(tmp_path, "echo it broke >&2", "exit 1"), {})
@@ -86,7 +86,7 @@ def test_sdcmicro_takes_too_long_or_fails(tmp_path, table):
         seconds_of("nothing")
 
 
-def test_differences():
+def test_the_largest_difference_counts_unknown_numbers():
     numbers = np.array([0.0, 1.0, np.nan, -4.0])
     assert largest_difference(numbers, numbers) == 0
     assert largest_difference(numbers, np.array([0.0, 2.0, np.nan, -4.0])) == 0.5
@@ -99,8 +99,8 @@ def test_differences():
 
 
 @pytest.mark.slow
-def test_what_gpupif_computes(tmp_path, table):
-    """By hand; special uniques by the oracle."""
+def test_gpupif_computes_the_numbers_counted_by_hand(tmp_path, table):
+    """Special uniques are checked against the oracle."""
     found = {}
     for work in WORK:
         assert len(run(Job(work, table, tmp_path, fraction=0.1))) == 3
@@ -126,7 +126,7 @@ def cells(table):
     return pd.read_csv(table.file, dtype=str, keep_default_na=False)[list(table.keys)].to_dict("list")
 
 
-def test_tables(tmp_path, table):
+def test_tables_of_the_benchmark_say_what_they_have(tmp_path, table):
     assert table.has_twins()
     assert not table.with_keys(["sex", "job"]).has_twins()
     assert table.with_keys(["sex", "ill"]).sensitive is None

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.every_engine
 TOML = '[hierarchies]\nage = { widths = [10] }\nsex = { f = ["person"], m = ["person"] }\n'
 
 
-def test_command(folder, run):
+def test_the_command_lists_changes_as_text_and_json(folder, run):
     told = run("advise", "people.csv")
     assert (told.code, told.err) == (0, "")
     assert "drop" in told.out
@@ -29,7 +29,7 @@ def test_command(folder, run):
     assert run("advise", "people.csv", "-q").out == ""
 
 
-def test_roles(folder, run):
+def test_roles_name_the_columns_to_advise_on(folder, run):
     (folder / "r.toml").write_text('[roles]\nage = "quasi-identifier"\nsex = "quasi-identifier"\n"a=b" = "sensitive"\n')
     told = run("advise", "people.csv", "--roles", "r.toml", "--criterion", "distinct_l", "--json")
     document = json.loads(told.out)
@@ -53,7 +53,7 @@ def test_roles(folder, run):
         (["people.csv", "--columns", "age", "--quasi-identifiers", "sex"], "--columns: expected columns to look at"),
     ],
 )
-def test_command_refuses(folder, run, arguments, words):
+def test_bad_arguments_are_refused(folder, run, arguments, words):
     told = run("advise", *arguments)
     assert (told.code, told.out) == (2, "")
     assert words in told.err

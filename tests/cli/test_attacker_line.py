@@ -36,7 +36,7 @@ def pif95(command, document):
     return found[command]()
 
 
-def test_one_file_of_roles_one_risk_before(census, run):
+def test_every_command_has_the_same_attacker_and_risk_for_a_roles_file(census, run):
     told = {command: run(command, *arguments, *ROLES).out.splitlines() for command, arguments in ASKED.items()}
     assert {lines[0] for lines in told.values()} == {"The attacker knows age, sex, region."}
     assert run("risk", TABLE, *ROLES).out.splitlines()[0] == "The attacker knows age, sex, region."
@@ -44,15 +44,15 @@ def test_one_file_of_roles_one_risk_before(census, run):
     assert len({pif95(command, document) for command, document in found.items()}) == 1
 
 
-def test_without_roles_the_attacker_knows_every_other_column(census, run):
+def test_the_attacker_knows_every_other_column_if_no_roles_are_given(census, run):
     told = {command: run(command, *arguments).out.splitlines() for command, arguments in ASKED.items()}
     assert {lines[0] for lines in told.values()} == {"The attacker knows every other scored column."}
     found = {command: json.loads(run(command, *ASKED[command], "--json").out) for command in ASKED}
     assert len({pif95(command, document) for command, document in found.items()}) == 1
 
 
-def test_columns_are_those_that_are_looked_at(census, run):
-    """The roles say which of them the attacker knows, for every command."""
+def test_roles_say_which_of_the_given_columns_are_known(census, run):
+    """Every command takes the known columns from the roles."""
     asked = {"score": ASKED["score"], "advise": ASKED["advise"], "compare": ASKED["compare"]}
     columns = ("--columns", "age,sex,occupation")
     found = {name: json.loads(run(name, *given, *columns, *ROLES, "--json").out) for name, given in asked.items()}
@@ -73,7 +73,7 @@ def test_no_option_takes_a_quasi_identifier_of_the_roles_from_the_attacker(censu
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
-def test_weights_of_the_roles_that_are_not_used_are_said(census, run):
+def test_a_note_names_weights_of_the_roles_that_are_not_used(census, run):
     text = (census / "roles.toml").read_text().replace('region = "quasi-identifier"', 'region = "weight"')
     (census / "roles.toml").write_text(text)
     for command in ("advise", "protect", "compare"):

@@ -16,7 +16,7 @@ def treated(folder):
     return folder
 
 
-def test_command(treated, run):
+def test_the_command_compares_tables_as_text_and_json(treated, run):
     told = run("compare", "people.csv", "treated.csv")
     assert (told.code, told.err) == (0, "")
     for words in ("PIF 95, bits", "missing matches all", "equivalence classes", "mapped"):
@@ -47,7 +47,7 @@ def test_command(treated, run):
         (["people.csv", "treated.csv", "--suppressed", "no"], "--suppressed: expected 'both'"),
     ],
 )
-def test_command_refuses(treated, run, arguments, words):
+def test_bad_arguments_are_refused(treated, run, arguments, words):
     told = run("compare", *arguments)
     assert (told.code, told.out) == (2, "")
     assert words in told.err

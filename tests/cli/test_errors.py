@@ -31,7 +31,7 @@ GROUPED = pytest.mark.parametrize(
 
 
 @GROUPED
-def test_a_way_of_gpus_without_a_gpu(run, folder, monkeypatch, command):
+def test_a_grouping_of_gpus_is_refused_without_a_gpu(run, folder, monkeypatch, command):
     monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: CudaStatus(reason="there is none"))
     ended = run(*command.split(), "--gpu-grouping", "rotation")
     assert (ended.code, ended.out) == (2, "")
@@ -43,7 +43,7 @@ def test_a_way_of_gpus_without_a_gpu(run, folder, monkeypatch, command):
 
 
 @GROUPED
-def test_hashing_without_cudf(run, folder, monkeypatch, command):
+def test_hashing_is_refused_without_cudf(run, folder, monkeypatch, command):
     status = CudaStatus([Gpu("Card 1", (9, 0))], [0], no_cudf="the package cudf is not installed: pip install it")
     monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: status)
     ended = run(*command.split(), "--gpu-grouping", "cudf")
@@ -127,7 +127,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("arguments", "fragments"), BAD.values(), ids=BAD)
-def test_bad_input(run, folder, monkeypatch, arguments, fragments):
+def test_bad_input_is_refused_in_one_line(run, folder, monkeypatch, arguments, fragments):
     monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: CudaStatus(reason="no GPU here"))
     (folder / "csv.parquet").write_text(CSV)
     (folder / "ragged.csv").write_text("age,sex\n1,f\n2,m,3\n")
@@ -159,14 +159,14 @@ def test_bad_input(run, folder, monkeypatch, arguments, fragments):
         ('{"agee": {"39": 1.0}}', ["'agee'", "'age', 'sex', 'a=b'"]),
     ],
 )
-def test_bad_priors(run, folder, text, fragments):
+def test_bad_priors_are_refused(run, folder, text, fragments):
     (folder / "priors.json").write_text(text)
     ended = run("score", "people.csv", "-o", "scores.parquet", "--priors", "priors.json")
     assert_refused(ended, ["priors", *fragments])
     assert not (folder / "scores.parquet").exists()
 
 
-def test_priors_that_are_not_utf8(run, folder):
+def test_priors_that_are_not_utf8_are_refused(run, folder):
     (folder / "priors.json").write_bytes('{"ü": 1}'.encode("latin-1"))
     ended = run("score", "people.csv", "-o", "scores.parquet", "--priors", "priors.json")
     assert_refused(ended, ["priors.json", "UTF-8"])
@@ -174,7 +174,7 @@ def test_priors_that_are_not_utf8(run, folder):
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_full_disk(folder):
+def test_a_full_disk_leaves_the_old_output(folder):
     """Files of this process may not grow beyond 1 MB: the write fails in the middle, the old output stays."""
     gpupif.datasets.census(20_000).to_csv("census.csv", index=False)
     gpupif.score("census.csv", ["cig", "csf", "wcig"])
@@ -198,18 +198,18 @@ def test_full_disk(folder):
         (["suda", "people.csv", "--columns"], "Option '--columns' requires an argument. `gpupif suda --help`"),
     ],
 )
-def test_wrong_options_are_one_line(run, arguments, said):
+def test_wrong_options_give_an_error_of_one_line(run, arguments, said):
     assert_refused(run(*arguments), [said, "--help` says what there is."])
 
 
-def test_a_decimal_comma_of_an_accuracy(run, folder):
+def test_an_accuracy_with_a_decimal_comma_is_refused(run, folder):
     ended = run("score", "people.csv", "-o", "s.csv", "--accuracy", "age=0,5")
     assert_refused(ended, ["got 'age=0,5'. A number has a decimal point: 0.5, not 0,5."])
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_stream_that_is_closed_takes_nothing(run, monkeypatch, stream):
-    """Python has None in its place."""
+def test_a_closed_stream_does_not_stop_the_command(run, monkeypatch, stream):
+    """Python has None in place of a closed stream."""
     monkeypatch.setattr(sys, "argv", ["gpupif", "score", "people.csv", "-o", "scores.parquet"])
     monkeypatch.setattr(sys, stream, None)
     cli.main()

@@ -120,13 +120,13 @@ def arguments(line, there):
     return [word.format(t=there / "t.parquet", f=there, n=NAME) for word in line.split()]
 
 
-def test_every_command_is_here():
+def test_every_command_is_tested_with_hostile_text():
     lines = [line for line, _, _ in COMMANDS.values()]
     without_a_table = {"measures", "demo", "info"}
     assert {name for name in NAMES if not any(line.startswith(f"{name} ") for line in lines)} == without_a_table
 
 
-def test_warnings(run, hostile):
+def test_warnings_print_no_control_signs_of_a_table(run, hostile):
     nearly_unique = {NAME: [f"{VALUE}{row}" for row in range(60)], "sex": ["f", "m"] * 30}
     pq.write_table(pa.table(nearly_unique), hostile / "t.parquet")
     with warnings.catch_warnings():
@@ -138,7 +138,7 @@ def test_warnings(run, hostile):
 
 
 @pytest.mark.parametrize("case", COMMANDS)
-def test_what_is_found(run, hostile, case):
+def test_results_print_no_control_signs_of_a_table(run, hostile, case):
     line, printed, code = COMMANDS[case]
     if case in LATER:
         assert run("nightly", "run", hostile / "night.toml", "-q").code == 3
@@ -156,7 +156,7 @@ def test_what_is_found(run, hostile, case):
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_refused(run, hostile, case):
+def test_errors_print_no_control_signs_of_a_table(run, hostile, case):
     ended = run(*arguments(BAD[case], hostile))
     assert ended.code == 2
     assert ended.err.count("\n") == 1

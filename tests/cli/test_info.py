@@ -17,7 +17,7 @@ from tests.helpers.command_line import assert_refused
 pytestmark = pytest.mark.every_engine
 
 
-def test_demo(run):
+def test_the_demo_scores_a_census_as_text_and_json(run):
     ended = run("demo", "--rows", "1000")
     assert (ended.code, ended.err) == (0, "")
     assert "census of 1,000 people" in ended.out
@@ -29,7 +29,7 @@ def test_demo(run):
     assert [key for key in ("rows", "device", "columns", "pif", "top") if document[key] != expected[key]] == []
 
 
-def test_info(run, monkeypatch):
+def test_info_lists_versions_devices_and_the_engine(run, monkeypatch):
     monkeypatch.setattr("gpupif.cli.info.cuda_status", lambda: CudaStatus([Gpu("Card 1", (7, 0))], reason="too old"))
     facts = json.loads(run("info", "--json").out)
     assert facts["gpupif"] == gpupif.__version__
@@ -64,7 +64,7 @@ importlib.metadata.version = known
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_info_without_cudf(folder):
+def test_info_works_without_cudf(folder):
     script = WITHOUT_CUDF + "from gpupif.cli import main as cli\nsys.argv[1:] = ['info', '--json']\ncli.main()"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -74,7 +74,7 @@ def test_info_without_cudf(folder):
     assert facts["numba"] == version("numba")
 
 
-def test_info_of_a_gpu_without_cudf(run, monkeypatch):
+def test_info_says_why_cudf_is_not_used(run, monkeypatch):
     status = CudaStatus([Gpu("Card 1", (9, 0))], [0], no_cudf="cudf 26.6.0 is too old")
     monkeypatch.setattr("gpupif.cli.info.cuda_status", lambda: status)
     monkeypatch.setattr("gpupif.cli.info.installed_version", {"cudf": "26.6.0"}.get)
@@ -85,7 +85,7 @@ def test_info_of_a_gpu_without_cudf(run, monkeypatch):
     assert facts["cupy"] == "not installed: needed for GPUs"
 
 
-def test_info_of_a_gpu_that_fails(run, monkeypatch):
+def test_info_says_why_a_gpu_fails(run, monkeypatch):
     gpus = [Gpu("Card 1", (9, 0)), Gpu("Card 2", (9, 0), "cupy 14.2.0 does not work here: driver is old")]
     monkeypatch.setattr("gpupif.cli.info.cuda_status", lambda: CudaStatus(gpus, [0]))
     monkeypatch.setattr("gpupif.engines.cuda.engine.whole_tables", lambda device: "free")
@@ -97,7 +97,7 @@ def test_info_of_a_gpu_that_fails(run, monkeypatch):
     assert facts["GPU memory"] == "GPU 0: free"
 
 
-def test_version_and_help(run, monkeypatch):
+def test_version_and_help_are_printed(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     ended = run("--version")
     assert (ended.code, ended.out, ended.err) == (0, f"gpupif {gpupif.__version__}\n", "")
@@ -115,5 +115,5 @@ def test_version_and_help(run, monkeypatch):
 
 
 @pytest.mark.parametrize("rows", ["0", "-5"])
-def test_bad_demo(run, rows):
+def test_a_bad_number_of_rows_for_the_demo_is_refused(run, rows):
     assert_refused(run("demo", "--rows", rows), ["rows", f"got {rows}"])

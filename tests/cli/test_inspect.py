@@ -43,7 +43,7 @@ def table(folder):
     return folder / "it is.csv"
 
 
-def test_what_is_shown_and_written(table, run, folder):
+def test_the_command_shows_the_columns_and_writes_their_roles(table, run, folder):
     told = run("inspect", table.name, "-o", "roles.toml")
     assert (told.code, told.err) == (0, "")
     assert "Roles written to roles.toml" in told.out
@@ -62,8 +62,8 @@ def test_what_is_shown_and_written(table, run, folder):
 
 
 @pytest.mark.parametrize("options", [(), ("--sep", ",", "--memory-limit", "16GiB")])
-def test_the_commands_to_go_on_with_do(table, run, options):
-    """Also for a table whose name a shell would take apart."""
+def test_the_proposed_next_commands_run(table, run, options):
+    """The name of the table has signs that a shell would split."""
     commands = json.loads(run("inspect", table.name, *options, "--json").out)["commands"]
     assert len(commands) == 5
     for command in commands:
@@ -105,7 +105,7 @@ NAMES = 'age,sex,"town, now"'
         ("toxic", ["--columns", 'sex,"town, now"', "--weights", "age"], ["--weights", "age"]),
     ],
 )
-def test_what_commands_take(table, run, command, arguments, more):
+def test_roles_give_the_same_result_as_the_options(table, run, command, arguments, more):
     assert taken(run, command, *more) == given(run, command, *arguments)
 
 
@@ -122,7 +122,7 @@ ALL = 'age,sex,"town, now",religion'
         (["--columns", ALL, "--known", "sex"], ["--known", "sex"]),
     ],
 )
-def test_what_is_scored(table, run, folder, arguments, more):
+def test_scores_by_roles_are_those_by_options(table, run, folder, arguments, more):
     for name, said in (
         ("a.parquet", ["--weights", "pweight", *arguments]),
         ("b.parquet", ["--roles", "r.toml", *more]),
@@ -132,7 +132,7 @@ def test_what_is_scored(table, run, folder, arguments, more):
     pd.testing.assert_frame_equal(*(pd.read_parquet(folder / name) for name in ("a.parquet", "b.parquet")))
 
 
-def test_a_line_says_what_came_from_the_file(table, run):
+def test_a_line_lists_the_options_taken_from_the_roles_file(table, run):
     told = run("suda", table.name, "--roles", "r.toml")
     assert 'From r.toml: --columns age,sex,"town, now"; --weights pweight' in told.out.splitlines()
     told = run("suda", table.name, "--roles", "r.toml", "--columns", "sex,religion", "--weights", "age")
@@ -165,7 +165,7 @@ def test_labels_of_rows_need_no_role(folder, run):
         (["suda", "it is.csv", "--roles", "one.toml", "--weights", "age"], "--roles: one.toml: expected a quasi"),
     ],
 )
-def test_refused(table, run, folder, arguments, words):
+def test_bad_arguments_and_roles_are_refused(table, run, folder, arguments, words):
     gpupif.results.Roles({"id": "identifier"}).write(folder / "few.toml")
     gpupif.results.Roles(dict.fromkeys(ROLES, "sensitive")).write(folder / "no.toml")
     gpupif.results.Roles(dict.fromkeys(ROLES, "sensitive") | {"age": "quasi-identifier"}).write(folder / "one.toml")

@@ -20,7 +20,7 @@ def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def test_command_line(tmp_path):
+def test_the_command_line_scores_any_known_columns(tmp_path):
     frame = gpupif.datasets.census(60, columns=5)
     table, output = tmp_path / "table.parquet", tmp_path / "scores.parquet"
     frame.to_parquet(table)
@@ -52,7 +52,7 @@ def test_a_warning_of_an_attacker_names_the_option():
     assert message.endswith("Name further columns with --attacker.")
 
 
-def test_one_of_several_attackers(tmp_path):
+def test_an_attacker_who_knows_any_columns_may_be_one_of_several(tmp_path):
     frame = gpupif.datasets.census(60, columns=4)
     table, output = tmp_path / "table.parquet", tmp_path / "scores.parquet"
     frame.to_parquet(table)
@@ -85,7 +85,7 @@ def test_one_of_several_attackers(tmp_path):
         (["--known-any", "1", "--attacker", "a=age"], "attackers: expected them or known="),
     ],
 )
-def test_bad_command_line(tmp_path, arguments, says):
+def test_bad_options_for_any_known_columns_are_refused(tmp_path, arguments, says):
     gpupif.datasets.census(60, columns=4).to_parquet(tmp_path / "table.parquet")
     result = run("score", tmp_path / "table.parquet", "-o", tmp_path / "scores.parquet", *arguments)
     assert isinstance(result.exception, InputError)

@@ -19,7 +19,7 @@ from gpupif.nightly.record.record import Record
 from tests.helpers.command_line import assert_refused
 
 
-def test_the_group_says_what_there_is(run):
+def test_help_lists_the_nightly_commands(run):
     told = run("nightly", "--help")
     assert told.code == 0
     assert "init" in told.out
@@ -62,14 +62,14 @@ def test_a_configuration_is_written_and_can_be_read(run, folder):
         (["init", "people.csv", "--memory-limit", "1MB"], ["--memory-limit: expected at least"]),
     ],
 )
-def test_refused(run, folder, arguments, fragments):
+def test_a_configuration_that_cannot_be_written_is_refused(run, folder, arguments, fragments):
     (folder / "there.toml").touch()
     assert_refused(run("nightly", *arguments), fragments)
     assert {file.name for file in folder.iterdir()} == {"people.csv", "there.toml"}
 
 
 @pytest.mark.parametrize("place", ["gpupif.nightly.nightly_run.notify", "gpupif.cli.options.PrintOptions.show"])
-def test_a_signal_after_a_run_is_on_record_says_so(run, folder, monkeypatch, place):
+def test_a_signal_after_a_run_says_that_it_is_on_record(run, folder, monkeypatch, place):
     run("nightly", "init", "people.csv", "-q")
     monkeypatch.setattr(place, lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
     ended = run("nightly", "run", "risk.toml", "-q")
@@ -92,7 +92,7 @@ def test_a_signal_before_a_run_is_on_record_leaves_the_last_good_state(run, fold
         assert record.run(1).status is Status.KILLED
 
 
-def test_without_the_packages_that_it_needs(run, monkeypatch):
+def test_a_missing_package_of_the_nightly_run_is_named(run, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("gpupif.nightly")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -113,7 +113,7 @@ def test_keys_of_a_configuration_are_no_options():
 
 
 @pytest.mark.subprocess
-def test_nothing_that_it_needs_is_imported_for_other_commands():
+def test_other_commands_import_no_package_of_the_nightly_run():
     code = "import sys, gpupif.cli.main; print([name for name in ('pydantic', 'urllib3') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

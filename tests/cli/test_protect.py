@@ -39,7 +39,7 @@ def test_plan_is_written_and_meets_the_criteria(run, table):
     assert gpupif.risk(after, ["age", "home"]).k >= 3
 
 
-def test_json_is_what_python_gives(run, table):
+def test_json_has_the_figures_of_python(run, table):
     ended = run(*BASE, "--require", "k>=4", "--suppress", "0.05", "--importance", "age=2", "--json")
     assert ended.code == 0, ended.err
     document = json.loads(ended.out)
@@ -76,7 +76,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), REFUSED)
-def test_mistakes_are_one_line(run, table, arguments, message):
+def test_mistakes_give_an_error_of_one_line(run, table, arguments, message):
     ended = run(*BASE, *arguments)
     assert ended.code == 2
     assert message in ended.err
@@ -84,7 +84,7 @@ def test_mistakes_are_one_line(run, table, arguments, message):
     assert len(ended.err.strip().splitlines()) == 1
 
 
-def test_nothing_existing_is_replaced(run, table, folder):
+def test_an_existing_plan_is_not_replaced_without_overwrite(run, table, folder):
     (folder / "plan.toml").write_text("mine")
     assert run(*BASE, "--require", "k>=3", "-o", "plan.toml").code == 2
     assert (folder / "plan.toml").read_text() == "mine"
@@ -138,7 +138,7 @@ def test_identifiers_get_pseudonyms_or_are_kept(run, named, folder):
 
 
 @pytest.mark.filterwarnings("default::gpupif.errors.IdentifierWarning")
-def test_columns_that_look_like_identifiers_are_warned_of(run, named):
+def test_a_warning_names_columns_that_look_like_identifiers(run, named):
     ended = run(*BASE, "--quasi-identifiers", "age,home", "--require", "k>=3")
     assert ended.code == 0
     assert "columns 'person_id' (numbers of persons), 'email' (e-mail addresses) look like identifiers" in ended.err
@@ -150,7 +150,7 @@ def test_columns_that_look_like_identifiers_are_warned_of(run, named):
 
 
 @pytest.mark.filterwarnings("default::gpupif.errors.IdentifierWarning")
-def test_treat_warns_of_identifiers_of_roles_that_stay(run, named, folder):
+def test_treat_warns_of_identifiers_that_stay_in_the_table(run, named, folder):
     (folder / "plan.toml").write_text('[[treatment]]\ndo = "drop"\ncolumns = ["email"]\n')
     arguments = ("treat", "table.csv", "--plan", "plan.toml", "-o", "out.csv", "--overwrite")
     ended = run(*arguments, "--roles", "roles.toml")
@@ -165,7 +165,7 @@ def test_treat_warns_of_identifiers_of_roles_that_stay(run, named, folder):
 
 
 @pytest.mark.filterwarnings("default::gpupif.errors.IdentifierWarning")
-def test_an_index_of_a_file_does_not_get_out_without_a_word(run, named, folder):
+def test_a_warning_names_a_file_index_that_looks_like_an_identifier(run, named, folder):
     named.drop(columns="person_id").set_index("email").to_parquet("i.parquet")
     plain = ("protect", "i.parquet", "--hierarchies", "H.toml", "--require", "k>=3", "--quasi-identifiers", "age,home")
     assert "column 'email' (e-mail addresses) looks like" in run(*plain).err

@@ -50,7 +50,7 @@ CLI = [
 
 
 @pytest.mark.parametrize(("options", "arguments"), CLI)
-def test_command_line(run, patients, options, arguments):
+def test_the_command_line_gives_the_json_of_python(run, patients, options, arguments):
     ended = run("risk", "patients.csv", "--quasi-identifiers", "age,sex", "--json", *options)
     assert (ended.code, ended.err) == (0, "")
     document = json.loads(ended.out, parse_constant=pytest.fail)

@@ -22,14 +22,14 @@ pytestmark = pytest.mark.every_engine
 
 
 @pytest.mark.parametrize("output", ["scores.parquet", "scores.csv", "scores.feather"])
-def test_score(run, folder, output):
+def test_the_command_writes_the_scores(run, folder, output):
     ended = run("score", "people.csv", "-o", output)
     assert (ended.code, ended.err) == (0, "")
     assert_written(folder / output, gpupif.score(FRAME, ["cig", "csf", "wcig"]))
     assert f"Scores written to {output}" in ended.out
 
 
-def test_summary(run):
+def test_the_command_prints_the_summary(run):
     lines = run("score", "people.csv", "--output", "scores.parquet").out.splitlines()
     scores = gpupif.score(FRAME)
     assert lines.pop(0) == "The attacker knows every other scored column."
@@ -64,7 +64,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize(("options", "arguments"), OPTIONS)
-def test_options_and_json(run, folder, options, arguments):
+def test_options_are_arguments_of_python_and_json_is_its_summary(run, folder, options, arguments):
     ended = run("score", "people.csv", "-o", "scores.parquet", "--json", *options)
     assert (ended.code, ended.err) == (0, "")
     arguments = {"measures": ["cig", "csf", "wcig"], **arguments}
@@ -80,7 +80,7 @@ def test_options_and_json(run, folder, options, arguments):
     assert document == {"gpupif": gpupif.__version__, "input": "people.csv", "output": "scores.parquet", **expected}
 
 
-def test_json_of_several_attackers_where_nothing_is_known(run, folder):
+def test_json_has_null_for_unknown_scores_of_several_attackers(run, folder):
     (folder / "people.csv").write_text("age,sex\n39,\n40,\n")
     options = ["--columns", "sex", "--attacker", "near=age", "--attacker", "far=", "--missing", "wildcard", "--json"]
     ended = run("score", "people.csv", "-o", "scores.parquet", "--measures", "csf", *options)
@@ -98,7 +98,7 @@ def test_json_of_several_attackers_where_nothing_is_known(run, folder):
         ("[41, 39, 40]", [41, 39, 40]),
     ],
 )
-def test_distances(run, folder, text, distance):
+def test_distances_are_read_from_json_files(run, folder, text, distance):
     (folder / "age.json").write_text(text)
     options = ["--measures", "emd", "--distance", "sex=nominal", "--distance", "age=age.json"]
     ended = run("score", "people.csv", "-o", "scores.parquet", "-q", *options)
@@ -113,14 +113,14 @@ PRIORS_JSON = [
 
 
 @pytest.mark.parametrize("text", PRIORS_JSON)
-def test_priors(run, folder, text):
+def test_priors_are_read_from_a_json_file(run, folder, text):
     (folder / "priors.json").write_text(text)
     ended = run("score", "people.csv", "-o", "scores.csv", "--priors", "priors.json", "--measures", "cig,prior")
     assert ended.code == 0, ended.err
     assert_written(folder / "scores.csv", gpupif.score(FRAME, ["cig", "prior"], priors=PRIORS))
 
 
-def test_priors_of_values_that_are_no_text(run, folder):
+def test_json_priors_fit_values_that_are_no_text(run, folder):
     """Numbers, truth values, dates and a text that could stand for a missing value, beside a missing value."""
     table = "rate,yes,day,note\n1.5,true,2000-01-01,None\n2,false,2000-01-02,\n2,true,2000-01-01,x\n"
     (folder / "t.csv").write_text(table)
@@ -137,7 +137,7 @@ def test_priors_of_values_that_are_no_text(run, folder):
     assert pd.read_csv("scores.csv", engine="pyarrow").to_numpy().tolist() == expected
 
 
-def test_separator(run, folder):
+def test_the_separator_of_a_file_may_be_given(run, folder):
     (folder / "people.txt").write_text(CSV.replace(",", ":"))
     assert run("score", "people.txt", "-o", "scores.parquet", "--sep", ":", "--quiet").code == 0
     assert_written(folder / "scores.parquet", gpupif.score(FRAME, ["cig", "csf", "wcig"]))
@@ -145,7 +145,7 @@ def test_separator(run, folder):
 
 @pytest.mark.parametrize("source", ["people.csv", "people.parquet", "parts"])
 @pytest.mark.parametrize("output", ["scores.parquet", "scores.csv", "scores.feather"])
-def test_keep_input(run, folder, source, output):
+def test_keep_input_writes_the_table_beside_the_scores(run, folder, source, output):
     pq.write_table(pa.Table.from_pandas(FRAME), "people.parquet")
     (folder / "parts").mkdir()
     pq.write_table(pa.Table.from_pandas(FRAME), "parts/1.parquet")
@@ -190,7 +190,7 @@ def test_the_table_beside_scores_has_the_types_of_its_file(run, folder, ending):
             assert found.select(expected.column_names).equals(expected), (limit, output)
 
 
-def test_overwrite_and_quiet(run, folder):
+def test_overwrite_replaces_the_output_and_quiet_prints_nothing(run, folder):
     (folder / "scores.parquet").write_bytes(b"what stood here before")
     ended = run("score", "people.csv", "-o", "scores.parquet", "--overwrite", "-q")
     assert (ended.code, ended.out, ended.err) == (0, "", "")
@@ -199,7 +199,7 @@ def test_overwrite_and_quiet(run, folder):
 
 
 @pytest.mark.filterwarnings("default::gpupif.errors.NearlyUniqueWarning")
-def test_warning_is_one_line(run, folder):
+def test_a_warning_is_one_line(run, folder):
     (folder / "ids.csv").write_text("id,sex\n" + "".join(f"{number},f\n" for number in range(60)))
     ended = run("score", "ids.csv", "-o", "scores.parquet", "--json")
     assert ended.err.startswith("gpupif: warning: column 'id': 60 different values in 60 rows.")
@@ -209,7 +209,7 @@ def test_warning_is_one_line(run, folder):
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_process(folder):
+def test_a_process_writes_scores_and_refuses_an_existing_output(folder):
     ended = start("score", "people.csv", "-o", "scores.parquet", "--json")
     assert (ended.code, ended.err) == (0, "")
     assert json.loads(ended.out)["rows"] == 5
@@ -235,7 +235,7 @@ def on_terminal(*arguments):
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_progress_bar_only_on_a_terminal(folder):
+def test_the_progress_bar_shows_only_on_a_terminal(folder):
     shown, out = on_terminal("score", "people.csv", "-o", "1.csv", "--json")
     assert [word for word in (b"encode", b"/3", b"columns", b"score", b"/15", b"cells") if word not in shown] == []
     assert json.loads(out)["rows"] == 5
@@ -246,7 +246,7 @@ def test_progress_bar_only_on_a_terminal(folder):
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_warning_where_one_column_alone_is_scored(folder):
+def test_a_warning_comes_if_one_column_alone_is_scored(folder):
     loud = start("score", "people.csv", "-o", "one.csv", "--columns", "age", "--json")
     assert loud.err.startswith("gpupif: warning: --columns: only 'age'")
     assert "--known" in loud.err

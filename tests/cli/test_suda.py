@@ -12,7 +12,7 @@ from tests.helpers.naive_suda import EXAMPLE
 pytestmark = pytest.mark.every_engine
 
 
-def test_command(folder, run):
+def test_the_command_finds_special_uniques_as_text_and_json(folder, run):
     EXAMPLE.to_csv(folder / "labour.csv", index=False)
     told = run("suda", "labour.csv", "--sampling-fraction", "0.01", "--device", "cpu")
     assert (told.code, told.err) == (0, "")
@@ -54,7 +54,7 @@ def test_command(folder, run):
         (["people.csv", "--compression", "snappy"], "--compression: goes with --output"),
     ],
 )
-def test_command_refuses(folder, run, arguments, words):
+def test_bad_arguments_are_refused(folder, run, arguments, words):
     told = run("suda", *arguments)
     assert (told.code, told.out) == (2, "")
     assert words in told.err

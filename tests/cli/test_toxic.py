@@ -9,7 +9,7 @@ import pytest
 pytestmark = pytest.mark.every_engine
 
 
-def test_command(folder, run):
+def test_the_command_finds_toxic_pairs_as_text_and_json(folder, run):
     told = run("toxic", "people.csv")
     assert (told.code, told.err) == (0, "")
     assert "age + sex" in told.out
@@ -41,7 +41,7 @@ def test_command(folder, run):
         (["people.csv", "--memory-limit", "1MB"], "--memory-limit: expected at least"),
     ],
 )
-def test_command_refuses(folder, run, arguments, words):
+def test_bad_arguments_are_refused(folder, run, arguments, words):
     told = run("toxic", *arguments)
     assert (told.code, told.out) == (2, "")
     assert words in told.err
@@ -49,8 +49,8 @@ def test_command_refuses(folder, run, arguments, words):
     assert told.err.count("\n") == 1
 
 
-def test_smallest_sets_of_a_file_of_roles(folder, run):
-    """Its quasi-identifiers; its weights say nothing of how rows are told apart."""
+def test_quasi_identifiers_of_a_roles_file_are_searched(folder, run):
+    """Sampling weights do not count in how rows are told apart."""
     (folder / "t.csv").write_text("sex,job,w\nf,cook,2\nf,nurse,3\nm,cook,4\nm,cook,5\n")
     (folder / "r.toml").write_text('[roles]\nsex = "quasi-identifier"\njob = "quasi-identifier"\nw = "weight"\n')
     told = run("toxic", "t.csv", "--roles", "r.toml", "--alpha", "0.75", "--json")

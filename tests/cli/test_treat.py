@@ -54,7 +54,7 @@ def test_a_table_is_treated(run, folder, plan):
         '[[treatment]]\ndo = "suppress_rows"\nk = 5\nquasi_identifiers = ["sexx"]',
     ],
 )
-def test_no_option_is_advised_that_it_lacks(run, folder, plan):
+def test_an_error_advises_only_options_of_its_command(run, folder, plan):
     (folder / "plan.toml").write_text(plan)
     ended = run("treat", "people.csv", "--plan", "plan.toml", "-o", "out.csv")
     assert_refused(ended, ["no "])
@@ -62,7 +62,7 @@ def test_no_option_is_advised_that_it_lacks(run, folder, plan):
     assert_refused(run("advise", "people.csv", "--columns", "agee"), ["--columns: no column 'agee'"])
 
 
-def test_json(run, plan):
+def test_json_has_the_output_and_the_record(run, plan):
     ended = run("treat", "people.csv", "--plan", "plan.toml", "-o", "out.parquet", "--json")
     document = json.loads(ended.out)
     assert document["output"] == "out.parquet"
@@ -85,7 +85,7 @@ def test_json(run, plan):
         (["-o", "out.csv"], ["--plan"]),
     ],
 )
-def test_bad_input(run, folder, plan, arguments, fragments):
+def test_bad_input_is_refused_and_changes_no_file(run, folder, plan, arguments, fragments):
     (folder / "there.csv").write_text("mine")
     (folder / "bad.toml").write_text(PLAN.replace("recode", "recod"))
     (folder / "names.toml").write_text('[[treatment]]\ndo = "drop"\ncolumns = ["agee"]\n')
@@ -99,7 +99,7 @@ def test_bad_input(run, folder, plan, arguments, fragments):
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_plan_without_treatments_warns(run, folder):
+def test_a_plan_without_treatments_gives_a_warning(run, folder):
     (folder / "nothing.toml").write_text("treatment = []\n[hierarchies]\nage = { widths = [5, 10] }\n")
     ended = run("treat", "people.csv", "--plan", "nothing.toml", "-o", "out.csv")
     assert ended.code == 0, ended.err

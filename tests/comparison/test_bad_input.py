@@ -47,13 +47,13 @@ BEFORE = pd.DataFrame({"id": [1, 2, 3], "age": [30, 40, 50], "sex": list("fmf")}
         (7, {}, "after: expected a pandas, Polars or cuDF DataFrame"),
     ],
 )
-def test_refused(after, options, words):
+def test_bad_options_of_a_comparison_are_refused(after, options, words):
     with pytest.raises(gpupif.InputError, match=words) as caught:
         gpupif.compare(BEFORE, after, **options)
     assert "\n" not in str(caught.value)
 
 
-def test_tables_without_rows_and_files_that_are_not_there(tmp_path):
+def test_tables_without_rows_and_missing_files_are_refused(tmp_path):
     with pytest.raises(gpupif.InputError, match="expected at least one row"):
         gpupif.compare(BEFORE.iloc[:0], BEFORE.iloc[:0])
     with pytest.raises(gpupif.errors.TableReadError, match="no such file"):

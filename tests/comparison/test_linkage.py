@@ -41,7 +41,7 @@ def frame(table):
 
 @settings(max_examples=60, deadline=None)
 @given(tables())
-def test_the_share_is_what_comparing_all_rows_gives(both):
+def test_the_linked_share_is_that_of_comparing_all_rows(both):
     before, after = both
     found = gpupif.compare(frame(before), frame(after), linkage="exact").linkage
     assert found.share == pytest.approx(linked_share(before, after, list(before)))
@@ -54,7 +54,7 @@ def noisy(rows):
     return before, before + random.integers(-20, 21, (rows, 2))
 
 
-def test_it_is_looked_for_where_values_were_perturbed():
+def test_linkage_is_computed_if_values_were_perturbed():
     before, after = noisy(200)
     assert gpupif.compare(before, after).linkage is not None
     assert gpupif.compare(before, after, linkage=None).linkage is None
@@ -62,7 +62,7 @@ def test_it_is_looked_for_where_values_were_perturbed():
     assert gpupif.compare(before, before, linkage="exact").linkage.share == 1.0
 
 
-def test_a_sample_is_of_the_seed_and_near_the_truth(monkeypatch):
+def test_a_sampled_share_follows_from_the_seed_and_is_near_the_truth(monkeypatch):
     before, after = noisy(400)
     exact = gpupif.compare(before, after).linkage
     found = gpupif.compare(before, after, linkage=150, seed=5).linkage
@@ -81,7 +81,7 @@ def test_a_sample_is_of_the_seed_and_near_the_truth(monkeypatch):
         gpupif.compare(before, after, linkage="exact")
 
 
-def test_rows_without_values_are_nobodys_nearest():
+def test_a_row_without_values_is_nearest_to_no_row():
     before = pd.DataFrame({"x": [1.0, 2.0, 9.0]})
     after = pd.DataFrame({"x": [1.0, None, 9.0]})
     assert gpupif.compare(before, after, linkage="exact").linkage.share == pytest.approx(2 / 3)

@@ -38,7 +38,7 @@ def assert_figures(column, table, missing):
     assert column["homogeneous_classes"] == classes.attributes["homogeneous_classes"].sum()
 
 
-def test_without_suppressed_cells_there_is_one_reading(before):
+def test_risk_has_one_reading_without_suppressed_cells(before):
     after = before.assign(age=before["age"] // 10 * 10)
     found = gpupif.compare(before, after, sensitive="ill", linkage=None)
     assert list(found.risk.columns) == ["before", "after_category", "after"]
@@ -60,8 +60,8 @@ def test_suppressed_cells_are_read_both_ways_and_the_worse_is_reported(before):
         assert alone["after"].tolist() == found[f"after_{reading}"].tolist()
 
 
-def test_k_of_suppressed_cells_as_a_category_hides_rows_that_are_unique_as_holes():
-    """As sdcMicro's issue 225: rows that are two of a kind by their holes alone."""
+def test_k_is_the_worse_reading_of_suppressed_cells():
+    """Two rows agree only because both lack a value, as in issue 225 of sdcMicro."""
     before = pd.DataFrame({"a": list("xxyyz"), "b": [1, 1, 2, 3, 4]})
     after = pd.DataFrame({"a": ["x", "x", "y", "y", None], "b": [1, 1, None, None, None]})
     found = gpupif.compare(before, after).risk
@@ -69,7 +69,7 @@ def test_k_of_suppressed_cells_as_a_category_hides_rows_that_are_unique_as_holes
     assert found.loc["k", "after"] == 1
 
 
-def test_percentiles_of_each_column(before):
+def test_percentiles_are_reported_for_each_column(before):
     found = gpupif.compare(before, before.drop(columns="sex"), sensitive="ill").cells
     assert set(found["column"]) == {"age", "sex", "ill"}
     own = found.set_index(["column", "measure", "percentile"])
@@ -78,7 +78,7 @@ def test_percentiles_of_each_column(before):
     assert np.isnan(own.loc[("sex", "cig", 95), "after"])
 
 
-def test_prints_and_is_json(before):
+def test_a_comparison_prints_and_is_given_as_json(before):
     after = before.assign(age=before["age"].where(before.index % 4 > 0)).drop(columns="sex")
     found = gpupif.compare(before, after, sensitive="ill")
     text = str(found)

@@ -49,7 +49,7 @@ def compared(before, after):
 
 @settings(max_examples=60, deadline=None)
 @given(tables())
-def test_every_figure_is_what_its_definition_says(both):
+def test_every_figure_of_utility_follows_its_definition(both):
     before, after = both
     rows, names = len(before["x"]), list(before)
     detail = {name: naive.detail_of(before[name], after[name]) for name in names}
@@ -88,7 +88,7 @@ def test_every_figure_is_what_its_definition_says(both):
 
 @settings(max_examples=30, deadline=None)
 @given(tables())
-def test_what_must_hold_of_any_treatment(both):
+def test_utility_keeps_its_bounds_for_any_treatment(both):
     found = compared(*both)
     own, utility = found.columns, found.utility
     assert (own[["total_variation", "emd", "nonuniform_entropy_loss"]] >= 0).all(axis=None)
@@ -124,7 +124,7 @@ def test_a_table_compared_with_itself_lost_nothing(both):
     assert found.columns["detail"].eq("same").all()
 
 
-def test_recoded_values_vary_in_nothing_and_lose_the_entropy_within_groups():
+def test_recoded_values_lose_only_the_entropy_within_groups():
     before = pd.DataFrame({"age": [31, 34, 38, 42, 45, 47], "sex": list("fmfmfm")})
     found = gpupif.compare(before, before.assign(age=["30-39"] * 3 + ["40-49"] * 3))
     age = found.columns.loc["age"]
@@ -134,7 +134,7 @@ def test_recoded_values_vary_in_nothing_and_lose_the_entropy_within_groups():
     assert (found.utility.classes, found.utility.average_class_size, found.utility.k) == (4, 1.5, 1)
 
 
-def test_numbers_with_noise_are_held_against_the_numbers_they_were():
+def test_noisy_numbers_are_compared_with_the_original_numbers():
     before = pd.DataFrame({"pay": [10.0, 20.0, 30.0, 40.0], "x": list("aabb")})
     found = gpupif.compare(before, before.assign(pay=[11.0, 19.0, 33.0, 40.0]))
     assert found.columns.loc["pay", "detail"] == "perturbed"
@@ -143,7 +143,7 @@ def test_numbers_with_noise_are_held_against_the_numbers_they_were():
     assert found.columns.loc["pay", "total_variation"] == 0.75
 
 
-def test_distances_of_hierarchies_and_orders():
+def test_distances_may_be_hierarchies_and_orders():
     before = pd.DataFrame({"d": list("aabbccdd"), "n": range(8)})
     after = before.assign(d=list("aaabccdd"))
     places = {"a": ["ab"], "b": ["ab"], "c": ["cd"], "d": ["cd"]}
@@ -154,7 +154,7 @@ def test_distances_of_hierarchies_and_orders():
     assert gpupif.compare(before, after).columns.loc["d", "emd"] == 1 / 8
 
 
-def test_distances_of_files(tmp_path):
+def test_distances_may_come_from_a_file(tmp_path):
     (tmp_path / "d.csv").write_text("a;ab;*\nb;ab;*\nc;cd;*\nd;cd;*\n")
     before = pd.DataFrame({"d": list("aabbccdd"), "n": range(8)})
     found = gpupif.compare(before, before.assign(d=list("aaabccdd")), distances={"d": str(tmp_path / "d.csv")})
@@ -170,7 +170,7 @@ def test_a_dropped_column_is_lost_whole():
     assert found.pairs["mutual_information_after"].tolist() == [0.0]
 
 
-def test_suppressed_rows_cost_all_rows_each():
+def test_each_suppressed_row_costs_as_much_as_all_rows():
     before = pd.DataFrame({"a": list("xxxyz"), "b": [1, 1, 1, 2, 3]})
     found = gpupif.compare(before, before.where(before["a"] == "x", None)).utility
     assert (found.classes, found.average_class_size, found.rows_suppressed) == (2, 2.5, 2)
@@ -179,7 +179,7 @@ def test_suppressed_rows_cost_all_rows_each():
     assert gpupif.compare(before, before.where(before["a"] == "x", None), k=2).utility.normalized_class_size == 1.25
 
 
-def test_rows_taken_away_are_suppressed_rows():
+def test_removed_rows_count_as_suppressed_rows():
     before = pd.DataFrame({"id": [7, 8, 9, 10, 11], "a": list("xxxyz"), "b": [1, 1, 1, 2, 3]})
     after = before[before["a"] == "x"].iloc[::-1]
     found = gpupif.compare(before, after, row_id="id")
@@ -191,7 +191,7 @@ def test_rows_taken_away_are_suppressed_rows():
     assert "after_wildcard" not in found.risk
 
 
-def test_precision_from_levels_that_are_found_and_from_a_plan():
+def test_precision_is_the_same_from_found_levels_and_from_a_plan():
     before = pd.DataFrame({"age": [31, 34, 38, 42, 45, 47], "zip": ["12", "13", "21", "22", "31", "32"]})
     hierarchies = {"age": {"widths": [10, 20]}, "zip": {"digits": 2}}
     plan = gpupif.Plan([gpupif.treatments.Recode("age", level=1)], hierarchies=hierarchies)
@@ -206,7 +206,7 @@ def test_precision_from_levels_that_are_found_and_from_a_plan():
     assert found.columns.loc["zip", "precision"] == pytest.approx(1 - 1 / 6)
 
 
-def test_types_without_values_in_common_are_known_by_their_texts():
+def test_values_of_different_types_are_compared_by_their_texts():
     before = pd.DataFrame({"age": [31, 34, 34], "x": list("abb")})
     found = gpupif.compare(before, before.assign(age=["31", "34", "*"]))
     assert found.columns.loc["age", "cells_changed"] == 1

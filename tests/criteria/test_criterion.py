@@ -48,7 +48,7 @@ def test_criteria_are_read_and_written(text, improves):
     assert criterion.at_most == ("<=" in text)
 
 
-def test_words_that_mean_the_same():
+def test_different_words_may_mean_the_same_criterion():
     assert Criterion.from_text("uniques <= 0") == Criterion.from_text("unique_rows<=0")
     assert Criterion.from_text("csf≤.9") == Criterion.from_text("max csf<=0.9")
     assert Criterion.from_text("p95 rig<=3") == Criterion.from_text("pif95<=3")
@@ -58,7 +58,7 @@ def test_words_that_mean_the_same():
     assert read_criteria(["k>=5", "k >= 5.0"]) == [Criterion.from_text("k>=5")]
 
 
-def test_limits_hold_for_what_is_known():
+def test_a_criterion_on_an_unknown_value_is_not_met():
     assert Criterion.from_text("k>=5").is_met(5)
     assert not Criterion.from_text("k>=5").is_met(4)
     assert Criterion.from_text("t<=0.2").is_met(0.2)
@@ -71,7 +71,7 @@ def test_limits_hold_for_what_is_known():
     ("text", "k"),
     [("k>=5", 5), ("k>=4.2", 5), ("uniques<=0", 2), ("rows_below_k(7)<=0", 7), ("uniques<=1", None), ("t<=0", None)],
 )
-def test_k_of_criteria(text, k):
+def test_the_smallest_class_follows_from_a_criterion(text, k):
     assert Criterion.from_text(text).smallest_class == k
     assert Criterion.from_text(f"nb: {text}").smallest_class is None
 
@@ -100,6 +100,6 @@ BAD = {
 
 
 @pytest.mark.parametrize(("text", "message"), BAD.items())
-def test_bad_criteria_are_said(text, message):
+def test_bad_criteria_are_refused(text, message):
     with pytest.raises(gpupif.InputError, match=message):
         Criterion.from_text(text)

@@ -68,7 +68,7 @@ def measured(table, texts):
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6))
-def test_coarser_values_never_hurt(seed):
+def test_coarser_values_never_worsen_criteria_that_only_improve(seed):
     rng = np.random.default_rng(seed)
     table = table_of(rng, int(rng.integers(6, 40)))
     if table["ill"].nunique() < 2:
@@ -82,8 +82,8 @@ def test_coarser_values_never_hurt(seed):
 
 
 @pytest.mark.parametrize(("text", "seed"), [("pif95<=1", 409), ("mean renyi_2<=1", 18), ("delta<=1", 545)])
-def test_coarser_values_may_hurt_the_others(text, seed):
-    """The specification says so of PIF and mean Rényi; delta: values that a class lacks do not count."""
+def test_coarser_values_may_worsen_the_other_criteria(text, seed):
+    """The specification says so for PIF and mean Rényi; delta does not count values that a class lacks."""
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(10, 200))
     columns = {}
@@ -99,8 +99,8 @@ def test_coarser_values_may_hurt_the_others(text, seed):
     assert after > before + 1e-6
 
 
-def test_coarser_values_may_hurt_surprise():
-    """Where half of those without a value stand beside few that have it as often as all do."""
+def test_coarser_values_may_worsen_surprise():
+    """Rows that never have a value are merged with few rows that have it about as often as all rows do."""
     others = [f"v{number}" for number in range(30)]
     rows = [("p", name) for name in others * 3] + [("q", "u")] * 6 + [("q", name) for name in others[:4]]
     rows += [("r", "u")] * 700 + [("r", name) for name in others * 10]
@@ -113,7 +113,7 @@ def test_coarser_values_may_hurt_surprise():
     assert before.value < 0.2 < 0.5 < after.value
 
 
-def test_an_attacker_by_name_says_what_improves():
+def test_coarser_values_always_improve_criteria_of_fixed_columns_only():
     criteria = CriterionSet.from_arguments(["nb: mean cig<=1", "any: mean cig<=1"], KNOWN, [], {"nb": ["a"], "any": 1})
     assert [criteria.only_improves(one) for one in criteria.criteria] == [True, False]
 
@@ -122,7 +122,7 @@ VALUES = ["k>=2", "uniques<=3", "distinct_l>=2", "alpha<=0.5", "pif90<=3", "max 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_values_are_as_defined(seed):
+def test_values_of_criteria_follow_their_definition(seed):
     table = table_of(np.random.default_rng(seed), 40)
     _, found = measured(table, [*VALUES, "known=2: k>=2"])
     rows = table.to_dict("records")
@@ -130,7 +130,7 @@ def test_values_are_as_defined(seed):
     assert found == pytest.approx(expected)
 
 
-def test_counted_rows_of_any_kind_of_table(tmp_path):
+def test_any_kind_of_table_has_the_same_counted_rows(tmp_path):
     import polars as pl
     from dask import dataframe as dd
 
@@ -152,7 +152,7 @@ def sorted_rows(counted):
     return labels, sorted(zip(map(tuple, codes.T.tolist()), counted.times.tolist(), strict=True))
 
 
-def test_kept_rows_have_only_values_that_occur():
+def test_counted_rows_can_be_grouped_and_left_out():
     table = pd.DataFrame({"a": ["x", "y", "z", "z"], "b": [1, 1, 2, None]})
     counted = CountedTable.from_table(table)
     kept = counted.kept(counted.columns[0].codes != 2)
@@ -162,7 +162,7 @@ def test_kept_rows_have_only_values_that_occur():
     assert not kept.columns[1].missing
 
 
-def test_too_little_memory_is_said(monkeypatch):
+def test_too_little_memory_for_counted_rows_is_an_error(monkeypatch):
     from gpupif.criteria import counted_table
 
     monkeypatch.setattr(counted_table, "MEMORY_SHARE", 0.0)

@@ -39,7 +39,7 @@ def read_shared(places, out):
 @pytest.mark.parametrize(
     ("launched", "before"), [(read, [np.ones(3)]), (read_in_a_function, [(np.ones(3),)]), (read_shared, [])]
 )
-def test_beyond_the_end(launched, before):
+def test_a_kernel_that_reads_beyond_the_end_is_caught(launched, before):
     assert config.BOUNDSCHECK, "functions within kernels are checked with NUMBA_BOUNDSCHECK=1 only"
     library = SimulatedLibrary()
     library.launch(launched, 1, *before, np.array([2]), np.zeros(1))

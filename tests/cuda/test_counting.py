@@ -82,7 +82,7 @@ def answers(engine, codes, times, chunks=1):
 @pytest.mark.parametrize(
     "library", [FewBytes(1 << 30), FewBytes(20), FewBytes(1), DeviceLibrary(memory=200), StrictLibrary()]
 )
-def test_what_does_not_fit_is_counted_in_parts(library, chunks, repeated):
+def test_rows_that_do_not_fit_the_device_are_counted_in_parts(library, chunks, repeated):
     codes, times = table(repeated)
     wanted = answers(CpuEngine(), codes, times)
     library.tried = 0
@@ -101,13 +101,13 @@ def test_codes_of_every_width_are_packed(cardinality):
         np.testing.assert_array_equal(keys[word] >> np.uint64(shift) & np.uint64(mask), codes[column].astype("uint64"))
 
 
-def test_a_device_too_small_for_a_row_is_said():
+def test_a_device_too_small_for_a_row_is_an_error():
     codes, _ = table(False)
     with pytest.raises(gpupif.errors.DeviceError, match=r"ran out of memory on a single row.*device='cpu'"):
         answers(CudaEngine(libraries=[FewBytes(0)]), codes, None)
 
 
-def test_a_device_that_fails_is_said(monkeypatch):
+def test_a_failing_device_is_an_error_with_its_reason(monkeypatch):
     class Broken(DeviceLibrary):
         failures = (ZeroDivisionError,)
 
@@ -141,7 +141,7 @@ def test_codes_stay_on_the_device(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "device", "parquet", "csv"])
-def test_strictly(tmp_path, monkeypatch, kind):
+def test_counting_keeps_host_and_device_arrays_apart(tmp_path, monkeypatch, kind):
     monkeypatch.setattr("gpupif.frames.open.frame_library", StrictFrames)
     monkeypatch.setattr("gpupif.engines.cuda.engine.frame_library", lambda device: StrictFrames())
     engine = CudaEngine(libraries=[StrictLibrary()])
@@ -169,7 +169,7 @@ def test_strictly(tmp_path, monkeypatch, kind):
 
 
 @pytest.mark.parametrize("rows", [0, 25, 1 << 30])
-def test_special_uniques_where_memory_runs_out(monkeypatch, rows):
+def test_special_uniques_are_found_though_the_memory_runs_out(monkeypatch, rows):
     frame = census(40)
     arguments = {"max_size": 2, "contributions": True, "sampling_fraction": 0.1}
     with gpupif.config(device="cpu"):
@@ -183,7 +183,7 @@ def test_special_uniques_where_memory_runs_out(monkeypatch, rows):
     assert found.contributions.equals(wanted.contributions)
 
 
-def test_a_device_that_is_missing_is_said(monkeypatch):
+def test_a_missing_device_is_an_error(monkeypatch):
     monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: gpupif.gpu.status.CudaStatus(reason="there is none"))
     assert choose_engine(DeviceRequest("auto")).device == "cpu"
     frame = census(20)

@@ -25,8 +25,8 @@ def part(frame):
     return to_device(frame)
 
 
-def test_partitions_on_the_device():
-    """Scores come as frames of the device, encoded and scored there; the bits of partitions that lie on the host."""
+def test_partitions_on_the_device_are_scored_there_with_the_same_bits():
+    """Scores are frames on the device, with the bits of partitions on the host."""
     frame = gpupif.datasets.census(90).set_index(np.arange(90) * 3)
     parts = [frame.iloc[:30], frame.iloc[30:30], frame.iloc[30:]]
     there = dd.from_map(part, parts, meta=to_device(frame.iloc[:0]), enforce_metadata=False)
@@ -46,7 +46,7 @@ def test_partitions_on_the_device():
         np.testing.assert_array_equal(values, alone[measure])
 
 
-def test_disclosure_risk_of_partitions_on_the_device():
+def test_risk_of_partitions_on_the_device_is_that_of_the_cpu():
     frame = gpupif.datasets.census(40)
     parts = [frame.iloc[:15], frame.iloc[15:15], frame.iloc[15:]]
     there = dd.from_map(part, parts, meta=to_device(frame.iloc[:0]), enforce_metadata=False)
@@ -60,7 +60,7 @@ def test_disclosure_risk_of_partitions_on_the_device():
     assert found.worst == alone.worst
 
 
-def test_auto_is_the_device_where_there_is_one():
+def test_auto_takes_the_device_if_it_exists():
     frame = gpupif.datasets.census(40)
     lazy = dd.from_map(lambda one: one, [frame], meta=frame.iloc[:0], enforce_metadata=False)
     scores = gpupif.score(lazy, "cig").cig.compute()
@@ -69,7 +69,7 @@ def test_auto_is_the_device_where_there_is_one():
 
 
 @pytest.mark.parametrize("missing", ["category", "wildcard"])
-def test_any_attack_by_workers_with_a_device(missing):
+def test_workers_with_a_device_score_any_attack_as_the_cpu(missing):
     people = gpupif.datasets.census(40, columns=4)
     people["region"] = people["region"].where(people.index % 4 > 0)
     table = people[::2].assign(people=np.arange(20) % 3)

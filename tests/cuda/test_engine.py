@@ -63,14 +63,14 @@ def assert_same(scores, expected):
     assert scores.distinct_rows == expected.distinct_rows
 
 
-def test_what_stands_in_for_devices():
+def test_every_device_has_a_library_for_each_stream():
     libraries = open_libraries([0, 1])
     assert [library.device for library in libraries] == [0, 1] * STREAMS
     assert all(isinstance(library, DeviceLibrary) for library in libraries)
 
 
 @pytest.mark.parametrize("share", [0, 1])
-def test_as_the_cpu_and_the_same_bits_again(share):
+def test_scores_are_those_of_the_cpu_and_repeat_to_the_bit(share):
     frame = census(80)
     scores = score(CudaEngine(share=share), frame)
     assert_same(scores, score(CpuEngine(), frame))
@@ -90,7 +90,7 @@ def test_long_cohorts_are_summed_by_many_threads(monkeypatch, accuracy, narrow_r
     assert_same(score(CudaEngine(), frame, **arguments), score(CpuEngine(), frame, **arguments))
 
 
-def test_what_runs_out_of_memory_is_halved_and_tried_again():
+def test_a_block_that_runs_out_of_memory_is_halved_and_tried_again():
     frame = census(120)[["sex", "marital_status", "education", "household_size", "tenure"]]
     device = SmallDevice(60)
     scores = score(CudaEngine(libraries=[device], share=1), frame)
@@ -106,7 +106,7 @@ def test_a_block_too_large_for_the_device_is_one_clear_error():
 
 @pytest.mark.parametrize("share", [0, 1])
 @pytest.mark.parametrize("once", [True, False])
-def test_memory_may_run_out_anywhere(once, share):
+def test_memory_may_run_out_at_any_allocation(once, share):
     frame = pd.DataFrame({"a": [0, 1, 1, 2, 0, 0], "b": [0, 0, 1, 1, 0, 0]})
     job = {}
 
@@ -136,7 +136,7 @@ def test_memory_may_run_out_anywhere(once, share):
     assert outcomes[-1] == "scores"
 
 
-def test_memory_of_the_host_that_runs_out_is_not_taken_for_the_devices():
+def test_used_up_memory_of_the_host_is_not_taken_for_the_device_s():
     class Host(DeviceLibrary):
         def launch(self, *_):
             np.empty(1 << 62, np.uint8)
@@ -168,7 +168,7 @@ def test_copies_of_any_size_arrive_whole(size, dtype, buffer_bytes):
     assert staging.upload(array).dtype == array.dtype
 
 
-def test_a_device_that_fails_is_one_clear_error():
+def test_a_failing_device_is_one_clear_error():
     class LostDevice(DeviceLibrary):
         failures = (ArithmeticError,)
 
@@ -197,7 +197,7 @@ def test_codes_on_the_device_give_scores_on_the_device(measure):
         np.testing.assert_array_equal(result.values[measure], expected)
 
 
-def test_scores_that_are_too_large_for_the_device():
+def test_scores_too_large_for_the_device_are_an_error():
     class Full(DeviceLibrary):
         def upload(self, array):
             if array.dtype == np.float64:
@@ -209,7 +209,7 @@ def test_scores_that_are_too_large_for_the_device():
         score(CudaEngine(libraries=[Full()], share=0), DeviceFrame(frame))
 
 
-def test_same_bits_however_much_memory_there_is():
+def test_any_amount_of_memory_gives_the_same_bits():
     frame = census(150, columns=6)
     engines = [CudaEngine(), CudaEngine([0, 1]), CudaEngine(share=0), CudaEngine(libraries=[SmallDevice(40)])]
     scores = [score(engine, frame, accuracies={"age": 0.9}) for engine in engines]
@@ -220,20 +220,20 @@ def test_same_bits_however_much_memory_there_is():
 
 @pytest.mark.parametrize(("devices", "home"), [([0, 1], 0), ([1, 0], 0), ([0], 0)])
 @pytest.mark.parametrize("share", [0, 1])
-def test_scores_lie_where_the_table_does(devices, home, share):
+def test_scores_are_on_the_device_of_the_table(devices, home, share):
     scores = score(CudaEngine(devices, share=share), DeviceFrame(census(20)))
     assert {scores.array(measure).device_number for measure in MEASURES} == {home}
     assert_same(scores, score(CpuEngine(), census(20)))
 
 
-def test_a_table_on_a_device_that_was_not_asked_for():
+def test_a_table_on_another_device_than_the_requested_is_refused():
     with pytest.raises(
         InputError, match=r"device 'cuda:1': the table lies on GPU 0\. Use gpupif\.config\(device='cuda:0'\) or 'cuda'"
     ):
         score(CudaEngine([1], device="cuda:1"), DeviceFrame(census(20)))
 
 
-def test_scores_of_a_file_stay_on_the_host_where_the_device_is_too_small(tmp_path):
+def test_scores_of_a_file_stay_on_the_host_if_the_device_is_too_small(tmp_path):
     class Full(DeviceLibrary):
         def empty(self, shape, dtype):
             if shape == (10, 60):
@@ -247,7 +247,7 @@ def test_scores_of_a_file_stay_on_the_host_where_the_device_is_too_small(tmp_pat
     assert_same(scores, score(CpuEngine(), census(60)))
 
 
-def test_memory_is_shared_by_the_streams_of_a_device_and_given_back_beyond_a_limit():
+def test_streams_of_a_device_share_memory_and_release_it_beyond_a_limit():
     class Stream(DeviceLibrary):
         trimmed = most = 0
 
@@ -271,7 +271,7 @@ def test_memory_is_shared_by_the_streams_of_a_device_and_given_back_beyond_a_lim
     assert largest[1] < largest[0]
 
 
-def test_every_stream_works_however_few_cores_may_be_used(monkeypatch):
+def test_every_stream_works_with_any_number_of_cores(monkeypatch):
     monkeypatch.setenv("GPUPIF_NUM_THREADS", "1")
     waiting, begun = threading.Barrier(2, timeout=20), set()
 

@@ -75,7 +75,7 @@ def test_columns_of_parquet_files_are_encoded_as_on_the_host(tmp_path, library, 
         (pa.array([b"a", b"b"], pa.binary(1)), "fixed_size_binary"),
     ],
 )
-def test_types_that_cudf_lacks_are_named(tmp_path, library, values, said):
+def test_an_error_names_a_column_of_a_type_that_cudf_lacks(tmp_path, library, values, said):
     file = tmp_path / "t.parquet"
     pq.write_table(pa.table({"age": [1, 2], "odd": values}), file)
     with pytest.raises(
@@ -136,7 +136,7 @@ def test_plain_csv_is_split_on_the_device(tmp_path, library, monkeypatch, part):
         "age,sex\n\n\n",
     ],
 )
-def test_any_other_csv_is_left_to_the_parser_of_the_host(tmp_path, library, content):
+def test_other_csv_files_are_left_to_the_parser_of_the_host(tmp_path, library, content):
     file = tmp_path / "t.csv"
     file.write_bytes(content.encode())
     told = []
@@ -152,7 +152,7 @@ def test_any_other_csv_is_left_to_the_parser_of_the_host(tmp_path, library, cont
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_a_file_that_changes_meanwhile_is_not_put_beside_its_old_scores(tmp_path, ending):
+def test_a_changed_file_is_not_written_beside_its_old_scores(tmp_path, ending):
     source, output = tmp_path / f"t.{ending}", tmp_path / "scores.parquet"
     frame = census(20)[["age", "sex"]].astype(str)
     write = {"parquet": frame.to_parquet, "csv": frame.to_csv}[ending]
@@ -171,7 +171,7 @@ def test_a_file_that_changes_meanwhile_is_not_put_beside_its_old_scores(tmp_path
     assert output.read_bytes() == before
 
 
-def test_a_parquet_file_that_changes_before_its_columns_are_read(tmp_path, library):
+def test_a_parquet_file_that_changed_before_it_is_read_is_an_error(tmp_path, library):
     file = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": ["a", "b"]}), file)
     frame = open_file(file, every_column, library=library)
@@ -226,7 +226,7 @@ def test_rows_that_do_not_fit_are_read_in_halves(tmp_path, monkeypatch, group):
     assert asked == [8, 4, 2, 2, 4, 2, 2]
 
 
-def test_a_file_that_cudf_cannot_read_and_the_host_can(tmp_path):
+def test_a_file_that_only_the_host_can_read_is_an_error_with_advice(tmp_path):
     class Strict(Frames):
         def read_parquet(self, *_):
             raise RuntimeError("CUDF failure at:\nreader")

@@ -55,7 +55,7 @@ ENGINES = {
     st.lists(st.integers(0, 40), max_size=4),
 )
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_parts_make_no_difference(values, cuts):
+def test_parts_of_a_column_are_encoded_as_the_whole(values, cuts):
     library = Frames()
     array = pa.array(values)
     edges = sorted({0, len(values), *(cut for cut in cuts if cut < len(values))})
@@ -76,7 +76,7 @@ def test_parts_make_no_difference(values, cuts):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_frame_of_the_device_comes_back_as_one(tmp_path, monkeypatch, engine):
+def test_a_frame_on_the_device_gets_scores_as_such_a_frame(tmp_path, monkeypatch, engine):
     frame = census(60).assign(tenure=lambda table: table["tenure"].astype("string").mask(table.index % 7 == 0))
     frame["sex"] = frame["sex"].astype("category")
     frame.index = pd.Index(range(100, 160), name="person")
@@ -102,7 +102,7 @@ def test_a_frame_of_the_device_comes_back_as_one(tmp_path, monkeypatch, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_any_attacker_of_a_frame_of_the_device(tmp_path, monkeypatch, engine):
+def test_a_frame_on_the_device_is_scored_against_any_known_columns(tmp_path, monkeypatch, engine):
     frame = census(20)[["age", "sex", "tenure"]]
     table = to_device(frame)
     with gpupif.config(device="cpu"):
@@ -120,14 +120,14 @@ def test_any_attacker_of_a_frame_of_the_device(tmp_path, monkeypatch, engine):
     np.testing.assert_array_equal(written["cig_mean_sex"], expected.mean.cig["sex"])
 
 
-def test_parts_of_frames(monkeypatch):
+def test_frames_encoded_in_parts_get_the_same_scores(monkeypatch):
     with gpupif.config(device="cpu"):
         expected = gpupif.score(census(50))
     monkeypatch.setattr("gpupif.frames.cudf_frame.PART_ROWS", 7)
     assert_same_scores(gpupif.score(to_device(census(50))), expected)
 
 
-def test_nothing_is_known_of_a_frame_of_the_device():
+def test_a_frame_on_the_device_is_scored_without_known_columns():
     frame = to_device(pd.DataFrame({"age": [1, 1, 2], "sex": ["f", "m", "f"]}))
     top = gpupif.score(frame, ["prior"], columns=["age"], known=[]).top(1)
     assert top[["value", "cohort_size"]].to_numpy().tolist() == [[2, 3]]
@@ -150,7 +150,7 @@ def test_scores_on_the_device_are_written_as_those_of_the_host(tmp_path, monkeyp
     pd.testing.assert_frame_equal(*tables, check_exact=True, check_dtype=ending != "csv")
 
 
-def test_scores_of_a_file_lie_on_the_device_until_they_are_looked_at(tmp_path):
+def test_scores_of_a_file_stay_on_the_device_until_read(tmp_path):
     source = tmp_path / "t.parquet"
     census(50).to_parquet(source)
     with gpupif.config(device="cuda"):
@@ -166,7 +166,7 @@ def test_scores_of_a_file_lie_on_the_device_until_they_are_looked_at(tmp_path):
 @pytest.mark.parametrize(
     ("error", "said"), [(RuntimeError("device\nlost"), "device lost"), (MemoryError(), "out of mem")]
 )
-def test_a_device_that_fails_while_it_writes_leaves_nothing(tmp_path, monkeypatch, error, said):
+def test_a_device_that_fails_while_it_writes_leaves_no_file(tmp_path, monkeypatch, error, said):
     class Broken(Frames):
         def frame(self, columns, index=None):
             raise error
@@ -179,7 +179,7 @@ def test_a_device_that_fails_while_it_writes_leaves_nothing(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("fails_at", ["first", "last"])
-def test_a_full_disk_while_the_device_writes_leaves_nothing(tmp_path, monkeypatch, fails_at):
+def test_a_full_disk_while_the_device_writes_leaves_no_new_file(tmp_path, monkeypatch, fails_at):
     scores = gpupif.score(to_device(census(50)))
     path = tmp_path / "scores.parquet"
     scores.to_parquet(path)
@@ -205,7 +205,7 @@ def test_a_full_disk_while_the_device_writes_leaves_nothing(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("labels", [127, 128, 129, 130, 32_767, 32_768, 32_769])
 @pytest.mark.parametrize("missing", [False, True])
-def test_as_many_labels_as_a_type_of_numbers_has(library, labels, missing):
+def test_codes_take_the_smallest_type_that_holds_all_labels(library, labels, missing):
     array = pa.array([str(label) for label in range(labels)] + [None] * missing + ["0", str(labels - 1)])
     part = number_values(library, "x", series(array))
     assert part.numbers.dtype.itemsize == (1 if labels <= 127 else 2 if labels <= 32_767 else 4)
@@ -215,7 +215,7 @@ def test_as_many_labels_as_a_type_of_numbers_has(library, labels, missing):
 
 @pytest.mark.parametrize("width", [COUNTED_RANGE - 1, COUNTED_RANGE, COUNTED_RANGE + 1])
 @pytest.mark.parametrize("low", [0, -5, 2**62])
-def test_whole_numbers_about_as_wide_as_are_counted(library, width, low):
+def test_whole_numbers_near_the_counted_width_are_encoded(library, width, low):
     array = pa.array([low + width, low, low + width, low + 1])
     part = number_values(library, "x", series(array))
     assert len(part.labels) == (width + 1 if width < COUNTED_RANGE else 3)
@@ -283,7 +283,7 @@ def test_rows_of_a_frame_that_do_not_fit_are_numbered_in_halves(monkeypatch):
         assert_same_scores(found, gpupif.score(frame))
 
 
-def test_scores_cannot_be_changed_by_who_looks_at_them(tmp_path):
+def test_scores_are_read_only(tmp_path):
     source = tmp_path / "t.parquet"
     census(20).to_parquet(source)
     with gpupif.config(device="cuda"):
@@ -299,8 +299,8 @@ def test_scores_cannot_be_changed_by_who_looks_at_them(tmp_path):
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_wildcards_of_a_table_on_the_device(device):
-    """The last column lacks nothing, and neither does what is known of it."""
+def test_a_table_on_the_device_is_scored_with_wildcards(device):
+    """The last column and its known columns have no missing values."""
     frame = census(40)[["age", "household_size", "sex"]].assign(sex=lambda table: pd.factorize(table["sex"])[0])
     frame["age"] = (frame["age"] // 20).astype("float64").mask(np.random.default_rng(0).random(len(frame)) < 0.2)
     arguments = {"missing": "wildcard", "known": ["household_size", "sex"]}
@@ -316,7 +316,7 @@ def test_wildcards_of_a_table_on_the_device(device):
     assert scores.summary().columns["csf_mean"].to_dict() == expected.summary().columns["csf_mean"].to_dict()
 
 
-def test_a_table_there_is_inspected():
+def test_a_table_on_the_device_is_inspected():
     frame = census(300, columns=6).astype({"region": str, "sex": str})
     found, expected = gpupif.inspect(to_device(frame)), gpupif.inspect(frame)
     pd.testing.assert_frame_equal(found.columns, expected.columns)

@@ -90,7 +90,7 @@ WAYS = {
 
 @pytest.mark.parametrize("share", [0, 0.8])
 @pytest.mark.parametrize(("table", "arguments"), WAYS.values(), ids=WAYS)
-def test_same_bits_hashed_and_sorted(monkeypatch, table, arguments, share):
+def test_hashing_and_sorting_give_the_same_bits(monkeypatch, table, arguments, share):
     # So that pairs of numbers and codes are grouped as rows are, too.
     monkeypatch.setattr(cuda_grouping, "SLOTS", 1)
     monkeypatch.setattr(cuda_grouping, "SLOTS_PER_ROW", 1)
@@ -125,8 +125,8 @@ def test_ten_columns_take_eleven_groupings_and_no_sort(measures, weights):
 
 
 @pytest.mark.parametrize("way", ["all columns", "all but the scored column", "any known", "wildcards"])
-def test_what_cudf_is_of_no_use_for_is_sorted(monkeypatch, way):
-    """More rows than it can count, and measures that need the values of a cohort in order."""
+def test_rows_that_cudf_cannot_group_are_sorted(monkeypatch, way):
+    """cuDF cannot count so many rows, nor give the values of a cohort in order, which some measures need."""
     table, arguments = WAYS[way]
 
     def sort(most, measures):
@@ -151,8 +151,8 @@ def pack(codes, layout):
 
 
 @pytest.mark.parametrize("name", GROUPINGS)
-def test_distinct_rows_and_cohorts(name):
-    """Against plain Python; one column has a single value, one a word to itself."""
+def test_distinct_rows_and_cohorts_are_those_of_plain_python(name):
+    """One column has a single value, one fills a word of its own."""
     sizes = [3, 1, 4, 1 << 62]
     rng = np.random.default_rng(5)
     codes = np.stack([rng.integers(0, min(size, 5), 80) for size in sizes], axis=1)
@@ -191,7 +191,7 @@ def test_distinct_rows_and_cohorts(name):
         assert (runs.starts is None) == (name == "cudf")
 
 
-def test_what_stands_in_for_cudf_gives_groups_in_any_order():
+def test_the_substitute_for_cudf_gives_groups_in_any_order():
     words = {0: np.arange(40, dtype=np.uint64) // 2, 3: np.zeros(40, np.uint64)}
     found = [DeviceLibrary().group_rows(words, np.arange(40)) for _ in range(2)]
     assert found[0].words[0].tolist() != found[1].words[0].tolist()
@@ -204,7 +204,7 @@ def test_what_stands_in_for_cudf_gives_groups_in_any_order():
 
 @pytest.mark.parametrize("kind", ["pandas", "parquet", "csv"])
 @pytest.mark.parametrize("arguments", [{}, {"attackers": {"a": ["age", "sex"], "b": []}}, {"known": 1}])
-def test_without_frames_of_the_device_tables_are_encoded_on_the_host(monkeypatch, tmp_path, kind, arguments):
+def test_tables_are_encoded_on_the_host_without_cudf(monkeypatch, tmp_path, kind, arguments):
     def refused(*_):
         raise AssertionError("frames of the device are asked for")
 

@@ -97,7 +97,7 @@ def test_scored_columns_go_in_groups_that_fit(groups, devices):
     assert progress.cells == frame.size * 4
 
 
-def test_same_bits_however_much_memory_and_however_many_devices(groups):
+def test_any_memory_and_any_number_of_devices_give_the_same_bits(groups):
     job, sets, _ = question(census(15, columns=4), 2)
     engines = [CudaEngine(), CudaEngine([0, 1, 2, 3, 4, 5]), CudaEngine(share=0)]
     results = [score_sets(engine, job, sets, Total()) for engine in engines]
@@ -148,7 +148,7 @@ def test_a_scored_column_that_does_not_fit_is_one_clear_error(share):
 
 @pytest.mark.parametrize("share", [0, 1])
 @pytest.mark.parametrize("once", [True, False])
-def test_memory_may_run_out_anywhere(once, share):
+def test_memory_may_run_out_at_any_allocation(once, share):
     frame = census(6, columns=2)
     job, sets, expected = question(frame)
     outcomes = []
@@ -171,8 +171,8 @@ def test_memory_may_run_out_anywhere(once, share):
 
 
 @pytest.mark.parametrize("columns", [3, 25])
-def test_memory_is_planned_for_what_is_taken(monkeypatch, columns):
-    """NumPy's arrays are those that CuPy would make."""
+def test_the_planned_memory_covers_the_memory_taken(monkeypatch, columns):
+    """The arrays of NumPy have the sizes that CuPy's would have."""
     monkeypatch.setattr(cuda_grouping, "SLOTS", 1)
     monkeypatch.setattr(cuda_grouping, "COUNTERS", 1)
     frame = census(1000, columns=columns)
@@ -204,7 +204,7 @@ def test_numbers_of_rows_may_need_64_bits(monkeypatch, slots):
 
 
 @pytest.mark.parametrize("share", [0, 1])
-def test_rows_that_stand_for_many(share):
+def test_multiplicities_count_as_rows(share):
     job, sets, _ = question(census(30, columns=3)[["sex"]].assign(a=np.arange(30) % 2, b=np.arange(30) % 3 > 0))
     together = np.stack(job.codes)
     rows, first, times = np.unique(together, axis=1, return_index=True, return_counts=True)
@@ -243,14 +243,14 @@ def test_host_and_device_are_kept_apart(monkeypatch, tmp_path, table, share):
 
 
 @pytest.mark.parametrize("engine", [CudaEngine(), CudaEngine([0, 1]), CudaEngine(share=0)])
-def test_scores_lie_where_the_table_does(engine):
+def test_scores_are_on_the_device_of_the_table(engine):
     scores = score(engine, DeviceFrame(census(15, columns=3)))
     for measure in FEW:
         assert scores.array(measure).device_number == scores.mean.array(measure).device_number == 0
         assert isinstance(scores[measure], DeviceFrame)
 
 
-def test_scores_that_are_too_large_for_the_device():
+def test_scores_too_large_for_the_device_are_an_error():
     class Full(DeviceLibrary):
         def upload(self, array):
             if array.dtype == np.float64:

@@ -70,7 +70,7 @@ def test_arguments_are_typed_and_packed_as_numba_cuda_does(kernel, signature, le
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 0), (0, 3), (1, 3), (3, 1), (2, 3, 4)])
-def test_arrays_of_any_shape(shape):
+def test_arrays_of_any_shape_are_packed_as_numba_does(shape):
     array = StandIn(np.zeros(shape, np.uint8))
     packed = pack((array, 1, 0.5))
     assert packed.signature.types == tuple(map(typeof, (array, 1, 0.5)))
@@ -84,7 +84,7 @@ def test_arrays_of_any_shape(shape):
     np.testing.assert_array_equal(ours[told], numbas[told])
 
 
-def test_steps_that_are_never_made_do_not_matter():
+def test_strides_of_single_items_are_packed_as_contiguous():
     for shape, strides, expected in (((1, 3), (800, 8), [24, 8]), ((0,), (5,), [8]), ((3, 1), (8, 800), [8, 8])):
         array = StandIn(np.zeros(shape))
         array.strides = strides
@@ -106,12 +106,12 @@ def test_steps_that_are_never_made_do_not_matter():
         (1 << 63, "expected a whole number of 64 bits with a sign, got 9223372036854775808"),
     ],
 )
-def test_arguments_that_no_kernel_takes(argument, message):
+def test_arguments_that_no_kernel_takes_are_refused(argument, message):
     with pytest.raises(TypeError, match=message):
         pack((argument,))
 
 
-def test_numbers_of_numpy_are_numbers():
+def test_numpy_numbers_are_packed_as_numbers():
     packed = pack((np.int64(-3), np.float64(0.5), -3, 0.5))
     assert packed.signature.types == (int64, float64, int64, float64)
     assert bytes(packed) == np.int64(-3).tobytes() + np.float64(0.5).tobytes() + bytes(pack((-3, 0.5)))
@@ -133,7 +133,7 @@ def compiled():
 
 @pytest.mark.slow
 @each_kernel
-def test_a_kernel_has_as_many_parameters_as_there_are_words(compiled, kernel, signature):
+def test_a_kernel_has_a_parameter_for_each_packed_word(compiled, kernel, signature):
     code = compiled(kernel, signature).ptx()
     declared = re.search(r"\.visible \.entry (\w+)\((.*?)\)", code, re.DOTALL)
     assert declared[1] == compiled(kernel, signature).name
@@ -165,14 +165,14 @@ def add_product(numbers, out):
 
 
 @pytest.mark.slow
-def test_without_being_told_so_they_would_be():
+def test_products_and_sums_are_contracted_if_fma_is_allowed():
     kernel = CompiledKernel(add_product, (float64[::1], float64[::1]), CAPABILITY)
     assert contractions(kernel, fma=True) == 1
     assert contractions(kernel) == 0
     assert [operation in kernel.ptx() for operation in ("mul.rn.f64", "add.rn.f64", "fma.")] == [True, True, False]
 
 
-def test_one_that_compiles_elsewhere_is_told_of_its_own_device():
+def test_another_thread_that_compiles_sees_its_own_device():
     seen = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dispatcher, "get_current_device", lambda: "theirs")
@@ -191,14 +191,14 @@ def test_one_that_compiles_elsewhere_is_told_of_its_own_device():
         assert dispatcher.get_current_device() == "theirs"
 
 
-def test_a_numba_cuda_that_is_not_known(monkeypatch):
+def test_an_unknown_version_of_numba_cuda_is_refused(monkeypatch):
     monkeypatch.delattr(compiler, "_compile_pyfunc_with_fixup")
     with pytest.raises(DeviceError, match=r"numba-cuda \d.* cannot compile kernels .*_compile_pyfunc.*pip install"):
         CompiledKernel(rows.number_rows, NUMBERS, CAPABILITY)
 
 
 @pytest.mark.slow
-def test_a_device_that_the_toolkit_does_not_know():
+def test_a_device_unknown_to_the_toolkit_is_refused():
     kernel = CompiledKernel(rows.number_rows, NUMBERS, (99, 0))
     for made in (kernel.ptx, kernel.cubin):
         with pytest.raises(DeviceError, match=r"number_rows cannot be compiled for sm_990a .*device='cpu'"):
@@ -229,7 +229,7 @@ def same_code(one, other):
     return len(names) == 1 and all(code.cubin.startswith(b"\x7fELF") for code in (one, other))
 
 
-def test_what_was_compiled_is_read_the_next_time(tmp_path, compilations):
+def test_a_compiled_kernel_is_read_from_the_cache_the_next_time(tmp_path, compilations):
     first = number_rows(tmp_path)
     assert first.cubin.startswith(b"\x7fELF")
     assert first.name.encode() in first.cubin
@@ -239,7 +239,7 @@ def test_what_was_compiled_is_read_the_next_time(tmp_path, compilations):
 
 
 @pytest.mark.slow
-def test_what_is_kept_is_of_one_signature_capability_and_compiler(tmp_path, compilations, monkeypatch):
+def test_a_cached_kernel_is_for_one_signature_capability_and_compiler(tmp_path, compilations, monkeypatch):
     number_rows(tmp_path)
     number_rows(tmp_path, (8, 0))
     for number in (types.uint32, types.int64):
@@ -281,12 +281,12 @@ def test_code_of_another_kernel_is_not_taken(tmp_path, compilations):
 
 
 @pytest.mark.parametrize("folder", ["", "/proc/none"])
-def test_without_a_folder_nothing_is_kept(compilations, folder):
+def test_no_kernel_is_cached_without_a_folder(compilations, folder):
     assert same_code(number_rows(folder), number_rows(folder))
     assert compilations == ["number_rows", "number_rows"]
 
 
-def test_what_cannot_be_written_whole_is_not_left_behind(tmp_path, monkeypatch):
+def test_a_cache_file_that_cannot_be_written_whole_is_removed(tmp_path, monkeypatch):
     def fail(*arguments):
         raise OSError
 
@@ -306,7 +306,7 @@ print(hash(code_of(number_rows, (int64[::1],) * 3, (9, 0), sys.argv[1]).cubin))
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_two_processes_at_once(tmp_path):
+def test_two_processes_at_once_leave_one_cached_kernel(tmp_path):
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
     command = [sys.executable, "-P", "-c", KEEP, str(tmp_path)]
     both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) for _ in range(2)]
@@ -352,7 +352,7 @@ def driver(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["pack_column uint8", "number_rows"])
-def test_a_launch(driver, name):
+def test_a_launch_passes_the_grid_and_the_packed_arguments(driver, name):
     kernel, signature = getattr(rows, name.split()[0]), SIGNATURES[rows][name]
     for length in (3, 5):
         arguments = arguments_of(signature, length)
@@ -412,7 +412,7 @@ def test_several_threads_load_a_kernel_once_and_have_parameters_of_their_own(dri
 
 
 @pytest.mark.parametrize("call", ["load", "get", "launch"])
-def test_what_the_driver_says_is_told(driver, call):
+def test_an_error_of_the_driver_is_raised_with_its_name(driver, call):
     arguments = arguments_of(SIGNATURES[rows]["number_rows"])
     driver.expected = bytes(pack(arguments))
     driver.fails[call] = bindings.CUresult.CUDA_ERROR_OUT_OF_MEMORY
@@ -423,8 +423,8 @@ def test_what_the_driver_says_is_told(driver, call):
     launch(rows.number_rows, arguments, 1, 32, 0, CAPABILITY)
 
 
-def test_the_driver_is_asked_for_nothing_else():
-    """What stands behind `driver.` in the launches is in the installed bindings."""
+def test_launches_call_only_known_functions_of_the_driver():
+    """Every function called as `driver.` is in the installed bindings."""
     called = set(re.findall(r"driver\.(cu\w+)\(", Path(cuda_launch.__file__).read_text()))
     assert called == {name for name in vars(Driver) if name.startswith("cu")}
     assert all(callable(getattr(bindings, name)) for name in called)

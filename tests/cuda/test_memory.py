@@ -69,7 +69,7 @@ ASKED = {"few": ["cig", "csf"], "ahead": ["cig", "hellinger", "renyi_2", "distin
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize(("columns", "scored_columns"), [(6, 3), (25, 2)])
 @pytest.mark.parametrize("inside", [True, False])
-def test_each_stage_takes_what_is_planned_for_it(columns, scored_columns, inside, weights):
+def test_each_stage_keeps_within_its_planned_memory(columns, scored_columns, inside, weights):
     frame = different(columns)
     names = list(frame.columns)
     asked = {"columns": names[:scored_columns], "known": names if inside else names[scored_columns:]}
@@ -78,7 +78,7 @@ def test_each_stage_takes_what_is_planned_for_it(columns, scored_columns, inside
 
 @pytest.mark.parametrize("grouping", GROUPINGS)
 @pytest.mark.parametrize("measures", ASKED.values(), ids=ASKED)
-def test_what_measures_take_is_planned_for(measures, grouping):
+def test_every_measure_keeps_within_the_planned_memory(measures, grouping):
     frame = different(6)
     hold_to_plan(job_of(frame, measures, columns=["c0", "c1"], known=list(frame.columns)), False, grouping)
 
@@ -104,7 +104,7 @@ def hold_to_plan(job, weights, grouping="rotation"):
     assert predicted < COARSE * max(taken.values())
 
 
-def test_blocks_take_what_is_planned_for_them(monkeypatch):
+def test_blocks_keep_within_their_planned_memory(monkeypatch):
     job = job_of(different(6), ["cig", "csf"])
     CudaEngine(share=0).score(replace(job, codes=[codes[:9] for codes in job.codes]), Silent())
     library, real, taken = Measured(memory=126 * ROWS), cuda_blocks._score_rows, []
@@ -148,12 +148,12 @@ def large(rows, scores_on):
     return replace(few, codes=codes, counts=counts, scores_on=scores_on)
 
 
-def test_a_table_like_the_one_that_is_typical():
+def test_a_large_table_takes_the_typical_bytes_of_a_row():
     assert row_bytes(large(1000, "host")) == TYPICAL_ROW_BYTES
     assert table_bytes(large(1000, "host")) - table_bytes(large(500, "host")) == 500 * TYPICAL_ROW_BYTES
 
 
-def test_words_of_a_sum_are_those_of_the_kernels():
+def test_the_words_of_a_sum_are_as_many_as_in_the_kernels():
     assert SUM_WORDS == PARTS
 
 
@@ -171,7 +171,7 @@ def test_words_of_a_sum_are_those_of_the_kernels():
         (300_000_000, 78, "host", "host", None),
     ],
 )
-def test_what_fits_on_which_card(rows, free, host, either, device):
+def test_tables_that_fit_the_card_are_scored_as_a_whole(rows, free, host, either, device):
     memory = int(SHARE * free * 2**30)
     assert {there: scores_on(large(rows, there), memory) for there in ("host", "either", "device")} == {
         "host": host,
@@ -181,7 +181,7 @@ def test_what_fits_on_which_card(rows, free, host, either, device):
 
 
 @pytest.mark.parametrize("limit", [10, 2**31 - 1])
-def test_more_rows_than_4_bytes_can_number(monkeypatch, limit):
+def test_tables_of_more_rows_than_4_bytes_number_are_scored(monkeypatch, limit):
     monkeypatch.setattr(cuda_rows, "NARROW_ROWS", limit)
     frame = census(60, columns=4)
     for grouping, measures in {"rotation": list(MEASURES), "cudf": HASHED}.items():
@@ -226,7 +226,7 @@ def test_a_table_that_goes_through_the_host_says_so_and_why():
     assert apart.through_host == ""
 
 
-def test_distinct_rows_that_the_host_found_say_so():
+def test_scores_say_that_the_host_found_the_distinct_rows():
     frame = census(12, columns=3)
     assert score(CudaEngine(), frame, known=1).through_host == ""
     scores = score(CudaEngine(share=0), frame, known=1)
@@ -235,7 +235,7 @@ def test_distinct_rows_that_the_host_found_say_so():
     assert scores.summary().mean.through_host == scores.summary().through_host == scores.through_host
 
 
-def test_info_says_what_fits_on_a_gpu(monkeypatch):
+def test_info_names_the_largest_table_that_fits_a_gpu(monkeypatch):
     gpu = Gpu("Card", (9, 0))
     monkeypatch.setattr("gpupif.cli.info.cuda_status", lambda: CudaStatus([gpu], [0]))
     monkeypatch.setattr(DeviceLibrary, "free_bytes", lambda self: int(139.4 * 2**30))

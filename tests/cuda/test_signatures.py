@@ -113,22 +113,22 @@ def found(module, name):
 
 
 @pytest.mark.parametrize(("module", "name", "arguments"), CALLED, ids=lambda value: getattr(value, "__name__", None))
-def test_arguments(module, name, arguments):
+def test_functions_of_the_libraries_have_the_arguments_used_here(module, name, arguments):
     assert arguments <= set(inspect.signature(found(module, name)).parameters)
 
 
 @pytest.mark.parametrize(("module", "name"), THERE, ids=lambda value: getattr(value, "__name__", value))
-def test_functions(module, name):
+def test_functions_of_the_libraries_exist(module, name):
     assert callable(found(module, name))
 
 
 @pytest.mark.parametrize(("module", "name"), PROPERTIES, ids=lambda value: getattr(value, "__name__", value))
-def test_properties(module, name):
+def test_properties_of_the_libraries_exist(module, name):
     assert found(module, name) is not None
 
 
-def test_every_function_of_the_array_library_that_is_called_is_there():
-    """What stands behind `xp.` in the engine's own text; NumPy takes its place without a GPU."""
+def test_every_function_called_of_the_array_library_exists():
+    """The functions are found as `xp.` in the text of the engine; NumPy replaces CuPy without a GPU."""
     package = Path(gpupif.__file__).parent
     called = {
         node.attr
@@ -141,14 +141,14 @@ def test_every_function_of_the_array_library_that_is_called_is_there():
     assert [name for name in called if not hasattr(cupy, name)] == []
 
 
-def test_numpys_functions_of_arrays_on_the_device():
+def test_numpy_functions_are_handed_on_to_cupy():
     """`np.percentile` and others are handed on to CuPy's function of the same name."""
     for name in ("percentile", "partition", "flatnonzero"):
         assert callable(getattr(cupy, name))
         assert hasattr(getattr(np, name), "_implementation") or hasattr(getattr(np, name), "__wrapped__")
 
 
-def test_memory():
+def test_cupy_has_the_functions_of_memory_used_here():
     assert issubclass(cupy.cuda.memory.OutOfMemoryError, MemoryError)
     pool = type(cupy.get_default_memory_pool())
     assert callable(pool.free_bytes)
@@ -157,7 +157,7 @@ def test_memory():
     assert callable(rmm_cupy_allocator)
 
 
-def test_a_pool_of_the_user(monkeypatch):
+def test_memory_comes_from_a_pool_of_the_user(monkeypatch):
     class Pool:
         """Of 1,600 bytes 900 are free in one piece."""
 
@@ -275,7 +275,7 @@ def test_row_keys_are_hashed(monkeypatch, once):
 
 
 @pytest.mark.parametrize("dtype", ["uint64", "int64", "int32"])
-def test_arrays_as_columns(dtype):
+def test_arrays_become_columns_without_a_copy(dtype):
     array = np.arange(7, dtype=dtype).view(HostArray)
     column = as_column(array)
     assert (column.type().id(), column.size(), column.null_count()) == (pylibcudf.TypeId[dtype.upper()], 7, 0)
@@ -311,8 +311,8 @@ def test_cudf_takes_its_memory_from_the_pool_of_cupy(monkeypatch):
     assert memory._taken == {}
 
 
-def test_arrays_of_frames_lie_in_the_pool_of_cupy_too(monkeypatch):
-    """While a table is read and numbered; after `import cudf` each would be asked of the driver otherwise."""
+def test_arrays_of_frames_are_in_the_pool_of_cupy_too(monkeypatch):
+    """After `import cudf` the driver would otherwise be asked for each array while a table is read."""
     monkeypatch.setattr(cupy.cuda, "Device", OneDevice)
     monkeypatch.setattr(rmm.mr, "get_current_device_resource", rmm.mr.CudaMemoryResource)
     before = rmm.mr.get_per_device_resource(3)
@@ -342,8 +342,8 @@ class OneDevice:
         return None
 
 
-def test_a_frame_is_worked_on_where_its_memory_lies(monkeypatch):
-    """Whichever device is the current one; the driver says where a pointer points to."""
+def test_a_frame_is_processed_on_the_device_of_its_memory(monkeypatch):
+    """Any device may be the current one; the driver says on which device a pointer is."""
 
     class Column:
         def __init__(self, data, mask=None, children=()):
@@ -369,14 +369,14 @@ def test_a_frame_is_worked_on_where_its_memory_lies(monkeypatch):
         assert here.beside(nowhere) is here
 
 
-def test_the_columns_of_a_frame_say_where_their_memory_is():
+def test_columns_of_a_frame_give_the_address_of_their_memory():
     column = as_column(np.arange(7).view(HostArray))
     assert column.data().ptr
     assert column.null_mask() is None
     assert column.children() == []
 
 
-def test_the_pool_keeps_some_memory_and_the_next_library_works_on_the_same_stream(monkeypatch):
+def test_the_pool_keeps_some_memory_and_streams_are_used_again(monkeypatch):
     free, freed = [0], []
     pool = SimpleNamespace(free_bytes=lambda: free[0], free_all_blocks=lambda: freed.append("device"))
     pinned = SimpleNamespace(free_all_blocks=lambda: freed.append("host"))
@@ -414,7 +414,7 @@ def test_the_pool_keeps_some_memory_and_the_next_library_works_on_the_same_strea
 
 
 @pytest.mark.subprocess
-def test_importing_cudf_changes_nothing_for_arrays_of_the_user():
+def test_importing_cudf_leaves_the_allocator_of_the_user():
     script = """
 import cupy
 from gpupif.gpu.cudf_frames import import_cudf
@@ -426,8 +426,8 @@ assert cupy.cuda.get_allocator() == before == cupy.get_default_memory_pool().mal
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_what_cudf_had_before_is_set_again():
-    """However many threads use it at once, and unless somebody else has set another meanwhile."""
+def test_the_memory_resource_of_cudf_is_set_back_afterwards():
+    """Several threads may use the resource at once; a resource that somebody else set meanwhile stays."""
     before = rmm.mr.get_per_device_resource(0)
     with memory_of_cupy(0):
         ours = rmm.mr.get_per_device_resource(0)
@@ -464,11 +464,11 @@ def test_what_cudf_had_before_is_set_again():
         (ValueError("OUT_OF_MEMORY"), False),
     ],
 )
-def test_what_says_that_the_memory_of_the_device_is_used_up(error, expected):
+def test_errors_that_mean_used_up_memory_are_recognised(error, expected):
     assert is_out_of_memory(error) is expected
 
 
-def test_what_a_launch_raises_is_known_as_a_failure():
+def test_an_error_of_a_launch_is_a_failure_of_the_device():
     failures = device_failures()
     assert issubclass(DriverError, failures)
     assert issubclass(cupy.cuda.runtime.CUDARuntimeError, failures)
@@ -507,7 +507,7 @@ def test_arrays_of_cupy_are_typed_and_packed():
         (MemoryError("std::bad_alloc"), (MemoryError, "bad_alloc")),
     ],
 )
-def test_what_cudf_raises_is_known_as_a_failure_of_the_device(monkeypatch, raised, expected):
+def test_an_error_of_cudf_is_a_failure_of_the_device(monkeypatch, raised, expected):
     def fail(*arguments):
         raise raised
 
@@ -522,8 +522,8 @@ def test_what_cudf_raises_is_known_as_a_failure_of_the_device(monkeypatch, raise
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_without_cudf_and_rmm_a_device_is_opened():
-    """As far as that goes without a GPU: nothing but CuPy and numba-cuda is imported for it."""
+def test_a_device_is_opened_without_cudf_and_rmm():
+    """Only CuPy and numba-cuda are imported; without a GPU no more can be tested."""
     script = """
 import sys
 from types import SimpleNamespace

@@ -68,7 +68,7 @@ def job():
     return score(Spy(), frame), jobs[0]
 
 
-def test_as_the_cpu_with_the_same_bits_however_many_keys_there_are_at_once(monkeypatch):
+def test_any_number_of_keys_at_once_gives_the_same_bits(monkeypatch):
     frame, arguments = sparse(9), KNOWN | {"accuracies": {"sex": 0.7}}
     engines = [CudaEngine(), CudaEngine(share=0)]
     # Beside the table there is room for some of the cells, and for some of the links.
@@ -89,8 +89,8 @@ def _seen(real, seen):
     return score
 
 
-def test_keys_of_two_words():
-    """Six rows that are alike, but for what two columns lack, one in each word, and one row of another value there."""
+def test_missing_values_in_either_word_of_a_key_match():
+    """Six rows agree except for missing values in two columns, one in each word, and one other value."""
     rows = np.arange(15)
     frame = pd.DataFrame({f"w{place}": np.where(rows < 6, 0.0, rows) for place in range(17)})
     frame.loc[0, "w0"] = frame.loc[1, "w16"] = None
@@ -117,7 +117,7 @@ class SmallCohorts(DeviceLibrary):
         super().launch(kernel, size, *arguments)
 
 
-def test_what_runs_out_of_memory_is_tried_again_with_fewer_keys():
+def test_work_that_runs_out_of_memory_is_repeated_with_fewer_keys():
     frame = sparse(14)
     expected = score(CpuEngine(), frame, **KNOWN)
     most = int(expected.cohort_size.to_numpy().max())
@@ -130,7 +130,7 @@ def test_what_runs_out_of_memory_is_tried_again_with_fewer_keys():
 
 
 @pytest.mark.parametrize("once", [True, False])
-def test_memory_may_run_out_anywhere(job, once):
+def test_memory_may_run_out_at_any_allocation(job, once):
     expected, given = job
     outcomes = set()
     for k in (1, 20, 60, 90, *range(120, 400, 37), 10**6):
@@ -148,8 +148,8 @@ def test_memory_may_run_out_anywhere(job, once):
     assert outcomes == {"scores", f"device 'cuda': {DeviceLibrary.name} ran out of memory on 5 rows"}
 
 
-def test_memory_is_planned_for_what_is_taken():
-    """NumPy's arrays are those that CuPy would make; all that a pattern matches is made at once."""
+def test_the_planned_memory_covers_the_memory_taken():
+    """The arrays of NumPy have the sizes that CuPy's would have; all matches of a pattern are made at once."""
     peaks = []
 
     class Spy(CudaEngine):

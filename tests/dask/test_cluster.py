@@ -23,7 +23,7 @@ from tests.helpers.pieces import assert_same_summary
 pytestmark = [pytest.mark.dask, pytest.mark.subprocess, pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 
 
-def test_the_bits_of_the_table_in_memory(client, folder, expected):
+def test_a_cluster_gives_the_bits_of_the_table_in_memory(client, folder, expected):
     scores = gpupif.score(dd.read_parquet(folder), ["cig", "wcig", "csf"])
     graph = scores.frame().__dask_graph__()
     assert sum("barrier" in str(key) for key in graph) == 2
@@ -33,7 +33,7 @@ def test_the_bits_of_the_table_in_memory(client, folder, expected):
     assert_same_summary(kept, expected)
 
 
-def test_a_table_in_the_memory_of_the_workers(client):
+def test_a_table_in_the_memory_of_the_workers_is_scored(client):
     frame = gpupif.datasets.census(900)
     with gpupif.config(device="cpu"):
         expected = gpupif.score(frame)
@@ -42,8 +42,8 @@ def test_a_table_in_the_memory_of_the_workers(client):
     assert dict(scores.priors) == dict(expected.priors)
 
 
-def test_information_and_special_uniques(client):
-    """Computed at once, what is found on the way sent between workers; the same bits as in memory."""
+def test_information_and_special_uniques_have_the_bits_of_memory(client):
+    """Both are computed at once, and workers send each other the intermediate results."""
     frame = gpupif.datasets.census(900)
     lazy = dd.from_pandas(frame, npartitions=3)
     assert gpupif.information.dual_total_correlation(lazy) == gpupif.information.dual_total_correlation(frame)
@@ -70,7 +70,7 @@ def gathered(monkeypatch):
     return sizes
 
 
-def test_nothing_comes_to_the_client(client, folder, tmp_path, gathered):
+def test_no_scores_come_to_the_client(client, folder, tmp_path, gathered):
     gpupif.score(dd.read_parquet(folder)).to_parquet(tmp_path / "scores", write_index=False)
     assert gathered
     # What the folder says of itself (names, small priors), not one column of scores.
@@ -79,8 +79,7 @@ def test_nothing_comes_to_the_client(client, folder, tmp_path, gathered):
 
 
 @pytest.mark.parametrize("sensitive", [["education", "occupation"], None])
-def test_disclosure_risk(client, folder, gathered, sensitive):
-    """The numbers of the table in memory; only they come to the client."""
+def test_risk_has_the_numbers_of_memory_and_only_they_reach_the_client(client, folder, gathered, sensitive):
     asked = (["region", "age"], sensitive)
     with gpupif.config(device="cpu"):
         found = gpupif.risk(dd.read_parquet(folder), *asked).to_dict()

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.dask, pytest.mark.subprocess, pytest.mark.slow, pytest
 
 
 class TestCommandLine:
-    def test_workers_started_for_it(self, folder, expected, tmp_path, monkeypatch, capsys):
+    def test_the_command_starts_workers_and_writes_scores(self, folder, expected, tmp_path, monkeypatch, capsys):
         command = [sys.executable, "-m", "gpupif", "score", str(folder), "-o", str(tmp_path / "out"), "--workers", "2"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
@@ -45,8 +45,8 @@ class TestCommandLine:
         assert error.startswith("gpupif: error: ")
         assert "exists already. Use overwrite (--overwrite)" in error
 
-    def test_progress(self, client, large_folder, tmp_path, monkeypatch):
-        """Tasks that are done, of all, and what is at work; nothing where the command line is to be quiet."""
+    def test_progress_counts_the_tasks_that_are_done(self, client, large_folder, tmp_path, monkeypatch):
+        """The bar shows the tasks done, all tasks and the current stage; a quiet command shows none."""
         told, visible = [], []
 
         class Recorder(Reporter):
@@ -85,8 +85,8 @@ class TestCommandLine:
         (line,) = done.stderr.splitlines()
         assert line.startswith("gpupif: error: column 'b': 20 missing values")
 
-    def test_only_this_process_hears_of_ctrl_c(self):
-        """A terminal sends it to all processes; also to a worker that came in place of another."""
+    def test_ctrl_c_ends_no_worker(self):
+        """A terminal sends Ctrl-C to all processes, also to a worker that replaced another."""
         with connect.cluster(None, 1) as client:
             (first,) = client.run(os.getpid).values()
             os.kill(first, signal.SIGINT)
@@ -97,8 +97,8 @@ class TestCommandLine:
             assert client.submit(os.getpid, pure=False).result(timeout=60) == second != first
         assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, set())
 
-    def test_the_only_worker_killed(self):
-        """It comes back, even later than Dask waits by default before it strikes a worker off."""
+    def test_a_killed_worker_comes_back(self):
+        """The worker comes back even later than Dask waits by default before it drops a worker."""
         with (
             dask.config.set({"distributed.deploy.lost-worker-timeout": "10 ms"}),
             connect.cluster(None, 1) as client,
@@ -108,7 +108,7 @@ class TestCommandLine:
             assert client.submit(os.getpid).result(timeout=60) != victim
             assert len(client.cluster.workers) == 1
 
-    def test_workers_that_do_not_start(self, monkeypatch):
+    def test_workers_that_do_not_start_are_an_error(self, monkeypatch):
         def fails(**options):
             raise RuntimeError("Nanny failed to start.")
 
@@ -121,8 +121,8 @@ class TestCommandLine:
         ):
             pass
 
-    def test_a_cluster_that_runs(self, client, tmp_path):
-        """Row groups become partitions, folders' names columns; types are Arrow's, exact where values are missing."""
+    def test_a_running_cluster_is_used(self, client, tmp_path):
+        """Row groups become partitions, names of folders become columns, and columns have Arrow's types."""
         rows = pa.table({"a": [2**60, None, 2**60 + 1, 5] * 5, "b": list("xyxz") * 5})
         for name in ("sex=F", "sex=M"):
             (tmp_path / "in" / name).mkdir(parents=True)
@@ -142,7 +142,7 @@ class TestCommandLine:
     @pytest.mark.parametrize(
         ("options", "asked"), [(["--min-cig", "6"], {"where": "cig >= 6"}), (["--top", "9"], {"top": 9})]
     )
-    def test_cells(self, threads, tmp_path, monkeypatch, capsys, options, asked):
+    def test_a_cluster_writes_the_requested_cells(self, threads, tmp_path, monkeypatch, capsys, options, asked):
         frame = gpupif.datasets.census(200, columns=5)
         frame.to_parquet(tmp_path / "in.parquet", row_group_size=60)
         command = ["gpupif", "score", str(tmp_path / "in.parquet"), "-o", str(tmp_path / "out"), "--json", *options]
@@ -155,7 +155,7 @@ class TestCommandLine:
         assert found.cells().to_arrow().to_pandas(ignore_metadata=True).equals(expected.to_pandas())
         assert found.provenance["input"]["path"] == str(tmp_path / "in.parquet")
 
-    def test_any_few_columns_known(self, threads, tmp_path):
+    def test_a_cluster_scores_any_known_columns(self, threads, tmp_path):
         frame = gpupif.datasets.census(200, columns=5)
         frame.to_parquet(tmp_path / "in.parquet", row_group_size=60)
         known = gpupif.AnyKnown(1, among=["region", "sex", "age"], subsets=1)
@@ -172,7 +172,7 @@ class TestCommandLine:
         with pytest.raises(gpupif.InputError, match="among: no column 'regio'"):
             on_cluster(tmp_path / "in.parquet", tmp_path / "no", threads.scheduler.address, **asked)
 
-    def test_a_population(self, client, tmp_path):
+    def test_a_cluster_scores_against_a_population(self, client, tmp_path):
         people = gpupif.datasets.census(900, columns=4)
         people.iloc[300:500].to_parquet(tmp_path / "in.parquet", index=False)
         people.to_parquet(tmp_path / "people.parquet", row_group_size=400)
@@ -199,7 +199,7 @@ class TestCommandLine:
             "suda {in} --max-size 2 --columns age,region,sex --sampling-fraction 0.1 -o {out}",
         ],
     )
-    def test_commands_print_what_they_do_without(self, client, tmp_path, run, command):
+    def test_commands_print_the_same_with_a_cluster(self, client, tmp_path, run, command):
         people = gpupif.datasets.census(900, columns=4)
         people.iloc[300:500].to_parquet(tmp_path / "in.parquet")
         people.to_parquet(tmp_path / "people.parquet", row_group_size=400)
@@ -215,7 +215,7 @@ class TestCommandLine:
         if "-o" in here:
             assert pq.read_table(places["there"]).equals(pq.read_table(places["out"]))
 
-    def test_a_new_table_is_looked_at_and_its_roles_taken(self, client, tmp_path, run):
+    def test_a_cluster_inspects_a_table_and_uses_its_roles(self, client, tmp_path, run):
         table, roles = tmp_path / "in.parquet", tmp_path / "roles.toml"
         gpupif.datasets.census(500, columns=5).to_parquet(table, row_group_size=100)
         here = json.loads(run("inspect", table, "--json").out)
@@ -226,7 +226,7 @@ class TestCommandLine:
         printed = [run("suda", table, "--roles", roles, *options).out for options in ((), at(client))]
         assert without_times(printed[0]) == without_times(printed[1])
 
-    def test_commands_refuse_what_is_not_for_a_cluster(self, folder, tmp_path, run, monkeypatch):
+    def test_arguments_that_no_cluster_takes_are_refused(self, folder, tmp_path, run, monkeypatch):
         monkeypatch.setattr(connect, "CONNECT_SECONDS", 0.2)
         (tmp_path / "t.csv").write_text("a,b\n1,2\n")
         risk = ("risk", folder, "--quasi-identifiers")
@@ -251,7 +251,7 @@ class TestCommandLine:
             assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1), ended.err
             assert fragment in ended.err
 
-    def test_an_error_of_a_command_and_progress(self, client, folder, run, monkeypatch):
+    def test_an_error_of_a_command_is_one_line_and_progress_is_shown(self, client, folder, run, monkeypatch):
         told = []
         monkeypatch.setattr(Reporter, "stage", lambda self, *stage: self.visible is not False and told.append(stage))
         real = connect.Reporter
@@ -265,13 +265,13 @@ class TestCommandLine:
         monkeypatch.setattr(files, "PARTITION_ROWS", 10)
         assert list(files._grouped([4, 5, 2, 30, 1, 1])) == [(0, 1), (2,), (3,), (4, 5)]
 
-    def test_a_failed_run_leaves_nothing(self, client, folder, tmp_path):
+    def test_a_failed_run_leaves_no_files(self, client, folder, tmp_path):
         priors = {"sex": {"nobody": 1.0}}
         with pytest.raises(gpupif.errors.PriorError, match="'sex'"):
             on_cluster(folder, tmp_path / "out", scheduler=client.scheduler.address, priors=priors)
         assert list(tmp_path.iterdir()) == []
 
-    def test_errors_before_any_work(self, folder, tmp_path, monkeypatch):
+    def test_bad_arguments_are_refused_before_any_work(self, folder, tmp_path, monkeypatch):
         monkeypatch.setattr(connect, "CONNECT_SECONDS", 0.2)
         (tmp_path / "t.csv").write_text("a,b\n1,2\n")
         (tmp_path / "full").mkdir()
@@ -308,7 +308,7 @@ class TestCommandLine:
                 on_cluster(*arguments, **more)
         assert not out.exists()
 
-    def test_without_dask_the_error_names_the_extra(self, folder, tmp_path, monkeypatch):
+    def test_an_error_names_the_extra_if_dask_is_missing(self, folder, tmp_path, monkeypatch):
         monkeypatch.setattr(connect, "find_spec", lambda name: None)
         with pytest.raises(gpupif.errors.DeviceError, match=r"pip install 'gpupif\[dask\]'"):
             on_cluster(folder, tmp_path / "out", workers=1)

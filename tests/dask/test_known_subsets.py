@@ -41,7 +41,7 @@ def expected(frame):
     return gpupif.score(frame, FEW, known=2)
 
 
-def test_worst_and_mean(frame, expected, tmp_path):
+def test_the_worst_and_the_mean_have_the_bits_of_memory(frame, expected, tmp_path):
     scores = gpupif.score(cut(frame, [90, 90, 200]), FEW, known=2)
     kept = scores.persist()
     assert_both_same(kept, expected)
@@ -54,8 +54,8 @@ def test_worst_and_mean(frame, expected, tmp_path):
     pd.testing.assert_frame_equal(found, expected.to_arrow().to_pandas(), check_exact=True)
 
 
-def test_no_more_memory_than_a_worker_has(frame, expected, monkeypatch):
-    """Folded for one scored column after the other where there is room for no more."""
+def test_any_known_takes_no_more_memory_than_a_worker_has(frame, expected, monkeypatch):
+    """Scored columns are combined one after the other if there is no room for more."""
     scores = gpupif.score(cut(frame, [150]), FEW, known=2)
     shares, real = [], one_partition.share_memory
     monkeypatch.setattr(
@@ -81,14 +81,14 @@ def test_no_more_memory_than_a_worker_has(frame, expected, monkeypatch):
         ({"known": gpupif.AnyKnown(1, among=["agee"])}, "among: no column 'agee'"),
     ],
 )
-def test_refused_at_once(arguments, says):
+def test_bad_arguments_are_refused_at_once(arguments, says):
     table = dd.from_pandas(gpupif.datasets.census(50, columns=3), npartitions=2)
     with pytest.raises(gpupif.InputError) as error:
         gpupif.score(table, **{"known": 1, **arguments})
     assert says in str(error.value)
 
 
-def test_too_many_subsets(monkeypatch):
+def test_too_many_subsets_are_refused(monkeypatch):
     wide = gpupif.datasets.census(50, columns=40)
     with pytest.raises(gpupif.InputError, match=r"there are [\d,]+ subsets of 8 columns"):
         gpupif.score(cut(wide, [20]), known=8)

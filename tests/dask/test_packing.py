@@ -34,7 +34,7 @@ TOP = 2**64 - 1
         ([*range(64)] * 32 + [5], 4 + 6 * 32 + 1),
     ],
 )
-def test_numbers_in_as_few_bits_as_they_need(numbers, words):
+def test_numbers_are_packed_in_as_few_bits_as_needed(numbers, words):
     given = np.array(numbers, np.uint64)
     writer = WordWriter()
     writer.put_numbers(given)
@@ -124,7 +124,7 @@ def test_usual_scores_take_a_bit_each():
 
 
 @pytest.mark.parametrize("lost", [0, 1, 5])
-def test_scores_that_are_not_all_there_are_known(lost):
+def test_incomplete_packed_scores_are_recognised(lost):
     layout = KeyLayout.of([4])
     with Workers(1) as workers:
         keys = layout.pack([np.arange(4)], workers)

@@ -25,7 +25,7 @@ STRANGERS = pd.concat([SAMPLE, gpupif.datasets.census(40, columns=4, seed=9).ass
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, "w"])
 @pytest.mark.parametrize("lacks", ["error", "count"])
-def test_attackers_and_weights(lacks, weights):
+def test_attackers_and_weights_are_scored_as_in_memory(lacks, weights):
     """Rows are compared by all columns that any attacker knows, or that are scored."""
     table = SAMPLE if lacks == "error" else STRANGERS
     attackers = {"neighbour": ["age", "sex"], "nobody": []}
@@ -43,7 +43,7 @@ def test_attackers_and_weights(lacks, weights):
 
 
 @pytest.mark.slow
-def test_kinds_of_populations(tmp_path):
+def test_a_population_may_be_any_kind_of_table(tmp_path):
     with gpupif.config(device="cpu"):
         expected = gpupif.score(SAMPLE, FEW, columns=["age", "sex"], population=CENSUS)
     (tmp_path / "people").mkdir()
@@ -68,7 +68,7 @@ LACKING = {
 
 @pytest.mark.parametrize(("values", "edges"), LACKING.values(), ids=LACKING)
 @pytest.mark.parametrize("asks", ["score", "risk"])
-def test_rows_that_a_population_lacks_are_named_as_in_memory(asks, values, edges):
+def test_an_error_names_the_lacking_row_as_in_memory(asks, values, edges):
     def ask(table, people):
         if asks == "risk":
             return gpupif.risk(table, ["x", "y"], population=people)
@@ -83,7 +83,7 @@ def test_rows_that_a_population_lacks_are_named_as_in_memory(asks, values, edges
     assert str(error.value) == str(expected.value)
 
 
-def test_one_more_shuffle_whatever_the_number_of_columns():
+def test_a_population_takes_one_more_shuffle_for_any_number_of_columns():
     for columns in (2, 30):
         frame = gpupif.datasets.census(40, columns=columns)
         lazy = dd.from_pandas(frame, npartitions=3)
@@ -107,13 +107,13 @@ def test_both_tables_are_read_once():
     assert sorted(calls) == [(of, number) for of in ("people", "table") for number in (0, 1)]
 
 
-def test_the_first_row_that_is_lacking_where_equal_rows_have_other_weights():
+def test_the_first_lacking_row_is_named_among_equal_rows():
     table = pd.DataFrame({"age": ["old"] * 4, "people": [1.0, 0.0, 0.0, 2.0]})
     with pytest.raises(gpupif.InputError, match=r"lacks 2 of the table's 4 rows, the first row 2 \(from 0\)"):
         gpupif.score(cut(table, []), "cig", population=cut(table[["age"]].head(2), []), weights="people").cig.compute()
 
 
-def test_the_value_that_is_lacking_is_the_same_one_wherever_the_table_is():
+def test_memory_and_dask_name_the_same_lacking_value():
     table, people = pd.DataFrame({"member": [None, True, False]}), pd.DataFrame({"member": [None]})
     for move in (lambda frame: frame, lambda frame: cut(frame, [])):
         with pytest.raises(gpupif.InputError, match="column 'member' has False nowhere in it, which is in 1 of"):
@@ -135,7 +135,7 @@ def test_bad_populations_are_refused_at_once(people, arguments, fragments):
     assert [fragment for fragment in fragments if fragment not in str(caught.value)] == []
 
 
-def test_a_population_in_files_that_lacks_a_column(tmp_path):
+def test_a_population_in_files_without_a_column_is_refused(tmp_path):
     CENSUS.drop(columns="region").to_parquet(tmp_path / "people.parquet")
     with pytest.raises(
         gpupif.InputError, match=r"population: no column 'region' in the population.*'age', 'sex', "
@@ -144,7 +144,7 @@ def test_a_population_in_files_that_lacks_a_column(tmp_path):
     assert all(repr(name) in str(caught.value) for name in CENSUS.columns if name != "region")
 
 
-def test_a_population_that_is_no_parquet(tmp_path):
+def test_a_population_that_is_no_parquet_is_refused(tmp_path):
     CENSUS.to_csv(tmp_path / "people.csv")
     with pytest.raises(gpupif.InputError, match=r"population: .*people\.csv: a cluster reads Parquet"):
         gpupif.score(cut(SAMPLE, [50]), population=tmp_path / "people.csv")
@@ -166,7 +166,7 @@ def test_bad_populations_are_refused_when_dask_computes(people, match):
 
 
 @pytest.mark.parametrize("use", [gpupif.score, gpupif.risk])
-def test_a_population_of_dask_goes_with_a_table_of_dask(use):
+def test_a_dask_population_is_refused_for_another_kind_of_table(use):
     asked = {"quasi_identifiers": ["age"]} if use is gpupif.risk else {}
     with pytest.raises(gpupif.InputError, match="population: a Dask DataFrame goes with a table that is one"):
         use(SAMPLE[["age", "region"]], population=cut(CENSUS, [50]), **asked)

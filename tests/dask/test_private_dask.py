@@ -16,7 +16,7 @@ pytestmark = pytest.mark.dask
 ADAPT = f"Dask {dask.__version__} changed what gpupif/dask/graph.py builds on: adapt that, then this test."
 
 
-def test_tasks_name_what_they_wait_for():
+def test_tasks_of_dask_name_their_dependencies():
     from dask._task_spec import Task, TaskRef
 
     task = Task("sum", operator.add, 1, TaskRef("one"))
@@ -24,7 +24,7 @@ def test_tasks_name_what_they_wait_for():
     assert task({"one": 2}) == 3, ADAPT
 
 
-def test_parameters_of_a_shuffle():
+def test_a_shuffle_of_dask_has_the_expected_parameters():
     from dask.dataframe.dask_expr._shuffle import Shuffle
 
     # Given by place.
@@ -34,8 +34,8 @@ def test_parameters_of_a_shuffle():
 
 
 @pytest.mark.parametrize("method", ["tasks", "disk"])
-def test_parcels_arrive_where_their_column_says(method, dask_in_one_thread):
-    """The column of partitions is taken as it is, not hashed, and as many partitions come out as went in."""
+def test_parcels_arrive_in_the_partition_that_they_name(method, dask_in_one_thread):
+    """The column of partitions is not hashed, and the number of partitions stays."""
     graph, parts = Graph(), range(3)
     sent = [
         graph.one("sent", pack, [Parcel(to, one, 0, np.full(one + 1, to, np.uint64)) for to in parts], number=one)

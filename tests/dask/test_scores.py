@@ -56,7 +56,7 @@ def test_any_partitioning_gives_the_bits_of_the_table_in_memory(job, data):
 @pytest.mark.slow
 @given(table=tables(), dtype=st.sampled_from(["float64", "float32"]), edge=st.integers(0, 24))
 @FEW
-def test_float32_is_rounded_where_the_scores_arrive(table, dtype, edge):
+def test_scores_in_float32_have_the_bits_of_memory(table, dtype, edge):
     frame = frame_of(table)
     with gpupif.config(device="cpu"):
         expected = gpupif.score(frame, ["wcig", "cohort_size"], dtype=dtype)
@@ -65,7 +65,7 @@ def test_float32_is_rounded_where_the_scores_arrive(table, dtype, edge):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [12, 150])
-def test_keys_of_many_words(columns):
+def test_keys_of_many_words_have_the_bits_of_memory(columns):
     random = np.random.default_rng(columns)
     rows = random.integers(0, 200, (12, columns))[random.integers(0, 12, 60)]
     rows[::2, 3] = random.integers(0, 200, 30)
@@ -101,7 +101,7 @@ def test_index_order_and_divisions_are_kept(index):
     assert [len(scores.cig.partitions[number]) for number in range(lazy.npartitions)] == sizes
 
 
-def test_more_partitions_than_rows():
+def test_more_partitions_than_rows_give_the_same_scores():
     frame = gpupif.datasets.pif_example()
     with gpupif.config(device="cpu"):
         assert_same(gpupif.score(cut(frame, [0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 7])), gpupif.score(frame))
@@ -109,21 +109,21 @@ def test_more_partitions_than_rows():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("partitions", "method"), [(45, "tasks"), (3, "disk")])
-def test_ways_to_shuffle_without_a_cluster(partitions, method):
-    """By tasks, from 33 partitions on in stages; or by disk, where Dask is told to."""
+def test_every_shuffle_method_without_a_cluster_gives_the_same_scores(partitions, method):
+    """Dask shuffles by tasks (in stages from 33 partitions on) or by disk."""
     frame = gpupif.datasets.census(400)
     with dask.config.set({"dataframe.shuffle.method": method}), gpupif.config(device="cpu"):
         assert_same(gpupif.score(dd.from_pandas(frame, npartitions=partitions)), gpupif.score(frame))
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
-def test_types_of_columns(kind):
+def test_columns_of_any_type_are_scored_as_in_memory(kind):
     frame = pd.DataFrame({"x": COLUMNS[kind], "y": [0, 0, 1, 1, 1, 0]})
     with gpupif.config(device="cpu"):
         assert_same(gpupif.score(cut(frame, [2, 4])), gpupif.score(frame))
 
 
-def test_categories_that_differ_by_partition_or_are_unknown():
+def test_categories_may_differ_by_partition_or_be_unknown():
     frame = pd.DataFrame({"x": list("abcabd"), "y": [0, 0, 1, 1, 1, 0]})
     with gpupif.config(device="cpu"):
         expected = gpupif.score(frame)
@@ -132,7 +132,7 @@ def test_categories_that_differ_by_partition_or_are_unknown():
     assert_same(gpupif.score(cut(frame, [3]).astype({"x": "category"})), expected)
 
 
-def test_types_that_differ_by_partition():
+def test_types_may_differ_by_partition():
     def lazy(*parts):
         frames = [pd.DataFrame({"x": pd.Series(part, dtype=object), "y": range(len(part))}) for part in parts]
         return of_parts(frames), pd.concat(frames)
@@ -148,7 +148,7 @@ def test_types_that_differ_by_partition():
             gpupif.score(frame).cig.compute()
 
 
-def test_nothing_is_computed_before_dask_is_asked_to():
+def test_scores_are_computed_only_when_dask_is_asked():
     def fail(number):
         raise AssertionError("computed")
 
@@ -176,7 +176,7 @@ def test_the_graph_holds_no_data():
     assert sizes[1] < 200_000
 
 
-def test_two_shuffles_whatever_the_number_of_columns():
+def test_scoring_takes_two_shuffles_for_any_number_of_columns():
     for columns in (2, 60):
         with dask.config.set({"dataframe.shuffle.method": "p2p"}):
             lazy = dd.from_map(make, range(4), rows=10, meta=make(0, 1).iloc[:0])
@@ -188,7 +188,7 @@ def test_two_shuffles_whatever_the_number_of_columns():
 # Dask 2026.8 uses what pandas 3.1 is going to drop.
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
-def test_pipelines(tmp_path):
+def test_scores_can_be_written_by_frame_or_by_measure(tmp_path):
     frame = gpupif.datasets.census(500)
     with gpupif.config(device="cpu"):
         expected = gpupif.score(frame)
@@ -243,7 +243,7 @@ class TestBadInput:
             ({"accuracies": {"a": 1.5}}, False),
         ],
     )
-    def test_arguments(self, arguments, at_once):
+    def test_bad_arguments_are_refused_as_in_memory(self, arguments, at_once):
         with pytest.raises(gpupif.GpupifError) as expected:
             gpupif.score(self.frame, **arguments)
         lazy = cut(self.frame, [1, 3])
@@ -256,7 +256,7 @@ class TestBadInput:
                 scores.cig.compute()
         assert str(found.value) == str(expected.value)
 
-    def test_tables(self):
+    def test_bad_tables_are_refused(self):
         with pytest.raises(gpupif.InputError, match=r"table: expected at least one row, got none \(columns: a, b\)"):
             gpupif.score(cut(self.frame.iloc[:0], [0])).cig.compute()
         with pytest.raises(gpupif.InputError, match="at least one column"):
@@ -267,12 +267,12 @@ class TestBadInput:
         with pytest.raises(gpupif.errors.ColumnTypeError, match="'b'"):
             gpupif.score(cut(lists, [1])).cig.compute()
 
-    def test_a_measure_that_was_not_scored(self):
+    def test_a_measure_that_was_not_scored_is_refused(self):
         scores = gpupif.score(cut(self.frame, [1]), "csf")
         with pytest.raises(gpupif.InputError, match="'cig' was not scored"):
             _ = scores.cig
 
-    def test_cuda_where_there_is_none(self, monkeypatch):
+    def test_cuda_is_refused_if_no_gpu_is_there(self, monkeypatch):
         monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda device: CudaStatus(reason="there is no GPU"))
         with (
             pytest.raises(gpupif.errors.DeviceError, match="device 'cuda' cannot be used here: there is no GPU"),
@@ -280,7 +280,7 @@ class TestBadInput:
         ):
             gpupif.score(cut(self.frame, [1])).cig.compute()
 
-    def test_errors_travel_between_processes(self):
+    def test_errors_can_be_pickled(self):
         for error in (
             gpupif.errors.ColumnNotFoundError("columns", ["x"], ["y"]),
             gpupif.errors.ColumnTypeError("x", "lists"),
@@ -290,7 +290,7 @@ class TestBadInput:
             assert type(again) is type(error)
             assert str(again) == str(error)
 
-    def test_warnings(self):
+    def test_nearly_unique_columns_are_warned_of_when_dask_computes(self):
         unique = pd.DataFrame({"id": range(60), "b": [0, 1] * 30})
         scores = gpupif.score(cut(unique, [20]))
         with pytest.warns(gpupif.errors.NearlyUniqueWarning, match="'id': 60 different values"):
@@ -312,7 +312,7 @@ def plan_of_several_kinds(measures):
 
 
 @pytest.mark.every_engine
-def test_workers_of_several_kinds_each_score_where_they_would():
+def test_each_worker_scores_on_its_own_kind_of_device():
     mixed = plan_of_several_kinds(["cig", "wcig", "emd", "hellinger", "renyi_2"])
     assert (mixed.device, mixed.devices) == (DeviceRequest("auto"), "cpu and cuda")
     assert task_engine(mixed.device).device.partition(":")[0] == worker_device(DeviceRequest("auto")).device
@@ -358,33 +358,33 @@ class TestSkew:
     codes = np.where(random.random((40_000, 8)) < 0.9, 0, random.integers(1, 1_000, (40_000, 8)))
     skewed = pd.DataFrame(codes).add_prefix("c")
 
-    def test_one_value_covers_90_percent_of_every_column(self):
+    def test_partitions_stay_even_if_one_value_fills_90_percent(self):
         over, _ = shares(self.skewed, 16)
         assert over.max() < 2
 
-    def test_that_only_holds_because_heavy_bins_are_cut_finer(self, monkeypatch):
+    def test_partitions_are_uneven_if_heavy_bins_are_not_cut(self, monkeypatch):
         monkeypatch.setattr(routes, "HEAVY", 1e9)
         over, _ = shares(self.skewed, 16)
         assert over.max() > 2.5
 
-    def test_a_constant_column(self):
+    def test_partitions_stay_even_with_a_constant_column(self):
         over, _ = shares(gpupif.datasets.census(40_000).assign(always="x"), 8)
         assert over.max() < 2
 
-    def test_an_attacker_who_knows_nothing_makes_one_cohort_of_few_distinct_rows(self):
+    def test_an_attacker_who_knows_nothing_needs_few_shuffled_rows(self):
         frame = gpupif.datasets.census(40_000)
         _, sizes = shares(frame, 8, known=[])
         # Each value of each column once for each partition, at most.
         assert sizes.sum() <= 8 * frame.nunique().sum()
 
-    def test_one_key_for_half_of_the_table(self):
+    def test_partitions_stay_even_if_half_the_rows_share_a_key(self):
         frame = gpupif.datasets.census(40_000)
         key = np.where(self.random.random(40_000) < 0.5, 0, self.random.integers(1, 10_000, 40_000))
         over, _ = shares(frame.assign(key=key), 16)
         assert over.max() < 2
 
 
-def test_engine_threads(monkeypatch):
+def test_a_task_uses_as_many_threads_as_the_environment_says(monkeypatch):
     monkeypatch.delenv("GPUPIF_NUM_THREADS", raising=False)
     with task_workers() as workers:
         assert workers.threads == 1

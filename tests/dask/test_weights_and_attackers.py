@@ -18,8 +18,8 @@ ALL = list(MEASURES)
 THREE = {"neighbour": ["age", "sex"], "employer": ["region", "age"], "nobody": []}
 
 
-def test_weights_of_many_rows():
-    """Cohorts in several partitions; weights that are no multiples of a power of two."""
+def test_weights_of_many_rows_have_the_bits_of_memory():
+    """Cohorts lie in several partitions, and weights are no multiples of a power of two."""
     frame = gpupif.datasets.census(3000, columns=5)
     frame["w"] = np.random.default_rng(0).gamma(2, 30, 3000).round(1)
     frame.loc[::50, "w"] = 0
@@ -31,7 +31,7 @@ def test_weights_of_many_rows():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("heavy", [0.0, 0.5])
-def test_rows_of_nobody_leave_the_order_of_sums_as_it_is(heavy, monkeypatch):
+def test_rows_of_weight_zero_do_not_change_the_order_of_sums(heavy, monkeypatch):
     random = np.random.default_rng(3)
     frame = pd.DataFrame({"x": random.integers(0, 40, 400), "y": random.integers(0, 3, 400), "z": 1})
     frame["w"] = np.where(random.random(400) < 0.5, 0, random.gamma(2, 9, 400))
@@ -45,7 +45,7 @@ def test_rows_of_nobody_leave_the_order_of_sums_as_it_is(heavy, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, "w"])
-def test_attackers(tmp_path, weights):
+def test_weighted_scores_against_attackers_are_as_in_memory(tmp_path, weights):
     frame = gpupif.datasets.census(200, columns=4).assign(w=np.arange(200) % 5 / 4)
     lazy = cut(frame, [60, 150])
     arguments = {"attackers": THREE, "weights": weights, "columns": ["age", "marital_status"]}

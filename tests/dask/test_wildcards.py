@@ -11,8 +11,7 @@ from tests.helpers.dask_frames import assert_same, cut
 pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
 
 
-def test_attackers(monkeypatch):
-    """One who meets missing values, and one who meets none."""
+def test_attackers_with_and_without_missing_values_score_as_in_memory(monkeypatch):
     frame = gpupif.datasets.census(400, columns=4)
     frame["region"] = frame["region"].where(frame.index % 3 > 0)
     arguments = {"missing": "wildcard", "columns": ["age", "sex"]}

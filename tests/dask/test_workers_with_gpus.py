@@ -37,7 +37,7 @@ def three_gpus(monkeypatch):
         ("cpu", 8, []),
     ],
 )
-def test_each_worker_has_its_own(three_gpus, device, workers, gpus):
+def test_each_worker_has_a_gpu_of_its_own(three_gpus, device, workers, gpus):
     with gpupif.config(device=device):
         assert gpus_of_workers(workers) == gpus
 
@@ -55,7 +55,7 @@ def test_workers_that_would_share_a_gpu_are_refused(three_gpus, device, workers,
 
 
 @pytest.mark.parametrize("device", ["auto", "cuda"])
-def test_without_a_gpu_workers_are_as_they_were(monkeypatch, device):
+def test_workers_get_no_gpu_if_none_exists(monkeypatch, device):
     monkeypatch.setattr("gpupif.gpu.status.shown_gpus", lambda: CudaStatus(reason="there is none"))
     with gpupif.config(device=device):
         assert gpus_of_workers(4) == []
@@ -83,7 +83,7 @@ def test_workers_see_their_gpu_also_when_they_are_started_again(three_gpus, monk
 
 
 @pytest.mark.parametrize(("workers", "with_it"), [(2, True), (3, False)])
-def test_dask_cuda_starts_workers_that_all_have_a_gpu(three_gpus, monkeypatch, workers, with_it):
+def test_dask_cuda_starts_workers_with_a_gpu_each(three_gpus, monkeypatch, workers, with_it):
     started = []
 
     class Cluster(LocalCluster):

@@ -30,7 +30,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_other_scores_are_replaced(tmp_path):
+def test_old_scores_in_the_folder_are_replaced(tmp_path):
     out = tmp_path / "scores"
     make(50, 5).to_parquet(out, write_metadata_file=True)
     assert len(names(out)) == 7
@@ -47,7 +47,7 @@ def test_other_scores_are_replaced(tmp_path):
 
 
 @pytest.mark.every_engine
-def test_the_device_that_ran_is_told_as_soon_as_it_is_known(tmp_path):
+def test_scores_name_the_device_once_they_are_computed(tmp_path):
     with gpupif.config(device="auto"):
         ran = choose_engine(requested_device()).device
         scores, others = make(50, 3), make(50, 3)
@@ -66,7 +66,7 @@ def test_the_device_that_ran_is_told_as_soon_as_it_is_known(tmp_path):
     assert read_description(tmp_path / "asked" / "part-000000.parquet").about.device == asked.device == "cpu"
 
 
-def test_what_was_there_stays_where_writing_fails(tmp_path, monkeypatch):
+def test_old_scores_stay_if_writing_fails(tmp_path, monkeypatch):
     out = tmp_path / "scores"
     make(50, 3).to_parquet(out)
     before = {name: (out / name).read_bytes() for name in names(out)}
@@ -93,7 +93,7 @@ def test_what_was_there_stays_where_writing_fails(tmp_path, monkeypatch):
     assert names(tmp_path) == ["scores"]
 
 
-def test_what_cannot_be_written(tmp_path):
+def test_outputs_that_cannot_be_written_are_refused(tmp_path):
     scores = make(20, 2)
     scores.to_parquet(tmp_path / "scores")
     with pytest.raises(gpupif.errors.OutputError, match="exists already"):
@@ -128,7 +128,7 @@ def test_what_cannot_be_written(tmp_path):
     assert names(tmp_path) == ["file", "other", "scores", "table"]
 
 
-def test_elsewhere_than_on_a_disk(tmp_path):
+def test_scores_are_written_to_other_file_systems_but_not_replaced(tmp_path):
     scores, place = make(20, 2), f"memory://{tmp_path.name}"
     scores.to_parquet(place, write_index=False)
     assert len(dd.read_parquet(place)) == 20
@@ -136,8 +136,8 @@ def test_elsewhere_than_on_a_disk(tmp_path):
         scores.to_parquet(place)
 
 
-def test_a_run_that_was_killed_is_cleaned_up_after(tmp_path):
-    """Whichever kind of run comes next; and a run that is at work is left alone."""
+def test_files_of_a_killed_run_are_removed(tmp_path):
+    """Any kind of run cleans up; a run that is still working is left alone."""
     frame = gpupif.datasets.census(20, columns=3)
     frame.to_parquet(tmp_path / "in.parquet")
     out = tmp_path / "scores"
@@ -164,8 +164,8 @@ def test_a_run_that_was_killed_is_cleaned_up_after(tmp_path):
     assert (left / "0123456789abcdef" / "part-000000.parquet").exists()
 
 
-def test_where_others_may_rename_no_cluster_writes(tmp_path, monkeypatch):
-    """Workers go by the path, which others could lead elsewhere; threads of this process go by the open folder."""
+def test_a_cluster_does_not_write_into_a_folder_that_others_may_change(tmp_path, monkeypatch):
+    """Workers use the path, which others could redirect; threads of this process use the open folder."""
     scores, shared = make(20, 2), tmp_path / "shared"
     shared.mkdir()
     with dask.config.set(scheduler="processes"):
@@ -183,7 +183,7 @@ def test_where_others_may_rename_no_cluster_writes(tmp_path, monkeypatch):
     assert names(shared) == []
 
 
-def test_a_work_folder_that_is_swapped_while_threads_write(tmp_path, monkeypatch):
+def test_a_work_folder_swapped_during_writing_gets_no_scores(tmp_path, monkeypatch):
     shared, other = tmp_path / "shared", tmp_path / "other"
     shared.mkdir()
     shared.chmod(0o777)
@@ -212,7 +212,7 @@ def test_errors_of_the_disk_name_the_output(tmp_path, monkeypatch):
     assert names(tmp_path) == []
 
 
-def test_workers_that_write_to_disks_of_their_own(tmp_path):
+def test_missing_score_files_of_workers_are_an_error(tmp_path):
     (tmp_path / "part-000000.parquet").touch()
     check_written(tmp_path, 1)
     with pytest.raises(gpupif.errors.OutputError, match="1 of 2 score files are not there"):

@@ -82,7 +82,7 @@ def test_each_code_follows_from_seed_row_and_column():
             assert codes[place, row] == expected
 
 
-def test_fewer_rows_or_columns_are_the_beginning():
+def test_fewer_rows_or_columns_are_the_beginning_of_a_larger_table():
     large = census(100_000, seed=5, columns=24)
     assert census(1000, seed=5, columns=24).equals(large.head(1000))
     assert census(100_000, seed=5).equals(large[list(TEN)])
@@ -97,7 +97,7 @@ def test_threads_and_chunks_do_not_matter(monkeypatch):
         np.testing.assert_array_equal(one, datasets._codes(70_000, 3, 12))
 
 
-def test_seeds_differ():
+def test_different_seeds_give_unrelated_tables():
     first, second = codes_of(census(20_000, seed=0)), codes_of(census(20_000, seed=1))
     assert (first[0] != second[0]).mean() > 0.8
     assert not (first == second).all(axis=1).any()
@@ -106,7 +106,7 @@ def test_seeds_differ():
     assert (first[0] == second[0]).mean() == pytest.approx((sizes**2).sum(), abs=0.01)
 
 
-def test_whole_numbers_of_numpy_count():
+def test_numpy_integers_are_accepted():
     assert census(np.int32(5), seed=np.uint64(9), columns=np.int8(3)).equals(census(5, 9, 3))
 
 
@@ -114,7 +114,7 @@ def test_whole_numbers_of_numpy_count():
 
 
 @pytest.mark.parametrize("columns", [1, 10, 60])
-def test_column_count(columns):
+def test_the_table_has_the_requested_number_of_columns(columns):
     table = census(50, columns=columns)
     assert table.shape == (50, columns)
     assert tuple(table.columns[:10]) == TEN[:columns]
@@ -166,7 +166,7 @@ def test_alias_table_has_the_weights(weights):
 # What a statistician would look at
 
 
-def test_children(people):
+def test_children_have_no_work_income_or_marriage(people):
     children = people[people.age < 16]
     assert len(children) > 20_000
     assert (children.marital_status == "Never married").all()
@@ -186,7 +186,7 @@ def test_arrival_is_after_birth_and_only_abroad(people):
         assert people.age[people.year_of_arrival == period].min() == youngest
 
 
-def test_old_and_young_differ(people):
+def test_occupations_and_tenure_differ_by_age(people):
     old, adult = people[people.age >= 75], people[people.age.between(30, 50)]
     assert share(old.occupation == "Retired") > 0.9
     assert share(adult.occupation == "Retired") == 0
@@ -196,7 +196,7 @@ def test_old_and_young_differ(people):
     assert share(old.health.isin(["Bad", "Very bad"])) > 2 * share(adult.health.isin(["Bad", "Very bad"]))
 
 
-def test_sexes_differ(people):
+def test_occupations_and_marital_status_differ_by_sex(people):
     women, men = people[people.sex == "Female"], people[people.sex == "Male"]
     assert 0.49 < len(women) / len(people) < 0.53
     assert share(women.marital_status == "Widowed") > 1.5 * share(men.marital_status == "Widowed")
@@ -271,7 +271,7 @@ def test_many_rows_are_unique_but_columns_depend():
         ({"rows": 1, "columns": [1]}, "got [1] (list)"),
     ],
 )
-def test_bad_input(arguments, line):
+def test_bad_arguments_of_the_census_are_refused(arguments, line):
     with pytest.raises(InputError) as caught:
         census(**arguments)
     assert line in str(caught.value)
@@ -282,7 +282,7 @@ def test_bad_input(arguments, line):
 # The rest
 
 
-def test_example_tables():
+def test_the_example_tables_are_those_of_the_manual():
     pif = pif_example()
     assert pif.shape == (7, 3)
     assert list(pif.iloc[0]) == ["male", "Anton", "blue"]

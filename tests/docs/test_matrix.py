@@ -59,7 +59,7 @@ def pairs() -> list[tuple[str, str, str]]:
     return found
 
 
-def test_every_pair_stands_there_once():
+def test_the_matrix_has_every_pair_once():
     assert {name for row, column, _ in pairs() for name in (row, column)} == set(FEATURES)
     assert len(pairs()) == len(FEATURES) ** 2
     verdicts = {(row, column): cell for row, column, cell in pairs()}
@@ -67,7 +67,7 @@ def test_every_pair_stands_there_once():
 
 
 @pytest.mark.parametrize(("row", "column", "cell"), pairs())
-def test_what_goes_together(row, column, cell):
+def test_the_matrix_says_yes_for_pairs_that_can_be_scored(row, column, cell):
     asked = asked_for(row, column)
     if asked is None:
         assert cell == ""

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.subprocess
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["measures.md", "disclosure.md", "nightly.md", "treatments.md"])
-def test_page_is_that_of_the_registry(page):
-    """Where it is not: python docs/write_measures.py."""
+def test_the_page_of_measures_is_generated_from_the_registry(page):
+    """If this fails, run `python docs/write_measures.py`."""
     command = [sys.executable, DOCS / "write_measures.py", "--print", page]
     written = subprocess.run(command, check=True, capture_output=True, encoding="utf-8")
     assert written.stdout == (DOCS / page).read_text("utf-8")

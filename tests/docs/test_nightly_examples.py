@@ -60,7 +60,7 @@ def test_the_service_knows_the_exit_codes():
     assert not_again == {EXIT_CODES[Status.FAILED], EXIT_CODES[Status.REFUSED]}
 
 
-def test_the_service_may_write_where_the_configuration_says():
+def test_the_service_may_write_to_the_configured_folders():
     service = unit("gpupif-nightly.service")
     settings = configuration("risk.toml")
     assert settings.run.state == f"/var/lib/{service['Service', 'StateDirectory']}"
@@ -70,7 +70,7 @@ def test_the_service_may_write_where_the_configuration_says():
 
 @pytest.mark.subprocess
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not here")
-def test_systemd_takes_the_units(tmp_path):
+def test_systemd_accepts_the_units(tmp_path):
     for name in ("gpupif-nightly.service", "gpupif-nightly.timer"):
         (tmp_path / name).write_text(text(name).replace("/opt/gpupif/bin/gpupif", sys.executable))
     command = ["systemd-analyze", "verify", "--man=no", *tmp_path.iterdir()]
@@ -91,7 +91,7 @@ def crontab():
 
 @pytest.mark.subprocess
 @pytest.mark.parametrize("code", [0, *sorted({*EXIT_CODES.values()} - {0})])
-def test_cron_has_nothing_to_send_where_all_gates_hold(code, tmp_path):
+def test_cron_sends_no_mail_if_all_gates_hold(code, tmp_path):
     assignments, ((times, command),) = crontab()
     assert [bool(re.fullmatch(r"\*|\d{1,2}", field)) for field in times] == [True] * 5
     assert "MAILTO" in assignments
@@ -108,7 +108,7 @@ def test_cron_has_nothing_to_send_where_all_gates_hold(code, tmp_path):
     assert (ended.stdout, ended.stderr) == ("" if code == 0 else said, "")
 
 
-def test_the_dag_fails_where_a_gate_does_and_skips_where_another_run_is_on():
+def test_the_dag_fails_with_a_gate_and_skips_during_another_run():
     tree = ast.parse(text("airflow_dag.py"))
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert {"DAG", "BashOperator"} <= imported
@@ -125,7 +125,7 @@ def test_the_dag_fails_where_a_gate_does_and_skips_where_another_run_is_on():
     assert (order.value.left.id, order.value.right.id) == ("risk", "release")
 
 
-def test_github_shows_what_failed_too():
+def test_the_github_workflow_shows_failed_runs_too():
     workflow = yaml.safe_load(text("github-actions.yml"))
     # YAML 1.1 reads "on" as true.
     assert workflow[True]["schedule"] == [{"cron": "0 2 * * *"}]

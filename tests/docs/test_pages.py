@@ -69,7 +69,7 @@ EXAMPLES = sybil.Sybil(
 
 @pytest.mark.slow
 @each_page
-def test_examples_run(page, tmp_path, monkeypatch):
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     """One test a page, in an empty folder: later blocks use the names and files that earlier ones made."""
     monkeypatch.chdir(tmp_path)
     for example in EXAMPLES.parse(page):
@@ -80,7 +80,7 @@ def test_examples_run(page, tmp_path, monkeypatch):
 
 
 @each_page
-def test_blocks_are_of_a_known_kind(page):
+def test_code_blocks_of_a_page_are_of_a_known_kind(page):
     fences = re.findall(r"^\s*```(.*)$", page.read_text("utf-8"), flags=re.MULTILINE)
     assert set(fences[0::2]) <= LANGUAGES
     assert set(fences[1::2]) <= {""}
@@ -93,7 +93,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @each_page
-def test_links_lead_somewhere(page):
+def test_links_of_a_page_have_a_target(page):
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         if "://" in link:
@@ -105,14 +105,14 @@ def test_links_lead_somewhere(page):
 
 
 @each_page
-def test_extras_named_exist(page):
+def test_the_extras_that_a_page_names_exist(page):
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     named = re.findall(r"'\.\[([\w,-]+)\]'", page.read_text("utf-8"))
     assert {extra for several in named for extra in several.split(",")} <= set(extras)
 
 
 @each_page
-def test_files_named_exist(page):
+def test_the_files_that_a_page_names_exist(page):
     named = re.findall(r"`((?:gpupif|kernels|tests|docs|benchmarks)/[\w./-]*)`", page.read_text("utf-8"))
     missing = [name for name in named if not (ROOT / name).exists()]
     assert not missing
@@ -121,10 +121,11 @@ def test_files_named_exist(page):
 def test_architecture_has_every_part():
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     parts = re.findall(r"^\| `gpupif/(\w+)/` \|", text, flags=re.MULTILINE)
-    assert sorted(parts) == sorted(init.parent.name for init in (ROOT / "gpupif").glob("*/__init__.py"))
+    folders = {init.parent.name for init in (ROOT / "gpupif").glob("*/__init__.py")} - {"kernels"}
+    assert sorted(parts) == sorted(folders)
 
 
-def test_readme_is_one_screen():
+def test_the_readme_has_at_most_120_lines():
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 120
 
 

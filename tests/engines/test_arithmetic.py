@@ -72,21 +72,21 @@ def test_logarithms_of_all_small_counts_rise():
 
 @settings(deadline=None)
 @given(st.floats(min_value=5e-324, max_value=1.7e308))
-def test_logarithms_of_floats(number):
-    """Half a unit, and half of one in the last place."""
+def test_logarithms_of_floats_are_right_to_half_a_unit(number):
+    """The error is at most half a unit and half a unit in the last place."""
     exact = exact_log2(number)
     assert abs(mpmath.mpf(log2(number)) - exact) <= 0.51 * (2.0**-LOG_BITS + math.ulp(float(exact)))
 
 
 @settings(deadline=None)
 @given(st.floats(min_value=-199.0, max_value=1000.0))
-def test_powers_of_two(exponent):
+def test_powers_of_two_are_right_to_three_units(exponent):
     exact = mpmath.power(2, mpmath.mpf(exponent))
     assert abs(mpmath.mpf(exp2(exponent)) - exact) <= 3 * math.ulp(float(exact))
     assert exp2(float(round(exponent))) == 2.0 ** round(exponent)
 
 
-def test_logarithms_of_what_has_none():
+def test_logarithms_of_zero_infinity_and_nan_are_as_in_ieee_754():
     assert log2(0.0) == -math.inf
     assert log2(math.inf) == math.inf
     assert math.isnan(log2(math.nan))
@@ -95,7 +95,7 @@ def test_logarithms_of_what_has_none():
 
 
 @pytest.mark.parametrize("least", [0.25, 2.0**-60, 2.0**-61, 1e-300, 2.3e-308])
-def test_priors_have_logarithms_however_small_they_are(least):
+def test_priors_of_any_size_have_logarithms(least):
     logs, bits = log2_of_probabilities(np.array([0.5, least]))
     assert logs[0] == -(1 << bits)
     assert abs(logs[1] - exact_log2(least) * 2**bits) < 0.51
@@ -194,7 +194,7 @@ def long_table(rows, groups, values):
 
 @pytest.mark.slow
 @LONG
-def test_sums_are_exact_but_for_the_rounding_of_logarithms(rows, groups, values):
+def test_sums_are_exact_except_for_the_rounding_of_logarithms(rows, groups, values):
     """Two units in the last place of exact fractions of logarithms that are rounded to multiples of 2^-56 bits."""
     table = long_table(rows, groups, values)
     with gpupif.config(progress=False):
@@ -209,7 +209,7 @@ def test_sums_are_exact_but_for_the_rounding_of_logarithms(rows, groups, values)
 
 @pytest.mark.slow
 @LONG
-def test_scores_are_right(rows, groups, values):
+def test_scores_are_right_to_the_stated_error(rows, groups, values):
     """Against true logarithms: two units in the last place, or 2^-54 bits where terms cancel."""
     table = long_table(rows, groups, values)
     measures = ["cig", "entropy", "pointwise_information"]
@@ -226,8 +226,8 @@ def test_scores_are_right(rows, groups, values):
 
 @pytest.mark.parametrize("least", [1e-12, 1e-18, 1e-30, 1e-300])
 @pytest.mark.parametrize("order", [0.0, 0.5, 0.995, 1.0, 1.005, 2.0, 30.0, math.inf])
-def test_divergences_from_priors_however_small(engine, least, order):
-    """Of a cohort that has the value of this prior only, and of one that has another value too."""
+def test_divergences_from_tiny_priors_are_right(engine, least, order):
+    """One cohort has only the value with the tiny prior, another cohort has a second value too."""
     table = pd.DataFrame({"k": [0, 0, 0, 1, 1], "c": list("abbaa")})
     prior = {"a": least, "b": 1.0 - least}
     name = f"renyi_{order:g}"
@@ -262,8 +262,8 @@ def test_priors_too_small_for_their_digits_are_refused():
     accuracy=st.sampled_from([1.0, 0.9, 0.3]),
     least=st.sampled_from([None, 0.01, 1e-30]),
 )
-def test_gains_with_doubts_and_given_priors(seed, accuracy, least):
-    """To 2^-49 bits, or two units in the last place: posteriors are rounded, and logarithms of tiny priors coarser."""
+def test_gains_with_accuracies_and_given_priors_are_right(seed, accuracy, least):
+    """The error is at most 2^-49 bits or two units in the last place, for posteriors are rounded."""
     random = np.random.default_rng(seed)
     table = pd.DataFrame({"k": random.integers(0, 3, 40), "c": random.choice(list("abcd"), 40)})
     table.loc[:3, "c"] = list("abcd")
@@ -285,7 +285,7 @@ def test_gains_with_doubts_and_given_priors(seed, accuracy, least):
         assert error <= max(2.0**-49, 2 * math.ulp(float(gain)))
 
 
-def test_what_must_be_nothing_is_exactly_nothing(engine):
+def test_scores_of_an_attacker_who_knows_nothing_are_exactly_zero(engine):
     random = np.random.default_rng(3)
     table = pd.DataFrame({"a": random.integers(0, 37, 999), "b": random.choice(list("pqrstuv"), 999)})
     with gpupif.config(progress=False):

@@ -59,7 +59,7 @@ def every_subset(columns):
 @pytest.mark.slow
 @given(table=encoded(), dense=st.sampled_from([1, 64, engine.DENSE]), threads=st.integers(1, 3), cut=st.integers(1, 30))
 @settings(deadline=None, max_examples=6 if SIMULATED else 120, suppress_health_check=[*HealthCheck])
-def test_counts_of_every_subset(counting_engine, table, dense, threads, cut):
+def test_counts_of_every_subset_are_right(counting_engine, table, dense, threads, cut):
     codes, cardinalities, times = table
     subsets = every_subset(len(codes))
     with Workers(threads) as workers, counting_engine.counting(workers) as counting:
@@ -84,7 +84,7 @@ def test_counts_of_every_subset(counting_engine, table, dense, threads, cut):
 @pytest.mark.slow
 @given(table=encoded(least=1))
 @settings(deadline=None, max_examples=80)
-def test_number_of_each_row(table):
+def test_each_row_has_the_number_of_its_combination(table):
     codes, cardinalities, times = table
     with Workers(2) as workers:
         numbered = number_rows(codes, cardinalities, workers, times)
@@ -97,8 +97,8 @@ def test_number_of_each_row(table):
 @pytest.mark.slow
 @pytest.mark.parametrize("own", [engine.OWN_BYTES, 0])
 @pytest.mark.parametrize("repeated", [False, True])
-def test_many_blocks_and_threads(monkeypatch, counting_engine, own, repeated):
-    """More rows than a block and a task hold, in threads with counters of their own or with sets of their own."""
+def test_many_blocks_and_threads_count_right(monkeypatch, counting_engine, own, repeated):
+    """There are more rows than a block and a task hold; threads have their own counters or their own sets."""
     monkeypatch.setattr(engine, "OWN_BYTES", own)
     random = np.random.default_rng(3)
     cardinalities = [5, 300, 9]
@@ -116,8 +116,8 @@ def test_many_blocks_and_threads(monkeypatch, counting_engine, own, repeated):
     assert all((mine == given).all() for mine, given in zip(found, codes, strict=True))
 
 
-def test_counts_beyond_32_bits(counting_engine):
-    """A row may stand for billions; the counters widen when the sum does."""
+def test_counts_beyond_32_bits_are_right(counting_engine):
+    """A multiplicity may be in the billions; the counters widen with the sum."""
     codes = [np.array([0, 1, 1], np.uint8)]
     times = np.array([2**31, 2**31, 5], np.uint64)
     for dense in (1, engine.DENSE):
@@ -136,7 +136,7 @@ def test_keys_are_in_the_order_of_codes():
     assert layout.fields[1].mask == 0
 
 
-def test_nothing_was_added(counting_engine):
+def test_an_empty_counter_has_no_combinations(counting_engine):
     with Workers(1) as workers, counting_engine.counting(workers) as counting:
         for dense in (1, engine.DENSE):
             counter = counting.counter([[0, 1]], [2, 2], 0, dense)
@@ -148,8 +148,8 @@ def test_nothing_was_added(counting_engine):
 @pytest.mark.slow
 @given(table=encoded(), every=st.booleans(), differ=st.booleans())
 @settings(deadline=None, max_examples=6 if SIMULATED else 60, suppress_health_check=[*HealthCheck])
-def test_all_rows_at_once(counting_engine, table, every, differ):
-    """Each set in turn, whatever was asked of those before; columns that no set has."""
+def test_counting_all_rows_at_once_is_right(counting_engine, table, every, differ):
+    """Each set is counted in turn, with or without columns that are in no set."""
     codes, cardinalities, times = table
     subsets = every_subset(len(codes)) if every else [[0], [0], [len(codes) - 1]]
     with Workers(2) as workers, counting_engine.counting(workers) as counting:
@@ -162,7 +162,7 @@ def test_all_rows_at_once(counting_engine, table, every, differ):
             assert as_pairs(counter.combinations(place)) == expected
 
 
-def test_batches_and_what_is_dense():
+def test_batches_fit_the_memory_and_only_few_cells_are_dense():
     assert is_dense([2, 2], 1)
     assert not is_dense([10**4, 10**4], 10**9)
     assert not is_dense([1000, 1000], 100)

@@ -33,8 +33,8 @@ digits_of_float = from_python(whole_sums.digits_of_float)
 wide_of_digits = from_python(whole_sums.wide_of_digits)
 
 
-def test_two_runs_at_the_same_time():
-    """As in the threads of a Dask worker."""
+def test_two_runs_at_the_same_time_do_not_disturb_each_other():
+    """Threads of a Dask worker do the same."""
     tables = [census(20_000, seed=seed) for seed in range(4)]
     expected = [gpupif.score(table).array("cig") for table in tables]
     with ThreadPoolExecutor(4) as pool:
@@ -43,8 +43,8 @@ def test_two_runs_at_the_same_time():
         np.testing.assert_array_equal(one, alone)
 
 
-def test_weights_with_cohorts_too_large_to_be_counted_by_number():
-    """Cohorts of 6,000 and 5,000 rows."""
+def test_column_weights_are_right_with_very_large_cohorts():
+    """The cohorts have 6,000 and 5,000 rows."""
     table = pd.DataFrame({"a": [0] * 6_000 + [1] * 5_000, "b": [0, 0, 1] * 2_000 + [0, 1] * 2_500})
 
     def entropy(*shares):
@@ -67,7 +67,7 @@ def test_few_scored_columns_at_a_time_give_the_same_bits(monkeypatch, cache):
 
 @pytest.mark.parametrize("few", [1, 3, 16])
 @pytest.mark.parametrize("shared", [1, 8, 1 << 14])
-def test_cohorts_of_one_value_and_any_size(monkeypatch, few, shared):
+def test_cohorts_of_any_size_are_scored_right(monkeypatch, few, shared):
     monkeypatch.setattr("gpupif.engines.cpu.scorer.LARGEST_SHARED_SIZE", few)
     monkeypatch.setattr("gpupif.engines.cpu.scorer.SHARED_SCORES", shared)
     times = [1, 2, 3, 4, 16, 17, 40]
@@ -102,8 +102,8 @@ def scored(frame, *measures, **settings):
 
 
 @pytest.mark.parametrize("cache", [1, 1 << 24])
-def test_blocks_that_are_cut_again(monkeypatch, cache):
-    """A frequent value in each column: blocks too large for two columns, cut by further ones."""
+def test_blocks_that_are_cut_again_give_the_same_scores(monkeypatch, cache):
+    """Each column has a frequent value, so blocks are too large after two columns and are cut by further ones."""
     cut = []
     score_scored_columns = block_scoring.score_blocks_and_children
 
@@ -124,7 +124,7 @@ def test_blocks_that_are_cut_again(monkeypatch, cache):
         assert scores.array(measure).tobytes() == whole.array(measure).tobytes()
 
 
-def test_columns_of_a_single_value_in_blocks_that_are_cut_again():
+def test_columns_of_one_value_in_recut_blocks_give_the_same_scores():
     assert [len(half) for half in split([0, 1, 2], [0.0, 0.0, 0.0])] == [2, 1]
     table = pd.DataFrame({"a": range(60), "b": [1] * 60, "c": [2] * 60, "d": [3] * 60})
     scores = scored(table, threads=1, block_rows=1)
@@ -138,7 +138,7 @@ def test_columns_of_a_single_value_in_blocks_that_are_cut_again():
 
 
 @pytest.mark.parametrize("rows", [65_535, 65_536, 65_537])
-def test_as_many_blocks_as_numbers_of_16_bits(rows):
+def test_rows_are_partitioned_into_more_blocks_than_16_bits_number(rows):
     keys = np.arange(rows, dtype=np.uint64).reshape(-1, 1)
     with Workers(2) as workers:
         blocks = partition_rows(Rows(keys), np.array([~np.uint64(0)]), 1, workers)
@@ -165,7 +165,7 @@ def test_rounding_does_not_lead_out_of_the_range_of_a_measure():
     assert column_weight(5.0, 0.0) == 0.0
 
 
-def test_one_measure_does_not_keep_the_others():
+def test_scores_of_each_measure_have_memory_of_their_own():
     scores = gpupif.score(census(100), list(MEASURES))
     bases = [base for measure in MEASURES if (base := scores.array(measure).base) is not None]
     # Those that are the same for all columns have memory of one column, each its own.

@@ -76,7 +76,7 @@ def machine(monkeypatch):
     device._worked.clear()
 
 
-def test_no_driver(machine, monkeypatch):
+def test_a_missing_driver_is_named(machine, monkeypatch):
     def missing(name):
         raise OSError(name)
 
@@ -105,7 +105,7 @@ def test_no_driver(machine, monkeypatch):
     ],
 )
 @pytest.mark.filterwarnings("ignore::gpupif.errors.DeviceWarning")
-def test_what_is_missing_is_named(machine, settings, reason):
+def test_a_missing_requirement_of_cuda_is_named(machine, settings, reason):
     machine(**settings)
     status = cuda_status()
     assert not status.usable
@@ -123,7 +123,7 @@ NO_CUDF = [
 
 
 @pytest.mark.parametrize(("settings", "reason"), NO_CUDF)
-def test_without_cudf_rows_are_sorted_and_tables_encoded_on_the_host(machine, settings, reason):
+def test_rows_are_sorted_and_tables_encoded_on_the_host_without_cudf(machine, settings, reason):
     machine([H200], **settings)
     status = cuda_status()
     assert status.usable
@@ -140,7 +140,7 @@ def test_without_cudf_rows_are_sorted_and_tables_encoded_on_the_host(machine, se
         assert "Use gpupif.config(gpu_grouping='rotation') or gpu_grouping='auto'" in str(refused.value)
 
 
-def test_how_rows_are_grouped(machine):
+def test_the_grouping_of_rows_is_the_one_asked_for(machine):
     machine([H200])
     for word, grouping in {"auto": "cudf", "cudf": "cudf", "rotation": "rotation"}.items():
         for device_word in ("cuda", "auto", "cuda:0"):
@@ -152,7 +152,7 @@ def test_how_rows_are_grouped(machine):
 
 
 @pytest.mark.parametrize("word", ["cudf", "rotation"])
-def test_a_way_of_gpus_is_refused_without_a_gpu(machine, word):
+def test_a_grouping_of_gpus_is_refused_without_a_gpu(machine, word):
     machine()
     with gpupif.config(gpu_grouping=word), gpupif.config(device="cpu"):
         assert choose_engine(requested_device()).device == "cpu"
@@ -164,13 +164,13 @@ def test_a_way_of_gpus_is_refused_without_a_gpu(machine, word):
 
 
 @pytest.mark.parametrize("word", ["hash", "rotatoin", 3, "CUDF", "", ["cudf"]])
-def test_words_that_are_no_grouping(word):
+def test_unknown_words_for_the_grouping_are_refused(word):
     with pytest.raises(InputError, match=r"gpu_grouping: expected one of auto, cudf, rotation; got") as refused:
         gpupif.config(gpu_grouping=word)
     assert ("Did you mean 'rotation'?" in str(refused.value)) == (word == "rotatoin")
 
 
-def test_a_worker_of_a_cluster_keeps_what_was_asked(machine):
+def test_a_worker_of_a_cluster_keeps_the_requested_grouping(machine):
     machine([H200, H200])
     here = worker_device(DeviceRequest("auto", "rotation"))
     assert here == DeviceRequest("cuda", "rotation")
@@ -178,7 +178,7 @@ def test_a_worker_of_a_cluster_keeps_what_was_asked(machine):
     assert (engine.device, engine.grouping) == ("cuda:0", "rotation")
 
 
-def test_usable_devices(machine):
+def test_every_usable_device_is_used(machine):
     tried = machine([H200, H200])
     assert cuda_status() == CudaStatus([Gpu(*H200), Gpu(*H200)], [0, 1])
     names = ("cupy", "numba", "cudf")
@@ -194,7 +194,7 @@ def test_usable_devices(machine):
         choose_engine(DeviceRequest("cuda:2"))
 
 
-def test_an_old_device_beside_another(machine):
+def test_an_old_device_beside_another_is_left_out(machine):
     tried = machine([OLD, H200])
     assert list(choose_engine(DeviceRequest("cuda")).devices) == [1]
     assert {number for _, number in tried} == {1}
@@ -232,7 +232,7 @@ def test_a_gpu_that_failed_is_tried_again(machine):
         assert tried == [("cupy", 0), ("cupy", 0), ("numba", 0), ("cudf", 0)]
 
 
-def test_cpu_in_place_of_the_only_gpu_that_fails(machine):
+def test_the_cpu_takes_over_if_the_only_gpu_fails(machine):
     machine([H200], broken="numba")
     with pytest.warns(
         gpupif.errors.DeviceWarning, match=r"GPU 0 is not used, and the CPU does its work: .* driver is old\."
@@ -240,7 +240,7 @@ def test_cpu_in_place_of_the_only_gpu_that_fails(machine):
         assert choose_engine(DeviceRequest("auto")).device == "cpu"
 
 
-def test_a_context_is_opened_only_where_work_goes(machine):
+def test_a_context_is_opened_only_on_devices_in_use(machine):
     tried = machine([H200, H200, H200])
     assert shown_gpus().devices == [0, 1, 2]
     assert tried == []
@@ -253,7 +253,7 @@ def test_a_context_is_opened_only_where_work_goes(machine):
     assert {number for _, number in tried} == {0, 2}
 
 
-def test_a_worker_whose_gpu_fails(machine):
+def test_a_worker_whose_gpu_fails_scores_on_the_cpu(machine):
     machine([H200, H200], broken="cupy", on=[0])
     with pytest.raises(DeviceError, match=r"device 'cuda' cannot be used: NVIDIA H200 .* driver is old"):
         task_engine(DeviceRequest("cuda"))
@@ -281,7 +281,7 @@ def test_small_tables_start_no_gpu(machine, monkeypatch, tmp_path):
         assert device_for(table) == DeviceRequest("auto", "rotation")
 
 
-def test_which_tables_are_small(machine, monkeypatch, tmp_path):
+def test_a_table_below_the_least_cells_is_scored_on_the_cpu(machine, monkeypatch, tmp_path):
     machine([H200])
     monkeypatch.setattr("gpupif.engines.choose.LEAST_CELLS", 100)
     monkeypatch.setattr("gpupif.gpu.cudf_frames.CudfFrames", PandasFrames)
@@ -307,7 +307,7 @@ def test_the_page_says_which_tables_are_small():
     assert f"fewer than {LEAST_CELLS:,} cells" in (ROOT / "docs" / "gpu.md").read_text()
 
 
-def test_known_sets():
+def test_the_number_of_known_sets_follows_from_the_attackers():
     def sets(**asked):
         return Arguments.of("cig", **asked).known_sets(10)
 
@@ -319,6 +319,6 @@ def test_known_sets():
 
 
 @pytest.mark.parametrize("word", ["gpu", "cuda:", "cuda:x", "cpu:0", "auto:1", 3, None, "CUDA"])
-def test_words_that_are_no_device(word):
+def test_unknown_words_for_the_device_are_refused(word):
     with pytest.raises(InputError, match=r"device: expected one of auto, cpu, cuda, or cuda:0"):
         choose_engine(DeviceRequest(word))

@@ -52,7 +52,7 @@ def assert_same(found, expected):
     st.integers(0, ROWS - 1),
     st.integers(1, ROWS),
 )
-def test_any_rows_of_any_measures(kinds, start, size):
+def test_any_rows_of_shared_scores_can_be_taken(kinds, start, size):
     made, arrays = shared(kinds)
     stop = min(ROWS, start + size)
     with Workers(2) as workers:
@@ -64,7 +64,7 @@ def test_any_rows_of_any_measures(kinds, start, size):
     )
 
 
-def test_beside_arrays():
+def test_shared_scores_and_arrays_can_be_taken_together():
     made, arrays = shared(["float64"])
     both, (name,) = made | {"array": np.arange(2 * ROWS).reshape(2, ROWS)}, made
     with Workers(1) as workers:
@@ -72,7 +72,7 @@ def test_beside_arrays():
     assert_same(take_scored_column(both, 0, 7, 9), {name: arrays[name][0, 7:9], "array": np.array([7, 8])})
 
 
-def test_no_scores_at_all():
+def test_a_column_without_scores_can_be_put():
     put_rows(shared(["float64"])[0]["0 float64"].found[0], [], 0, [])
 
 

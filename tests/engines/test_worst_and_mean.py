@@ -35,7 +35,7 @@ def several(draw):
 
 
 @given(given=several())
-def test_the_worst_and_the_mean(given):
+def test_the_worst_and_the_mean_follow_their_definition(given):
     name, arrays = given
     measure = find_measure(name) if arrays[0].dtype.kind == "i" else as_weighted(find_measure(name))
     before = [array.copy() for array in arrays]
@@ -67,5 +67,5 @@ def test_the_worst_and_the_mean(given):
         ("pointwise_information", [UNKNOWN, -np.inf], 1),
     ],
 )
-def test_who_is_the_worst(name, scores, worst):
+def test_the_worst_attacker_has_the_riskiest_score(name, scores, worst):
     assert worst_place(as_weighted(find_measure(name)), np.array(scores)) == worst

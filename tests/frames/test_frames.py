@@ -53,7 +53,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_kind_that_came_in_comes_out(kind):
+def test_scores_come_in_the_kind_of_frame_that_was_given(kind):
     make, result = KINDS[kind]
     scores = gpupif.score(make(TABLE))
     assert_expected(scores)
@@ -61,17 +61,17 @@ def test_the_kind_that_came_in_comes_out(kind):
     assert list(getattr(scores.csf, "column_names", scores.csf.columns)) == list(TABLE)
 
 
-def test_duckdb_relation_by_its_arrow_stream():
+def test_a_duckdb_relation_is_scored():
     assert_expected(gpupif.score(duckdb.from_arrow(pa.table(TABLE))))
 
 
-def test_streams_that_break_off():
+def test_a_stream_that_breaks_off_is_an_error():
     broken = duckdb.sql("SELECT CASE WHEN i < 300000 THEN i ELSE error('the end') END AS a FROM range(400000) t(i)")
     with pytest.raises(gpupif.InputError, match=r"table: its stream of Arrow data broke off: .*the end.* Make it anew"):
         gpupif.score(broken)
 
 
-def test_chunked_arrow_tables_with_different_dictionaries():
+def test_chunks_with_different_dictionaries_are_scored_as_one_table():
     first, second = (pa.table({k: v[part] for k, v in TABLE.items()}) for part in (slice(3), slice(3, None)))
     encode = [part.set_column(0, "city", part["city"].dictionary_encode()) for part in (first, second)]
     assert_expected(gpupif.score(pa.concat_tables(encode)))
@@ -121,7 +121,7 @@ CASES = [(name, series) for name, many in (("city", CITY), ("age", AGE), ("score
 
 
 @pytest.mark.parametrize(("name", "series"), CASES, ids=[f"{name}-{s.dtype}" for name, s in CASES])
-def test_pandas_types(name, series):
+def test_every_pandas_type_gives_the_same_scores(name, series):
     frame = pd.DataFrame(TABLE).astype({"age": "int64"})
     frame[name] = series
     assert_expected(gpupif.score(frame))
@@ -139,12 +139,12 @@ ARROW_TYPES = [
 
 
 @pytest.mark.parametrize("kind", ARROW_TYPES, ids=str)
-def test_arrow_text_types(kind):
+def test_every_text_type_of_arrow_gives_the_same_scores(kind):
     table = pa.table(TABLE).set_column(0, "city", pa.chunked_array([pa.array(TABLE["city"]).cast(kind)]))
     assert_expected(gpupif.score(table))
 
 
-def test_dictionaries_with_equal_unused_and_null_values():
+def test_dictionaries_may_have_equal_unused_and_null_values():
     city = pa.DictionaryArray.from_arrays(
         pa.array([0, 1, 2, 3, 1, 0, None, 3], pa.int8()), pa.array(["Rome", "Oslo", None, "Rome", "unused"])
     )
@@ -160,7 +160,7 @@ def test_zeros_are_one_value_and_missing_ones_are_one_value():
     assert gpupif.score(mixed, ["prior", "csf"]).prior["m"].tolist() == [1.0] * 4
 
 
-def test_columns_without_any_value():
+def test_columns_without_any_value_score_zero():
     frame = pd.DataFrame({"nothing": [None, None, None], "a": [1, 1, 2]})
     text = pa.nulls(3, pa.dictionary(pa.int8(), pa.string()))
     arrow = [pa.table({"nothing": nothing, "a": [1, 1, 2]}) for nothing in (pa.nulls(3), text, pa.nulls(3, pa.int8()))]
@@ -189,7 +189,7 @@ def test_index_is_kept(index):
     assert scores.top(1)["index"].iloc[0] == index[scores.top(1)["row"].iloc[0]]
 
 
-def test_column_names_that_are_no_text():
+def test_column_names_may_be_no_text():
     frame = pd.DataFrame(TABLE).set_axis([0, ("a", 1), None], axis=1)
     scores = gpupif.score(frame, columns=[("a", 1), 0], known=[0, None])
     assert list(scores.cig.columns) == [("a", 1), 0]
@@ -224,8 +224,8 @@ def test_changing_the_table_later_does_not_reach_the_scores(kind):
     pd.testing.assert_frame_equal(scores.top(8), before)
 
 
-def test_many_distinct_values_and_rows():
-    """A column of 70,000 different values (codes beyond 16 bits) beside one of two, and alone."""
+def test_columns_of_70_000_distinct_values_are_scored():
+    """Such a column has codes beyond 16 bits; it is scored beside a column of two values, and alone."""
     size = 70_000
     frame = pd.DataFrame(
         {"id": np.arange(size)[::-1], "half": np.arange(size) % 2, "text": np.arange(size).astype(str)}
@@ -242,8 +242,8 @@ def test_many_distinct_values_and_rows():
     assert gpupif.score(frame[["half"]]).cig["half"].eq(0).all()
 
 
-def test_dictionaries_that_differ_by_chunk():
-    """Together more labels than their index type can number; a null among the labels; labels in another order."""
+def test_dictionaries_may_differ_by_chunk():
+    """The chunks have more labels together than their index type can number, a null, and another order."""
     first = pa.array([f"v{n}" for n in range(100)]).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
     second = pa.array([f"v{n}" for n in range(150, 50, -1)]).dictionary_encode()
     second = second.cast(pa.dictionary(pa.int8(), pa.string()))
@@ -255,17 +255,17 @@ def test_dictionaries_that_differ_by_chunk():
 
 
 @pytest.mark.parametrize("kind", [">i2", ">i8", ">u4", ">f4", ">f8", ">M8[s]", "longdouble"])
-def test_numbers_of_another_byte_order_or_width(kind):
+def test_numbers_may_have_another_byte_order_or_width(kind):
     values = np.array([0, 1, 1, 256]).astype(kind)
     scores = gpupif.score(pd.DataFrame({"a": values, "b": [0, 1, 1, 0]}), ["cig", "prior"])
     assert scores.prior["a"].tolist() == [0.25, 0.5, 0.5, 0.25]
 
 
-def test_text_that_is_no_unicode():
+def test_text_that_is_no_unicode_is_scored():
     frame = pd.DataFrame({"a": pd.Series(["\ud800", "b", "b"], dtype="string[python]")})
     assert gpupif.score(frame, "prior").prior["a"].tolist() == [1 / 3, 2 / 3, 2 / 3]
 
 
-def test_a_column_named_nan():
+def test_a_column_may_be_named_nan():
     frame = pd.DataFrame([[1, 2], [1, 3]], columns=[float("nan"), "b"])
     assert gpupif.score(frame).cig.shape == (2, 2)

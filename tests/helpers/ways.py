@@ -6,7 +6,7 @@ What a new feature has to do in every way is one test with the fixture `way` (te
         found = way.score(table, "class_size", known=["age"])
         assert_same_outcomes(found, MEMORY.score(table, "class_size", known=["age"]))
 
-Features of attacks have it already: tests/attack/test_any_attack_any_way.py.
+Features of attacks have it already: tests/attack/test_combined_attacks.py.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def test_levels_nest_and_end_in_one_group(drawn):
 
 
 @given(hierarchies_and_values(), st.data())
-def test_a_value_has_its_group_whatever_the_others(drawn, data):
+def test_the_group_of_a_value_does_not_depend_on_other_values(drawn, data):
     hierarchy, values = drawn
     some = data.draw(st.lists(st.sampled_from(values), min_size=1, unique=True))
     for level in range(1, hierarchy.height + 1):
@@ -64,7 +64,7 @@ def test_a_value_has_its_group_whatever_the_others(drawn, data):
 
 
 @given(hierarchies_and_values())
-def test_what_stands_in_a_plan_is_the_same_hierarchy(drawn):
+def test_a_hierarchy_is_the_same_after_a_plan_and_a_pickle(drawn):
     hierarchy, _ = drawn
     again = hierarchy_of(hierarchy.to_plan())
     assert again == hierarchy
@@ -73,7 +73,7 @@ def test_what_stands_in_a_plan_is_the_same_hierarchy(drawn):
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.int64(), pa.uint16(), pa.float32(), pa.float64(), pa.string()])
-def test_numbers_of_every_type(kind):
+def test_intervals_of_numbers_of_every_type_are_the_same(kind):
     values = [0, 17, 20, 24, 25, 90, 99]
     wanted = ["[0, 5)", "[15, 20)", "[20, 25)", "[20, 25)", "[25, 30)", "[90, 95)", "[95, 100)"]
     array = pa.array(values).cast(kind)
@@ -90,7 +90,7 @@ WIDTHS = [[1], [5, 10, 20], [0.1, 0.5], [0.25, 1.5], ["2.5", "5"], [1e-7], [1e6]
     st.sampled_from([0, 0.05, -3, 1e5]),
 )
 @settings(max_examples=200)
-def test_intervals(numbers, widths, start):
+def test_intervals_follow_their_definition(numbers, widths, start):
     widths = [Decimal(one) if isinstance(one, str) else one for one in widths]
     hierarchy = hierarchy_of({"widths": widths, "start": start})
     for level, width in enumerate(widths, 1):
@@ -99,7 +99,7 @@ def test_intervals(numbers, widths, start):
 
 
 @given(st.lists(st.decimals(-(10**9), 10**9, places=3), min_size=1), st.sampled_from(WIDTHS[:4]))
-def test_intervals_of_decimals_and_their_texts(numbers, widths):
+def test_intervals_of_decimals_and_their_texts_are_the_same(numbers, widths):
     wanted = [naive.interval(number, widths[0]) for number in numbers]
     assert groups({"widths": widths}, numbers, 1) == wanted
     assert groups({"widths": widths}, [str(number) for number in numbers], 1) == wanted
@@ -114,7 +114,7 @@ def test_intervals_of_decimals_and_their_texts(numbers, widths):
         ([2**60, 5], pa.int64(), [0.01]),
     ],
 )
-def test_numbers_that_arithmetic_would_round(numbers, kind, widths):
+def test_numbers_that_arithmetic_would_round_get_the_right_interval(numbers, kind, widths):
     found = groups({"widths": widths}, numbers, 1, kind)
     assert found == [naive.interval(number, widths[0]) for number in numbers]
 
@@ -125,19 +125,19 @@ def test_edges_are_compared_as_they_are_written():
 
 
 @given(st.lists(st.text("0123456789a ", max_size=8), min_size=1), st.integers(1, 6), st.sampled_from([0, 5]))
-def test_masked_codes(codes, count, length):
+def test_masked_codes_follow_their_definition(codes, count, length):
     description = {"digits": [count], **({"length": length} if length else {})}
     assert groups(description, codes, 1) == [naive.masked(code, count, length) for code in codes]
 
 
-def test_codes_that_were_read_as_numbers():
+def test_codes_that_were_read_as_numbers_are_masked():
     assert groups({"digits": 2, "length": 5}, [1234, 99501], 2) == ["012**", "995**"]
     assert groups({"digits": 2, "length": 5}, ["01234", "99501"], 2) == ["012**", "995**"]
     assert hierarchy_of({"digits": 3}).height == 4
 
 
 @given(st.lists(st.datetimes(datetime.datetime(1, 1, 1)), min_size=1), st.sampled_from([*UNITS, "week"]))
-def test_units_of_time(times, unit):
+def test_units_of_time_follow_their_definition(times, unit):
     description = {"dates": [unit]}
     wanted = [naive.unit_of_time(one, unit) for one in times]
     assert groups(description, times, 1, pa.timestamp("us")) == wanted
@@ -171,14 +171,14 @@ def test_times_go_by_the_clock_of_their_zone():
         (["a", ""], ["a", ""]),
     ],
 )
-def test_values_are_known_by_their_texts(values, texts):
+def test_values_are_matched_by_their_texts(values, texts):
     wanted = ["one", "two"]
     assert groups(dict(zip(texts, wanted, strict=True)), values, 1) == wanted
     assert groups(dict(zip(values, wanted, strict=True)), values, 1) == wanted
     assert groups({"common": texts, "keep": 1, "label": "rest"}, values, 1) == [texts[0], "rest"]
 
 
-def test_categories_and_large_texts():
+def test_categories_and_large_texts_have_the_groups_of_texts():
     values = pa.array(list(TREE))
     wanted = [path[0] for path in TREE.values()]
     for array in (values.dictionary_encode(), values.cast(pa.large_string()), values.cast(pa.string_view())):
@@ -198,7 +198,7 @@ def test_categories_and_large_texts():
         ({"digits": 2}, [1.5], "1.5 has no place .* text or a whole number"),
     ],
 )
-def test_values_without_a_place(description, values, named):
+def test_values_without_a_place_in_the_hierarchy_are_refused(description, values, named):
     hierarchy = hierarchy_of(description)
     for level in range(1, hierarchy.height + 1):
         with pytest.raises(InputError, match=f"column 'x': {named}"):
@@ -238,7 +238,7 @@ def test_a_level_of_one_group_is_the_top(tree, path, tmp_path):
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_no_values(kind):
+def test_empty_columns_have_no_groups(kind):
     hierarchy = hierarchy_of(KINDS[kind][0])
     for none in (pa.nulls(0), pa.array([], pa.int64()), pa.array([], pa.string())):
         assert hierarchy.groups(none, 1).to_pylist() == []
@@ -288,11 +288,11 @@ BAD = {
 
 
 @pytest.mark.parametrize(("given_", "words"), BAD.values(), ids=BAD)
-def test_bad_descriptions(given_, words):
+def test_bad_descriptions_of_hierarchies_are_refused(given_, words):
     with pytest.raises(InputError, match=words) as caught:
         hierarchy_of(given_)
     assert str(caught.value).startswith("hierarchies: column 'x'")
 
 
-def test_values_that_are_called_as_keys_are():
+def test_values_may_have_the_names_of_keys():
     assert groups({"values": {"widths": ["w"], "start": ["s"]}}, ["widths", "start"], 1) == ["w", "s"]

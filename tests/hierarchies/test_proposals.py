@@ -29,7 +29,7 @@ def of_counts(**counts):
     return [value for value, times in counts.items() for _ in range(times)]
 
 
-def test_ages():
+def test_ages_are_proposed_widths_of_5_10_and_20():
     # The middle nine tenths are from 19 to 63, as of adult.
     ages = np.concatenate([np.repeat(np.arange(19, 64), 100), np.arange(17, 91)])
     assert proposed(ages) == {"widths": [5, 10, 20]}
@@ -49,24 +49,24 @@ def test_ages():
         ([1e-3, 1.5e-3, 9e-3], [0.001]),
     ],
 )
-def test_widths(numbers, widths):
+def test_proposed_widths_follow_the_range_of_numbers(numbers, widths):
     found = proposed(list(numbers))["widths"]
     assert found == widths
 
 
 @given(st.lists(st.floats(-1e12, 1e12), min_size=2, unique=True), st.integers(1, 9))
-def test_round_widths_nest(numbers, times):
+def test_proposed_round_widths_nest(numbers, times):
     widths = round_widths(np.array(numbers), np.full(len(numbers), times))
     assert open_hierarchy("x", {"widths": widths}).height <= 5
     assert {f"{width:e}"[0] for width in widths} <= {"1", "2", "5"}
 
 
-def test_extremes_do_not_widen():
+def test_extreme_values_do_not_widen_proposed_intervals():
     rows = [*range(100), 10**9]
     assert proposed(rows) == {"widths": [5, 10, 20]}
 
 
-def test_dates():
+def test_dates_are_proposed_units_of_time():
     days = [datetime.date(1950, 1, 1) + datetime.timedelta(days=37 * place) for place in range(500)]
     wanted = {"dates": ["quarter", "year", "decade"]}
     months = {"dates": ["month", *wanted["dates"]]}
@@ -79,7 +79,7 @@ def test_dates():
     assert proposed(["2001-05-17", "soon"]) == {"common": [], "keep": []}
 
 
-def test_codes():
+def test_codes_are_proposed_fewer_digits():
     codes = [f"{place:05}" for place in range(0, 40_000, 7)]
     assert proposed(codes) == {"digits": [1, 2, 3, 4]}
     assert proposed([f"{place:09}" for place in range(0, 10**9, 100_001)])["digits"] == [6, 8]
@@ -101,14 +101,14 @@ def test_rare_categories_are_pooled_first():
 
 
 @pytest.mark.parametrize("values", [[True, False, None], ["f", "m"], [None, None], ["x"]])
-def test_there_is_always_the_top(values):
+def test_a_column_without_other_levels_is_proposed_the_top(values):
     hierarchy = propose_hierarchy(encode_column("x", pd.Series(values, dtype=object)))
     assert hierarchy.height == 1
     assert hierarchy.groups(pa.array(["anything"]), 1).to_pylist() == ["*"]
 
 
 @given(tables())
-def test_any_table(table):
+def test_every_column_of_any_table_is_proposed_a_hierarchy(table):
     frame = pd.DataFrame(table)
     columns = [encode_column(name, frame[name]) for name in frame]
     found = {column.name: propose_hierarchy(column) for column in columns}
@@ -123,7 +123,7 @@ def test_any_table(table):
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c", "dd", "é", None]), min_size=1), st.randoms())
-def test_the_same_for_every_table(values, random):
+def test_every_kind_of_table_is_proposed_the_same_hierarchy(values, random):
     shuffled = random.sample(values, len(values))
     kinds = [
         pd.Series(shuffled, dtype=object),
@@ -136,7 +136,7 @@ def test_the_same_for_every_table(values, random):
 
 
 @given(st.lists(st.integers(0, 500), min_size=1))
-def test_the_same_for_every_type_of_numbers(values):
+def test_every_type_of_numbers_is_proposed_the_same_hierarchy(values):
     kinds = [pa.int16(), pa.int64(), pa.float64(), pa.string()]
     plans = [
         propose_hierarchy(encode_column("x", pa.chunked_array([pa.array(values).cast(kind)]))).to_plan()

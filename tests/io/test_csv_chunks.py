@@ -103,7 +103,7 @@ ODD = st.one_of(ODD_FIELDS.map("1,{},2".format), PLAIN, st.just(""))
     mark=st.sampled_from(["", "\ufeff"]),
     columns=st.sampled_from([None, ["b"], ["c", "a"]]),
 )
-def test_any_file(tmp_path_factory, lines, odd, newline, end, mark, columns):
+def test_any_csv_file_is_read_in_pieces_as_by_arrow(tmp_path_factory, lines, odd, newline, end, mark, columns):
     for place, line in odd:
         lines.insert(place, line)
     content = mark + newline.join(['a,"b",c', *lines]) + end
@@ -143,13 +143,13 @@ def test_other_files_are_left_to_arrow(tmp_path, content):
     assert assert_as_arrow_reads_it(tmp_path / "t.csv", content.encode()) == 0
 
 
-def test_nothing_but_empty_lines(tmp_path):
+def test_a_csv_file_of_empty_lines_is_refused(tmp_path):
     assert_as_arrow_reads_it(tmp_path / "t.csv", b"a,b\n" + b"\n" * 200)
     with pytest.raises(TableReadError, match="at least one row, got none"):
         read_table(tmp_path / "t.csv")
 
 
-def test_text_in_another_encoding(tmp_path):
+def test_csv_text_in_another_encoding_is_refused(tmp_path):
     content = ("a,b\n" + "1,2\n" * 40 + "1,é\n").encode("latin-1")
     assert assert_as_arrow_reads_it(tmp_path / "t.csv", content) == 0
     with pytest.raises(TableReadError, match="expected text in UTF-8"):
@@ -158,7 +158,7 @@ def test_text_in_another_encoding(tmp_path):
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])
 @pytest.mark.parametrize(("content", "line"), [('1,x\n2,"y\n3,z\n4,x\n', 3), ('"1,x\n', 2), ('1,"a\nb"\n2,"', 4)])
-def test_a_quote_that_is_not_closed(tmp_path, content, line, ending):
+def test_an_open_quote_is_refused_with_its_line(tmp_path, content, line, ending):
     file = tmp_path / f"table.{ending}"
     data = f"a,b\n{content}".encode()
     file.write_bytes(gzip.compress(data) if ending == "csv.gz" else data)

@@ -99,7 +99,7 @@ def every_type(rows):
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("size", [1, 30, 100])
-def test_the_bytes_of_arrow_however_rows_are_grouped(threads, size):
+def test_any_grouping_of_rows_gives_the_bytes_of_arrow(threads, size):
     table = every_type(100)
     groups = [RowGroup.of(table.slice(start, size)) for start in range(0, 100, size)]
     for block in (1, 17 * 5, 1 << 18):
@@ -108,7 +108,7 @@ def test_the_bytes_of_arrow_however_rows_are_grouped(threads, size):
         assert written(RowGroup.of(table.select([name])), threads=threads) == by_arrow(table.select([name])), name
 
 
-def test_numbers_that_are_known_to_repeat():
+def test_numbers_known_to_repeat_are_written_as_by_arrow():
     values = np.array([0.1, -0.0, 0.1, np.nan, 1e300])
     repeated = Repeated(np.array([1e300, -0.0, 0.1, np.nan]), np.array([2, 1, 2, 3, 0], np.uint16))
     table = pa.table({"a": values, "b": [str(number) for number in range(5)], "c": values})
@@ -121,26 +121,26 @@ RAW = pa.array([b"x,y", b'q"z', b"1\n2"])
 
 
 @pytest.mark.parametrize("raw", [RAW, RAW.cast(pa.large_binary()), RAW.cast(pa.binary(3)), RAW.dictionary_encode()])
-def test_bytes_have_no_place_in_csv(raw, tmp_path):
+def test_bytes_are_refused_in_csv(raw, tmp_path):
     scores = gpupif.score(pa.table({"a": [1, 2, 1], "b": [1, 1, 2], "raw": raw}), "cig", ["a"], known=["b"])
     with pytest.raises(gpupif.errors.OutputError, match=r"column 'raw', of type .*binary.*, has no place in CSV"):
         scores.write(tmp_path / "scores.csv", keep_input=True)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_multiples_of_a_column():
+def test_multiples_of_a_column_are_written_as_by_arrow():
     numbers = np.random.default_rng(5).integers(0, 9, 300) / 7
     group = RowGroup(pa.schema([(name, pa.float64()) for name in "ab"]), [pa.array(numbers), Multiple(0, 0.3)])
     assert written(group) == by_arrow(pa.table({"a": numbers, "b": 0.3 * numbers}))
 
 
-def test_no_rows():
+def test_a_table_without_rows_is_written_as_by_arrow():
     table = every_type(4).slice(0, 0)
     assert written(RowGroup.of(table)) == by_arrow(table)
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_a_disk_that_is_full(threads):
+def test_a_full_disk_is_an_error(threads):
     class Full(io.BytesIO):
         def write(self, data):
             if self.tell() > 100:

@@ -79,7 +79,7 @@ def table():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
-def test_damaged_bytes(tmp_path, ending):
+def test_damaged_bytes_never_crash_the_process(tmp_path, ending):
     if ending == "parquet":
         pq.write_table(table(), tmp_path / "good.parquet", compression="none", row_group_size=1000)
     else:
@@ -107,7 +107,7 @@ def write_feather(path, array):
 
 @pytest.mark.parametrize("limit", [None, "2GB"])
 @pytest.mark.parametrize("where", ["file", "folder"])
-def test_dictionary_values_that_are_not_there(tmp_path, limit, where):
+def test_codes_without_a_dictionary_value_are_refused(tmp_path, limit, where):
     path = bad = tmp_path / "t.arrow"
     if where == "folder":
         bad = tmp_path / "u.arrow"
@@ -125,7 +125,7 @@ def test_dictionary_values_that_are_not_there(tmp_path, limit, where):
 
 
 @pytest.mark.parametrize("values", [("f", "m"), (3, 3)])
-def test_in_memory(values):
+def test_damaged_arrow_data_in_memory_are_refused(values):
     arrays = pa.table({"sex": beyond(values), "a": range(6)})
     for given in (arrays, pd.DataFrame({"sex": pd.arrays.ArrowExtensionArray(arrays["sex"])})):
         with pytest.raises(InputError, match=r"column 'sex': its Arrow data do not hold together .*out of bounds"):
@@ -135,7 +135,7 @@ def test_in_memory(values):
 
 
 @pytest.mark.parametrize("note", [b"no JSON", b"\xff", b"[]", b'{"index_columns": 1}'])
-def test_damaged_notes_of_pandas(tmp_path, note):
+def test_damaged_notes_of_pandas_are_refused(tmp_path, note):
     table = pa.table({"a": [1, 2]}).replace_schema_metadata({b"pandas": note})
     with pytest.raises(InputError, match="what pandas noted"):
         gpupif.score(table)
@@ -159,7 +159,7 @@ def test_damaged_notes_of_pandas(tmp_path, note):
     ],
 )
 @pytest.mark.parametrize("limit", [None, "2GB"])
-def test_files_of_another_kind_than_their_name_says(tmp_path, kind, name, said, limit):
+def test_files_of_another_kind_than_their_name_are_refused(tmp_path, kind, name, said, limit):
     table = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
     write = {"parquet": table.to_parquet, "feather": table.to_feather}.get(kind, partial(table.to_csv, index=False))
     write(tmp_path / f"good.{kind}")

@@ -34,13 +34,13 @@ def urls(tmp_path_factory):
     return {"duckdb": in_duckdb(TABLE, folder / "p.duckdb"), "sqlite": in_sqlite(TABLE, folder / "p.sqlite")}
 
 
-def test_values_of_duckdb_are_those_of_the_table(urls):
+def test_duckdb_gives_the_values_of_the_table(urls):
     with open_query(urls["duckdb"], ALL) as table:
         assert table.schema.equals(TABLE.schema)
         assert values_of(table) == TABLE.to_pydict()
 
 
-def test_values_of_sqlite_are_those_that_it_stores(urls):
+def test_sqlite_gives_the_values_that_it_stores(urls):
     expected = {name: [stored_in_sqlite(value) for value in values] for name, values in TABLE.to_pydict().items()}
     with open_query(urls["sqlite"], ALL) as table:
         assert values_of(table) == expected
@@ -49,7 +49,7 @@ def test_values_of_sqlite_are_those_that_it_stores(urls):
 
 
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])
-def test_scores_are_those_of_the_table(urls, database, on_cpu):
+def test_a_query_gets_the_scores_of_its_table(urls, database, on_cpu):
     with open_query(urls[database], ALL) as table:
         scores = gpupif.score(table, columns=SCORED).cig
         seen = gpupif.inspect(table)
@@ -58,7 +58,7 @@ def test_scores_are_those_of_the_table(urls, database, on_cpu):
 
 
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])
-def test_batches_are_bounded_and_come_anew(urls, database):
+def test_batches_are_bounded_and_can_be_read_again(urls, database):
     with open_query(urls[database], ALL) as table:
         for rows in (1, 7, 60, 1000):
             sizes = [batch.num_rows for batch in table.batches(rows)]
@@ -68,7 +68,7 @@ def test_batches_are_bounded_and_come_anew(urls, database):
 
 
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])
-def test_one_reading_at_a_time(urls, database):
+def test_a_second_reading_is_refused_while_one_is_going_on(urls, database):
     with open_query(urls[database], ALL) as table:
         reading = table.batches(1)
         next(reading)
@@ -80,7 +80,7 @@ def test_one_reading_at_a_time(urls, database):
 
 
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])
-def test_watermarks(urls, database):
+def test_a_watermark_is_the_highest_value_of_a_column(urls, database):
     with open_query(urls[database], f"{ALL}; -- all") as table:
         assert table.watermark("empty") is None
         assert table.watermark("photo") == "00ff"
@@ -90,7 +90,7 @@ def test_watermarks(urls, database):
             table.watermark("no such")
 
 
-def test_identities_are_of_what_is_read():
+def test_the_identity_of_a_query_changes_with_its_address_and_text():
     class NoDatabase:
         errors = ()
 
@@ -110,7 +110,7 @@ def test_identities_are_of_what_is_read():
 
 
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])
-def test_queries_that_are_refused(urls, database):
+def test_bad_queries_are_refused_with_a_reason(urls, database):
     def failing(query, error, said):
         with pytest.raises(error, match=said), open_query(urls[database], query) as table:
             list(table.batches(10))
@@ -125,7 +125,7 @@ def test_queries_that_are_refused(urls, database):
 
 
 @pytest.mark.usefixtures("on_cpu")
-def test_no_rows_are_none(urls):
+def test_a_query_without_rows_gives_no_batches(urls):
     for url in urls.values():
         with open_query(url, "SELECT sex FROM people WHERE row < 0") as table:
             assert list(table.batches(10)) == []
@@ -161,7 +161,7 @@ def test_variables_of_python_are_no_tables():
     assert people is TABLE
 
 
-def test_paths_begin_in_the_folder(tmp_path, urls):
+def test_relative_paths_of_databases_begin_in_the_given_folder(tmp_path, urls):
     folder = tmp_path / "a b%#"
     folder.mkdir()
     pa.parquet.write_table(TABLE, folder / "people.parquet")
@@ -176,7 +176,7 @@ def test_paths_begin_in_the_folder(tmp_path, urls):
             assert values_of(table) == {"n": [60]}
 
 
-def test_files_that_are_not_there_are_not_made(tmp_path):
+def test_a_missing_database_file_is_not_created(tmp_path):
     for scheme in ("duckdb", "sqlite"):
         with pytest.raises(TableReadError, match=r"none\.db: no such file"):
             open_query(f"{scheme}:///none.db", ALL, folder=tmp_path)
@@ -204,7 +204,7 @@ def test_sqlite_reads_one_state_and_does_not_write(tmp_path):
             assert table.watermark("row") == "60"
 
 
-def test_sqlite_columns_of_several_types(tmp_path):
+def test_columns_of_sqlite_with_several_types_are_handled(tmp_path):
     with contextlib.closing(sqlite3.connect(tmp_path / "p.sqlite")) as connection:
         connection.execute('CREATE TABLE t (n NUMERIC, mixed, [o%o"d] TEXT)')
         connection.executemany(
@@ -250,7 +250,7 @@ def test_memory_does_not_grow_with_the_rows(database, tmp_path):
         ("postgresql://h/d", "sqlalchemy", "sqlalchemy", r"pip install 'gpupif\[sqlalchemy\]'"),
     ],
 )
-def test_drivers_that_are_not_installed(monkeypatch, connection, driver, package, said):
+def test_a_driver_that_is_not_installed_is_named(monkeypatch, connection, driver, package, said):
     monkeypatch.setattr("gpupif.io.databases.open.find_spec", lambda name: None if name == package else True)
     with pytest.raises(InputError, match=f"driver: .*{package}.*{said}"):
         open_query(connection, "SELECT 1 AS a", driver)
@@ -270,12 +270,12 @@ def test_drivers_that_are_not_installed(monkeypatch, connection, driver, package
         ("mysql://h/d", "sqlalchemy", "sqlalchemy"),
     ],
 )
-def test_drivers_that_are_chosen(monkeypatch, connection, installed, expected):
+def test_the_chosen_driver_is_used(monkeypatch, connection, installed, expected):
     monkeypatch.setattr("gpupif.io.databases.open.find_spec", lambda name: name in installed.split() or None)
     assert choose_driver("auto", parse_address(connection)) == expected
 
 
-def test_drivers_that_do_not_fit():
+def test_drivers_that_do_not_fit_the_address_are_refused():
     with pytest.raises(InputError, match="driver: expected one of auto, duckdb, adbc, sqlalchemy, got 'odbc'"):
         open_query("duckdb://", "SELECT 1 AS a", "odbc")
     for connection, driver in (("duckdb://", "adbc"), ("sqlite://", "duckdb")):
@@ -293,7 +293,7 @@ SECRETS = st.text(st.sampled_from("abcXYZ019-_.~ !$'()*+,:@/=[]|<>äß€%"), mi
 
 
 @given(SECRETS, st.sampled_from(["login", "option", "ODBC"]))
-def test_secrets_are_never_told(secret, place):
+def test_secrets_of_an_address_are_never_shown(secret, place):
     encoded = quote(secret, safe="")
     url = {
         "login": f"postgresql://me:{encoded}@host:1/people",
@@ -320,7 +320,7 @@ def test_addresses_are_shown_without_secrets():
     )
 
 
-def test_users_are_not_told_where_they_are_quoted():
+def test_quoted_names_of_users_are_hidden():
     address = parse_address("postgresql://custodian:x@host/people")
     assert address.redact('role "custodian" of custodians') == 'role "***" of custodians'
     assert address.name == "database postgresql at host/people"
@@ -338,7 +338,7 @@ def test_users_are_not_told_where_they_are_quoted():
         "postgresql://u:secret@[::1/d",
     ],
 )
-def test_addresses_that_are_none(connection):
+def test_bad_addresses_are_refused(connection):
     with pytest.raises(InputError, match=r"^connection: expected ") as caught:
         parse_address(connection)
     assert "secret" not in str(caught.value)
@@ -358,7 +358,7 @@ def test_addresses_that_are_none(connection):
         ("FROM people", None),
     ],
 )
-def test_statements_that_read(query, same):
+def test_statements_that_only_read_are_accepted(query, same):
     assert one_query(query) == (same or query)
 
 
@@ -373,7 +373,7 @@ def test_statements_that_read(query, same):
         ("SELECT 1; /* */ COMMIT", "several statements"),
     ],
 )
-def test_statements_that_do_not(query, said):
+def test_statements_that_do_not_only_read_are_refused(query, said):
     with pytest.raises(InputError, match=f"^query: .*{said}"):
         one_query(query)
 
@@ -401,7 +401,7 @@ def test_intervals_are_spans_of_time(values, start):
 
 
 @given(st.lists(st.none() | st.decimals(allow_nan=True, allow_infinity=True, places=4), min_size=1))
-def test_decimals_are_the_same_text_where_they_are_equal(values):
+def test_equal_decimals_have_the_same_text(values):
     texts = [None if value is None else format(value, "f") for value in values]
     told = decimals(pa.array(texts, pa.string()), pa.string()).to_pylist()
     assert told == [None if value is None else decimal_text(value) for value in values]
@@ -432,13 +432,13 @@ def test_decimals_are_the_same_text_where_they_are_equal(values):
         ([Decimal("1.50")], pa.string()),
     ],
 )
-def test_kinds_of_python_values(values, kind):
+def test_python_values_have_the_expected_kind(values, kind):
     found = find_kind("x", values, (None, None))
     assert found.type == kind
     assert arrow_column("x", [*values, None], found, 0).null_count == sum(one is None for one in values) + 1
 
 
-def test_values_of_later_rows_have_to_fit():
+def test_values_of_later_rows_must_fit_the_type_of_the_column():
     kind = find_kind("x", [1, 2], (None, None))
     for values, said in (
         [["secret"], "expected int64.* got str in row 8 "],

@@ -34,7 +34,7 @@ DEEP = {
 
 
 @pytest.mark.parametrize(("name", "read"), READERS.values(), ids=READERS)
-def test_what_is_nested_too_deep_is_one_error(tmp_path, name, read):
+def test_a_document_nested_too_deep_is_refused_in_one_line(tmp_path, name, read):
     file = tmp_path / name
     for text in DEEP[file.suffix]:
         file.write_text(text)
@@ -45,7 +45,7 @@ def test_what_is_nested_too_deep_is_one_error(tmp_path, name, read):
         assert len(str(caught.value)) < 400
 
 
-def test_levels():
+def test_a_document_may_have_100_levels_and_no_key_twice():
     assert parse_json("[" * MOST_LEVELS + "1" + "]" * MOST_LEVELS)
     assert parse_toml("a = 1") == {"a": 1}
     assert parse_toml(".".join(["a"] * MOST_LEVELS) + " = 1")
@@ -56,7 +56,7 @@ def test_levels():
         parse_json('{"a": 1, "a": 2}')
 
 
-def test_nobody_else_parses_json_or_toml():
+def test_no_other_module_parses_json_or_toml():
     root = Path(gpupif.__file__).parent
     for file in root.rglob("*.py"):
         found = re.findall(r"json\.loads?\(|import tomllib", file.read_text("utf-8"))

@@ -47,7 +47,7 @@ def test_only_needed_columns_are_read(file):
     assert_same_scores(gpupif.score(file, ALL, **arguments), gpupif.score(FRAME, ALL, **arguments))
 
 
-def test_index_that_pandas_stores_in_a_file_is_no_column(tmp_path):
+def test_an_index_stored_by_pandas_is_no_column(tmp_path):
     frame = FRAME.set_axis(range(8, 0, -1)).iloc[[0, 1, 2, 4, 3, 5, 6, 7]]
     frame.to_parquet(tmp_path / "t.parquet")
     assert "__index_level_0__" in pq.read_schema(tmp_path / "t.parquet").names
@@ -55,7 +55,7 @@ def test_index_that_pandas_stores_in_a_file_is_no_column(tmp_path):
 
 
 @pytest.mark.parametrize("separator", [*",;\t|", ":", " "])
-def test_separator_that_is_given(tmp_path, separator):
+def test_the_given_separator_is_used(tmp_path, separator):
     file = tmp_path / "t.csv"
     file.write_bytes(csv_bytes(separator))
     table = read_table(file, sep=separator)
@@ -66,7 +66,7 @@ def test_separator_that_is_given(tmp_path, separator):
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @pytest.mark.parametrize(("quoted", "other"), [("1,5", "2"), ("1;5", "x y"), ("a,b;c|d", "")])
-def test_separator_is_found_whatever_the_values(tmp_path, separator, quoted, other):
+def test_the_separator_is_found_for_any_values(tmp_path, separator, quoted, other):
     file = tmp_path / "t.csv"
     rows = [["name", "value"], [f'"{quoted}"', other or "3"], [f'"{quoted}{quoted}"', other]]
     file.write_text("\n".join(separator.join(row) for row in rows))
@@ -75,7 +75,7 @@ def test_separator_is_found_whatever_the_values(tmp_path, separator, quoted, oth
     assert table["name"].to_pylist() == [quoted, quoted * 2]
 
 
-def test_one_column_and_missing_fields(tmp_path):
+def test_csv_files_may_have_one_column_and_missing_fields(tmp_path):
     (tmp_path / "one.csv").write_text('age\n39\n""\n40\n')
     assert read_table(tmp_path / "one.csv").to_pydict() == {"age": [39, None, 40]}
     (tmp_path / "missing.csv").write_text("a;b;c\n;;1\nNA;null;\nx;;2\n")
@@ -83,20 +83,20 @@ def test_one_column_and_missing_fields(tmp_path):
     assert read_table(tmp_path / "missing.csv").to_pydict() == expected
 
 
-def test_long_csv_with_line_breaks_in_values(tmp_path):
+def test_long_csv_files_with_line_breaks_in_values_are_read(tmp_path):
     names = [f"name {number % 7}\nsecond, line" for number in range(100_000)]
     pd.DataFrame({"name": names, "age": 39}).to_csv(tmp_path / "t.csv", index=False)
     assert read_table(tmp_path / "t.csv")["name"].to_pylist() == names
 
 
-def test_csv_with_a_line_break_in_a_name_or_a_long_head(tmp_path):
+def test_csv_files_may_have_line_breaks_in_names_and_a_long_head(tmp_path):
     wide = pd.DataFrame({f"question {number} of the census,\nas asked": [number, 1] for number in range(3_000)})
     wide.to_csv(tmp_path / "t.csv", index=False)
     names = wide.columns[[0, -1]]
     assert_same_scores(gpupif.score(tmp_path / "t.csv", columns=names), gpupif.score(wide[names]))
 
 
-def test_csv_texts_become_numbers_only_where_they_read_the_same_back(tmp_path):
+def test_csv_texts_become_numbers_only_if_they_are_written_the_same(tmp_path):
     texts = {
         "zip": ["01234", "1234", "1234"],
         "price": ["1.50", "2.00", "2.00"],
@@ -126,7 +126,7 @@ def test_csv_of_one_column_keeps_its_empty_lines(tmp_path):
 
 
 @pytest.mark.parametrize("values", [["F", "M", "F"], [1, 12, 1], ["F", None, "ü b"]])
-def test_columns_that_names_of_folders_hold(tmp_path, values):
+def test_columns_held_by_names_of_folders_are_read(tmp_path, values):
     frame = pd.DataFrame({"age": [1, 2, 1, 2, 2, 3], "town": list("xyxyxx"), "sex": values * 2})
     frame.to_parquet(tmp_path / "t", partition_cols=["sex"])
     (tmp_path / "region=1").mkdir()
@@ -139,7 +139,7 @@ def test_columns_that_names_of_folders_hold(tmp_path, values):
     assert gpupif.score(folder, columns=["age"], known=["sex"]).columns == ["age"]
 
 
-def test_a_column_in_files_and_in_names_of_folders(tmp_path):
+def test_a_column_both_in_files_and_in_names_of_folders_is_refused(tmp_path):
     (tmp_path / "sex=F").mkdir()
     pq.write_table(pa.table({"age": [1, 2], "sex": ["f", "m"]}), tmp_path / "sex=F" / "a.parquet")
     with pytest.raises(TableReadError, match=r"names of its folders hold column 'sex', and so do its files"):

@@ -47,7 +47,7 @@ def written(request, tmp_path):
 
 
 @pytest.mark.parametrize("pattern", ["", pytest.param("**/*.parquet", marks=pytest.mark.slow), "*/*/t.parquet"])
-def test_scores_and_input(written, tmp_path, pattern):
+def test_columns_of_folder_names_are_scored_and_kept(written, tmp_path, pattern):
     folder, table = written
     path, out = folder / pattern, tmp_path / "out.parquet"
     expected = gpupif.score(table, ["cig"]).cig
@@ -75,7 +75,7 @@ def test_partitions_on_dask_have_the_types_of_the_whole(written):
         assert dict(one.dtypes) == dict(frame.dtypes)
 
 
-def test_what_every_reader_is_told(written):
+def test_every_reader_gets_the_folder_columns_of_its_file(written):
     folder, table = written
     found = open_parquet(find_input(Path(folder)), every_column)
     assert found.schema.field("kreis").type == table.schema.field("kreis").type

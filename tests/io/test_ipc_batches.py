@@ -19,7 +19,7 @@ ODD = [0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, 1.5]
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.sampled_from(ODD), min_size=1, max_size=60), st.lists(st.integers(0, 60), max_size=3))
-def test_a_column_that_repeats_in_batches(tmp_path_factory, values, edges):
+def test_a_repeating_column_comes_back_from_any_batches(tmp_path_factory, values, edges):
     column = np.array(values)
     kept = kept_small(np.tile(column, 8))[: len(column)]
     cuts = [0, *sorted(min(edge, len(column)) for edge in edges), len(column)]
@@ -45,13 +45,13 @@ def test_numbers_take_as_few_bytes_as_they_need(different, kind):
     assert len(kept[::3]) == len(column[::3])
 
 
-def test_what_does_not_repeat_stays_as_it_is():
+def test_a_column_that_does_not_repeat_stays_as_it_is():
     column = np.arange(10.0)
     assert kept_small(column) is column
     assert find_repeated(column[:0]) is None
 
 
-def test_too_many_open_files_are_no_damage(tmp_path):
+def test_too_many_open_files_are_not_reported_as_damage(tmp_path):
     file = tmp_path / "x.arrow"
     write_batch(file, {"a": np.arange(3)})
     most, limit = resource.getrlimit(resource.RLIMIT_NOFILE), resource.setrlimit

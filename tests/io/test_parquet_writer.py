@@ -66,7 +66,7 @@ def columns(draw):
 
 @settings(deadline=None)
 @given(several=st.lists(columns(), min_size=1, max_size=3), codec=st.sampled_from(CODECS), nullable=st.booleans())
-def test_the_same_bits_come_back(several, codec, nullable):
+def test_a_written_file_is_read_back_with_the_same_bits(several, codec, nullable):
     rows = min(map(len, several))
     arrays = [pa.array(values[:rows]) for values in several]
     schema = pa.schema([pa.field(f"{k}", one.type, nullable) for k, one in enumerate(arrays)])
@@ -84,7 +84,7 @@ def test_the_same_bits_come_back(several, codec, nullable):
     known=st.booleans(),
     first=st.booleans(),
 )
-def test_multiples_of_a_column_are_as_if_written_themselves(values, factor, known, first):
+def test_multiples_of_a_column_are_written_as_plain_columns(values, factor, known, first):
     repeated = repeated_module.find_repeated(values) if known else None
     own, multiple = pa.array(values) if repeated is None else repeated, Multiple(0 if first else 1, factor)
     names = ["own", "multiple"] if first else ["multiple", "own"]
@@ -98,7 +98,7 @@ def test_multiples_of_a_column_are_as_if_written_themselves(values, factor, know
         assert group.table().equals(found) or np.isnan(expected).any()
 
 
-def test_which_number_a_row_has_is_encoded_once_for_all_multiples(monkeypatch):
+def test_dictionary_codes_are_encoded_once_for_all_multiples(monkeypatch):
     calls, packed = [], parquet_writer._packed
     monkeypatch.setattr(parquet_writer, "_packed", lambda *given: calls.append(given) or packed(*given))
     values = pa.array(np.random.default_rng(2).integers(0, 1000, 20000) / 7)
@@ -107,7 +107,7 @@ def test_which_number_a_row_has_is_encoded_once_for_all_multiples(monkeypatch):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_other_readers_find_the_same(codec, tmp_path, small_groups):
+def test_other_readers_read_the_same_values(codec, tmp_path, small_groups):
     generator = np.random.default_rng(3)
     table = pa.table(
         {
@@ -133,8 +133,8 @@ def test_other_readers_find_the_same(codec, tmp_path, small_groups):
 
 
 @pytest.mark.parametrize("width", [0, 1, 2, 7, 8, 9, 12])
-def test_dictionaries_of_any_size(width):
-    """Just as many values as so many bits number, and one more."""
+def test_dictionaries_of_any_size_are_written_and_read_back(width):
+    """The dictionary has as many values as the bits can number, and one more."""
     for distinct in (2**width, 2**width + 1):
         values = np.tile(np.arange(distinct) / 3, max(4, 2**16 // distinct))
         file = written(pa.table({"a": values}))
@@ -142,8 +142,8 @@ def test_dictionaries_of_any_size(width):
         assert pq.read_metadata(io.BytesIO(file)).row_group(0).column(0).has_dictionary_page
 
 
-def test_values_that_begin_to_differ_late():
-    """More than a dictionary holds, of which a sample says nothing."""
+def test_values_that_begin_to_differ_late_come_back():
+    """The column has more values than a dictionary holds, which its sample does not show."""
     rows = 20 * repeated_module.SAMPLE
     values = np.zeros(rows)
     values[np.arange(rows) % 20 != 0] = np.random.default_rng(0).random(rows - rows // 20)
@@ -166,7 +166,7 @@ def test_files_are_no_larger_than_those_of_arrow(different):
 
 @pytest.mark.parametrize("kind", ["f8", "f4", "i4"])
 @pytest.mark.parametrize("rows", [1, 7, 64, 1_000, 20_000])
-def test_a_dictionary_is_taken_where_it_is_smaller(kind, rows):
+def test_a_dictionary_is_used_if_it_is_smaller(kind, rows):
     size = np.dtype(kind).itemsize
 
     def room(different):
@@ -180,8 +180,8 @@ def test_a_dictionary_is_taken_where_it_is_smaller(kind, rows):
         assert (repeated_module.find_repeated(values) is not None) == (different <= most)
 
 
-def test_a_dictionary_is_not_taken_where_values_get_smaller_without():
-    """Values that lie beside equal ones: as many as a dictionary would save room for, were nothing compressed."""
+def test_no_dictionary_is_used_if_plain_values_compress_better():
+    """Equal values are adjacent; without compression a dictionary would save room."""
     values = np.repeat(np.random.default_rng(5).random(60_000), 5)
     table = pa.table({"a": values})
     plain = io.BytesIO()
@@ -191,8 +191,8 @@ def test_a_dictionary_is_not_taken_where_values_get_smaller_without():
     assert read(file).equals(table)
 
 
-def test_statistics():
-    """Bounds are left out beside a NaN: a reader would pass over it where it looks for all that is beyond them."""
+def test_statistics_have_no_bounds_beside_a_nan():
+    """A reader that looks for values beyond the bounds would miss the NaN."""
     nothing = [math.nan] * 4
     columns = {"a": [0.0, 2.0, 1.0, 0.0], "b": nothing, "c": [5, -3, 5, 5], "d": [-1.0, -0.0, 0.0, -1.0]}
     more = {
@@ -245,7 +245,7 @@ def _groups(file):
     return [metadata.row_group(number) for number in range(metadata.num_row_groups)]
 
 
-def test_what_a_file_says(small_groups):
+def test_a_file_has_its_schema_metadata_and_row_groups(small_groups):
     schema = pa.schema([pa.field("ä.b", pa.float32()), pa.field("", pa.int64())], {b"pandas": b"{}"})
     table = pa.table([pa.array([1.5] * 20, pa.float32()), pa.array(range(20))], schema=schema)
     file = written(table, said={b"gpupif": b"1"})
@@ -259,13 +259,13 @@ def test_what_a_file_says(small_groups):
     assert pq.ParquetFile(io.BytesIO(file)).read_row_group(2, ["ä.b"]).num_rows == 6
 
 
-def test_no_rows():
+def test_a_table_without_rows_is_written_and_read_back():
     table = pa.table({"a": pa.array([], pa.float64()), "b": pa.array([], pa.string())})
     for file in (written(table), written(table, table)):
         assert read(file).equals(table)
 
 
-def test_the_same_file_whatever_the_threads(small_groups):
+def test_any_number_of_threads_writes_the_same_file(small_groups):
     table = pa.table({"a": np.arange(50) % 4 / 3, "b": [str(k) for k in range(50)]})
     assert written(table, threads=1) == written(table, threads=3)
 

@@ -39,7 +39,7 @@ PATTERNS = ["in", "in/**", "in/**/*.parquet", "in/*/*.parquet", "*/sub/*", "**"]
 
 
 @pytest.mark.parametrize("path", PATTERNS)
-def test_folder_that_cannot_be_listed(folder, monkeypatch, path):
+def test_a_folder_that_cannot_be_listed_is_an_error(folder, monkeypatch, path):
     list_folder = os.scandir
 
     def scandir(place="."):
@@ -53,7 +53,7 @@ def test_folder_that_cannot_be_listed(folder, monkeypatch, path):
     assert str(caught.value) == f"in/sub: {DENIED}"
 
 
-def test_folders_that_a_pattern_does_not_look_into(folder, monkeypatch):
+def test_a_pattern_does_not_open_folders_it_does_not_match(folder, monkeypatch):
     list_folder = os.scandir
 
     def scandir(place="."):
@@ -70,7 +70,7 @@ def test_folders_that_a_pattern_does_not_look_into(folder, monkeypatch):
 @in_every_way
 @pytest.mark.parametrize("path", PATTERNS)
 @pytest.mark.parametrize("rights", [0, 0o444, 0o311])
-def test_rights_of_folders(folder, path, rights, way):
+def test_a_folder_without_rights_is_named_in_the_error(folder, path, rights, way):
     Path("in/sub").chmod(rights)
     try:
         with pytest.raises(TableReadError) as caught:
@@ -84,7 +84,7 @@ def test_rights_of_folders(folder, path, rights, way):
 @NOT_AS_ROOT
 @in_every_way
 @pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz", "feather"])
-def test_rights_of_files(folder, ending, way):
+def test_a_file_without_rights_is_named_in_the_error(folder, ending, way):
     Path("files").mkdir()
     for name in ("a", "b"):
         file = f"files/{name}.{ending}"
@@ -102,7 +102,7 @@ def test_rights_of_files(folder, ending, way):
 @pytest.mark.parametrize(
     ("other", "kind"), [("u.csv", "CSV"), ("sub/u.tsv.gz", "CSV"), ("z.txt", "CSV"), ("u.feather", "Feather")]
 )
-def test_files_of_other_kinds(folder, other, kind, way):
+def test_files_of_different_kinds_in_a_folder_are_refused(folder, other, kind, way):
     Path("in", other).write_text("age,sex\n1,f\n")
     first, second = ("t.parquet is Parquet", f"{Path(other).name} is {kind}")
     if sorted(["t.parquet", "other/t.parquet", other])[0] == other:
@@ -116,7 +116,7 @@ def test_files_of_other_kinds(folder, other, kind, way):
     assert find_input(Path("in/**/*.parquet")).files == sorted(Path("in").rglob("*.parquet"))
 
 
-def test_hidden_files_and_others(folder):
+def test_hidden_and_other_files_of_a_folder_are_left_out(folder):
     for name in ("_SUCCESS", "._u.csv", "_u.csv", ".t.parquet.crc", ".x/u.csv", "_x/u.csv", "README.md", "run.log"):
         Path("in", name).parent.mkdir(exist_ok=True)
         Path("in", name).write_text("no table")
@@ -126,7 +126,7 @@ def test_hidden_files_and_others(folder):
     ]
 
 
-def test_file_that_is_gone(folder):
+def test_a_file_that_is_gone_is_an_error(folder):
     Path("in/gone.parquet").symlink_to("nowhere")
     with pytest.raises(TableReadError, match=r"gone.parquet: could not be read"):
         gpupif.score("in")

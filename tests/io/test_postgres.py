@@ -53,7 +53,7 @@ def url(people, request):
     return people.url()
 
 
-def test_values_are_those_of_the_table(url):
+def test_a_query_gives_the_values_of_the_table(url):
     with open_query(url, ALL) as table:
         assert values_of(table) == TABLE.to_pydict()
         assert table.schema.field("paid").type == pa.decimal128(10, 2)
@@ -62,14 +62,14 @@ def test_values_are_those_of_the_table(url):
         assert table.watermark("empty") is None
 
 
-def test_scores_are_those_of_the_table(url, on_cpu):
+def test_a_query_gets_the_scores_of_its_table(url, on_cpu):
     columns = ["sex", "age", "born", "paid", "is_owner", "empty"]
     with open_query(url, ALL) as table:
         scores = gpupif.score(table, columns=columns).cig
     assert scores.to_pydict() == gpupif.score(TABLE, columns=columns).cig.to_pydict()
 
 
-def test_types_of_its_own(url):
+def test_types_that_only_postgres_has_are_read(url):
     person = uuid.UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")
     query = f"""SELECT * FROM (VALUES
         (1, 1.50::numeric, 'NaN'::numeric(5, 1), '{person}'::uuid, interval '1 month 2 days 0.5 seconds', 'x'::name),
@@ -89,7 +89,7 @@ def test_types_of_its_own(url):
             table.names  # noqa: B018
 
 
-def test_columns_that_begin_with_many_missing_values(url, monkeypatch):
+def test_columns_may_begin_with_many_missing_values(url, monkeypatch):
     # Of which the first rows say nothing.
     monkeypatch.setattr("gpupif.io.databases.sqlalchemy_database.MOST_CELLS", 4)
     query = "SELECT CASE WHEN i > 9 THEN 'late' END AS a, nullif(i, i) AS b FROM generate_series(1, 10) t(i)"
@@ -98,7 +98,7 @@ def test_columns_that_begin_with_many_missing_values(url, monkeypatch):
         assert table.schema.field("a").type == pa.string()
 
 
-def test_queries_that_are_refused(url):
+def test_bad_queries_are_refused_with_a_reason(url):
     def failing(query, said, error=TableReadError):
         with pytest.raises(error, match=said), open_query(url, query) as table:
             list(table.batches(10))
@@ -117,7 +117,7 @@ def test_queries_that_are_refused(url):
     assert "invalid input syntax for type integer: (not shown)" in str(caught.value)
 
 
-def test_nothing_is_written(url, people):
+def test_a_query_that_writes_is_refused_by_the_database(url, people):
     with connected(people.url()) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE FUNCTION writes() RETURNS int LANGUAGE sql AS 'DELETE FROM people RETURNING 1'")
         connection.commit()
@@ -128,7 +128,7 @@ def test_nothing_is_written(url, people):
         connection.commit()
 
 
-def test_all_that_is_read_is_of_one_moment(url, people):
+def test_a_query_reads_one_state_of_the_database(url, people):
     with open_query(url, ALL) as table, connected(people.url()) as other, other.cursor() as cursor:
         assert table.watermark("row") == "59"
         cursor.execute("INSERT INTO people (row) VALUES (60)")
@@ -141,7 +141,7 @@ def test_all_that_is_read_is_of_one_moment(url, people):
             other.commit()
 
 
-def test_a_connection_that_is_lost(url, people):
+def test_a_lost_connection_is_an_error(url, people):
     with open_query(url, MANY.format(3_000_000) + ", pg_backend_pid() p") as table:
         reading = table.batches(1000)
         next(reading)
@@ -160,7 +160,7 @@ def test_a_connection_that_is_lost(url, people):
             table.watermark("i")
 
 
-def test_who_is_not_let_in(url, people):
+def test_a_refused_login_is_an_error_without_secrets(url, people):
     def refused(changed, said):
         with pytest.raises(TableReadError, match=said) as caught:
             open_query(changed, "SELECT 1 AS a")
@@ -179,7 +179,7 @@ def test_who_is_not_let_in(url, people):
         list(table.batches())
 
 
-def test_passwords_that_are_not_encoded(people):
+def test_passwords_may_have_unencoded_special_signs(people):
     with open_query(people.url(password=PASSWORD.replace("?", "%3F")), "SELECT 1 AS a") as table:
         assert values_of(table) == {"a": [1]}
 

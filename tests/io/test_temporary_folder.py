@@ -31,7 +31,7 @@ with temporary_folder(Path(sys.argv[1])) as folder:
 
 
 @pytest.mark.subprocess
-def test_what_a_killed_run_left_goes_with_the_next(tmp_path):
+def test_folders_of_a_killed_run_are_removed_by_the_next(tmp_path):
     (tmp_path / "other").write_text("kept")
     with temporary_folder(tmp_path) as alive:
         (alive / "mine").write_text("kept")
@@ -44,7 +44,7 @@ def test_what_a_killed_run_left_goes_with_the_next(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["other"]
 
 
-def test_nothing_is_left_of_a_run_that_fails(tmp_path):
+def test_a_failed_run_leaves_no_temporary_folder(tmp_path):
     with contextlib.suppress(ValueError), temporary_folder(tmp_path) as folder:
         (folder / "codes").write_text("secret")
         raise ValueError
@@ -68,7 +68,7 @@ def test_a_folder_that_cannot_be_removed_keeps_its_lock(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_files_cannot_be_locked_nothing_of_others_is_removed(tmp_path, monkeypatch):
+def test_no_other_folder_is_removed_if_files_cannot_be_locked(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -80,7 +80,7 @@ def test_where_files_cannot_be_locked_nothing_of_others_is_removed(tmp_path, mon
         assert not folder.exists()
 
 
-def test_a_folder_of_ours_that_somebody_gave_the_name_of_one_that_was_left_is_not_removed(tmp_path):
+def test_an_own_folder_with_the_name_of_a_leftover_is_not_removed(tmp_path):
     with temporary_folder(tmp_path) as folder:
         name = real_path(folder).name
     (tmp_path / name).mkdir()
@@ -95,7 +95,7 @@ def test_a_folder_of_ours_that_somebody_gave_the_name_of_one_that_was_left_is_no
     assert list(tmp_path.iterdir()) == []
 
 
-def test_neither_links_nor_what_another_machine_made_are_removed(tmp_path, monkeypatch):
+def test_links_and_folders_of_another_machine_are_not_removed(tmp_path, monkeypatch):
     (tmp_path / "mine").write_text("kept")
     with temporary_folder(tmp_path) as folder:
         prefix = real_path(folder).name.rpartition("-")[0]
@@ -110,8 +110,8 @@ def test_neither_links_nor_what_another_machine_made_are_removed(tmp_path, monke
 
 
 @pytest.mark.parametrize("ask", ["summary", "pairs"])
-def test_runs_that_use_one(tmp_path, monkeypatch, ask):
-    """They write nowhere else, and it is gone afterwards."""
+def test_runs_remove_the_temporary_folder_they_use(tmp_path, monkeypatch, ask):
+    """Runs write nowhere else, and the folder is gone afterwards."""
     written, real = [], os.open
 
     def noted(path, flags, *given, **named):

@@ -45,7 +45,7 @@ def read_back(path):
 
 @pytest.mark.parametrize("ending", READ)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_written_scores_read_back(tmp_path, monkeypatch, ending, dtype):
+def test_written_scores_are_read_back(tmp_path, monkeypatch, ending, dtype):
     monkeypatch.setattr("gpupif.io.write.GROUP_ROWS", 3)
     scores = gpupif.score(FRAME, ALL, columns=["yes", "größe"], dtype=dtype)
     told = []
@@ -78,7 +78,7 @@ KEPT = {
 
 @pytest.mark.parametrize("ending", READ)
 @pytest.mark.parametrize("values", KEPT.values(), ids=KEPT)
-def test_keep_input_of_any_type(tmp_path, ending, values):
+def test_keep_input_keeps_columns_of_any_type(tmp_path, ending, values):
     path = tmp_path / f"scores.{ending}"
     write_table(gpupif.score(pd.DataFrame({"value": values, "age": [1, 2, 2]}), "cig").to_arrow(keep_input=True), path)
     back = read_back(path)
@@ -88,7 +88,7 @@ def test_keep_input_of_any_type(tmp_path, ending, values):
 
 
 @pytest.mark.parametrize("values", [[b"x", b"\xff"], [["x"], ["y"]]], ids=["bytes", "lists"])
-def test_keep_input_that_csv_cannot_hold(tmp_path, values):
+def test_keep_input_of_a_type_that_csv_lacks_is_refused(tmp_path, values):
     scores = gpupif.score(pa.table({"age": [1, 2], "odd": values}), columns=["age"])
     with pytest.raises(OutputError, match=r"scores\.csv.*'odd'"):
         write_table(scores.to_arrow(keep_input=True), tmp_path / "scores.csv")
@@ -96,7 +96,7 @@ def test_keep_input_that_csv_cannot_hold(tmp_path, values):
 
 
 @pytest.mark.parametrize("values", [[1, "a"], [1j, 2], [object(), None]], ids=["mixed", "complex", "objects"])
-def test_keep_input_that_arrow_does_not_know(tmp_path, values):
+def test_keep_input_of_a_type_that_arrow_lacks_is_refused(tmp_path, values):
     scores = gpupif.score(pd.DataFrame({"age": [1, 2], "odd": pd.Series(values, dtype=object)}))
     with pytest.raises(OutputError, match="'odd'"):
         scores.to_parquet(tmp_path / "scores.parquet", keep_input=True)
@@ -114,7 +114,7 @@ def test_keep_input_that_arrow_does_not_know(tmp_path, values):
         (pd.DataFrame({"age": [1, 2]}, index=pd.Index([7, 8], name="age")), "age"),
     ],
 )
-def test_names_that_collide(tmp_path, frame, name):
+def test_colliding_names_of_columns_are_refused(tmp_path, frame, name):
     with pytest.raises(OutputError, match=f"called '{name}'.*Rename"):
         gpupif.score(frame).to_parquet(tmp_path / "scores.parquet", keep_input=True)
     assert list(tmp_path.iterdir()) == []
@@ -135,7 +135,7 @@ INDEXES = {
 
 @pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
 @pytest.mark.parametrize("keep_input", [False, True])
-def test_index_survives(tmp_path, index, keep_input):
+def test_the_index_is_written_and_read_back(tmp_path, index, keep_input):
     frame = FRAME[["a;b", "größe"]].set_axis(index)
     scores = gpupif.score(frame, "cig")
     scores.to_parquet(tmp_path / "scores.parquet", keep_input=keep_input)
@@ -167,7 +167,7 @@ def folder(request, tmp_path, monkeypatch):
 @pytest.mark.parametrize("ending", READ)
 @pytest.mark.parametrize("before", [None, b"what stood here before"])
 @pytest.mark.parametrize("fails", [OSError(errno.ENOSPC, "No space left"), RuntimeError("?"), KeyboardInterrupt()])
-def test_failed_write_leaves_all_as_it_was(folder, ending, before, fails):
+def test_a_failed_write_leaves_the_old_file(folder, ending, before, fails):
     path = folder / f"scores.{ending}"
     if before:
         path.write_bytes(before)
@@ -190,7 +190,7 @@ def test_failed_write_leaves_all_as_it_was(folder, ending, before, fails):
     assert [file.name for file in folder.iterdir()] == [path.name]
 
 
-def test_failed_parquet_writer(folder, monkeypatch):
+def test_a_failed_parquet_writer_leaves_the_old_file(folder, monkeypatch):
     scores = gpupif.score(FRAME)
     path = folder / "scores.parquet"
     scores.to_parquet(path)
@@ -225,8 +225,8 @@ gpupif.io.write.write_tables([table], sys.argv[1], lambda rows: os.kill(os.getpi
 @pytest.mark.subprocess
 @pytest.mark.parametrize("way", ["unnamed", "named"])
 @pytest.mark.parametrize("before", [None, b"what stood here before"])
-def test_killed_process_leaves_all_as_it_was(tmp_path, way, before):
-    """Where the file system has no unnamed files a hidden file stays: nobody is left to remove it."""
+def test_a_killed_process_leaves_the_old_file(tmp_path, way, before):
+    """On a file system without unnamed files a hidden file stays, since no process is left to remove it."""
     path = tmp_path / "scores.parquet"
     if before:
         path.write_bytes(before)
@@ -240,7 +240,7 @@ def test_killed_process_leaves_all_as_it_was(tmp_path, way, before):
     assert read_back(path)["score"].tolist() == list(range(10))
 
 
-def test_left_over_of_a_killed_process_with_the_same_number(folder):
+def test_a_leftover_of_a_killed_process_with_the_same_number_is_replaced(folder):
     (folder / f".scores.parquet.{os.getpid()}.tmp").write_bytes(b"half a table")
     write_table(BIG, folder / "scores.parquet")
     assert read_back(folder / "scores.parquet")["score"].tolist() == list(range(10))
@@ -267,14 +267,14 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("name", "message"), PLACES.items())
-def test_parquet_where_it_cannot_be(tmp_path, name, message):
+def test_parquet_at_a_bad_place_is_refused(tmp_path, name, message):
     (tmp_path / "folder.parquet").mkdir()
     with pytest.raises(OutputError, match=message):
         gpupif.score(FRAME).to_parquet(tmp_path / name)
     assert [file.name for file in tmp_path.iterdir()] == ["folder.parquet"]
 
 
-def test_output_that_comes_into_being_meanwhile_is_kept(tmp_path):
+def test_an_output_made_during_the_write_is_kept(tmp_path):
     path = tmp_path / "scores.parquet"
     with pytest.raises(OutputError, match="meanwhile"):
         write_table(BIG, path, lambda rows: path.write_bytes(b"somebody's"), overwrite=False)
@@ -306,7 +306,7 @@ def test_scores_that_seldom_repeat_are_kept_without_a_dictionary(tmp_path):
 @pytest.mark.parametrize(
     ("name", "codec"), [("s.parquet", codec) for codec in ("zstd", "lz4", "snappy", "none")] + [("s.feather", "zstd")]
 )
-def test_compression(name, codec, tmp_path):
+def test_scores_are_written_with_the_configured_compression(name, codec, tmp_path):
     frame = gpupif.datasets.census(3000, columns=3)
     scores = gpupif.score(frame)
     with gpupif.config(compression=codec):
@@ -328,7 +328,7 @@ def _as_file(frame, folder):
 
 
 @pytest.mark.parametrize(("name", "codec"), [("s.feather", "snappy"), ("s.csv", "zstd"), ("s.csv", "lz4")])
-def test_compression_that_a_format_has_not(name, codec, tmp_path):
+def test_a_compression_that_the_format_lacks_is_refused(name, codec, tmp_path):
     expected = rf"compression: .*{name}: expected one of auto, .* got '{codec}'"
     with gpupif.config(compression=codec):
         with pytest.raises(InputError, match=expected):

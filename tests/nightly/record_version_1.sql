@@ -1,4 +1,4 @@
--- A record of version 1, as gpupif wrote it before records had documents: see test_version_1.py.
+-- A record of version 1, as gpupif wrote it before records had documents: see test_record_version_1.py.
 CREATE TABLE changes (run INTEGER NOT NULL, place INTEGER NOT NULL, kind, path, new_path, PRIMARY KEY (run, place)) WITHOUT ROWID;
 INSERT INTO "changes" VALUES(2,0,'added','part-0.parquet',NULL);
 INSERT INTO "changes" VALUES(2,1,'removed','x',NULL);

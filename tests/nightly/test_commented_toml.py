@@ -116,7 +116,7 @@ def document_of(settings):
 
 @given(SETTINGS, st.text(max_size=200))
 @hypothesis(max_examples=100, deadline=None)
-def test_what_is_written_is_read(tmp_path_factory, settings, remark):
+def test_a_written_configuration_is_read_back(tmp_path_factory, settings, remark):
     file = tmp_path_factory.getbasetemp() / "written.toml"
     keys = ("input.path", "score.known", "gates[0]", "tell.log")
     text = commented_toml(document_of(settings), remark, dict.fromkeys(keys, remark), [(remark, {"kind": "k"})])
@@ -143,7 +143,7 @@ SECTIONS = (
 )
 
 
-def test_every_key_is_there_with_what_it_means():
+def test_every_key_is_written_with_its_description():
     least = Settings(input=InputSettings(path="a"))
     text = commented_toml(document_of(least))
     assert {*SECTIONS, AnyKnownSettings} == {
@@ -160,8 +160,8 @@ def test_every_key_is_there_with_what_it_means():
     assert max(map(len, text.splitlines())) <= 120
 
 
-def test_what_stands_in_comments_is_fit_to_be_put_in():
-    """Each key as it is, alone: its example has the right type and breaks nothing but what does not go together."""
+def test_every_example_in_a_comment_is_a_valid_setting():
+    """Each example is set alone; it has the right type, and only settings that exclude each other are refused."""
     least = Settings(input=InputSettings(path="a"))
     lines = commented_toml(document_of(least)).splitlines()
     examples = [line.removeprefix("# ") for line in lines if re.match(r"# [a-z_]+ = ", line)]

@@ -54,7 +54,7 @@ def refused(load, tmp_path):
     return said
 
 
-def test_the_least_there_can_be(load, tmp_path):
+def test_a_configuration_needs_only_an_input(load, tmp_path):
     config = load(INPUT)
     assert config.settings.input.path == "people.csv"
     assert config.settings.score.measures == ["cig", "csf"]
@@ -73,7 +73,7 @@ def test_a_relative_file_is_made_absolute(load, tmp_path, monkeypatch):
     assert config.file == tmp_path / "risk.toml"
 
 
-def test_of_a_pattern_the_folder_stands_for_itself(tmp_path):
+def test_signs_of_patterns_in_the_name_of_the_folder_are_literal(tmp_path):
     folder = tmp_path / "a[1]"
     folder.mkdir()
     for name in ("b.csv", "c[2].csv"):
@@ -98,7 +98,7 @@ def test_values_keep_their_types(load):
     assert settings.gates[0].limits == {"max": 3.0, "min": 2.5}
 
 
-def test_the_digest_is_of_what_is_meant(load):
+def test_the_digest_ignores_how_a_configuration_is_written(load):
     plain = load(GATE).digest
     assert len(plain) == 64
     other = (
@@ -295,8 +295,8 @@ def test_the_digest_is_of_what_is_meant(load):
         (b"\xff", ["expected TOML in UTF-8, got other bytes. Save it as UTF-8."]),
     ],
 )
-def test_mistakes(refused, text, lines):
-    """All of them at once, a line each: the key, what was expected, what came, how to mend it."""
+def test_all_mistakes_are_said_at_once_a_line_each(refused, text, lines):
+    """A line has the key, the expected value, the given value and the remedy."""
     said = refused(text)
     assert len(said) == len(lines), said
     for found, begin in zip(said, lines, strict=True):
@@ -304,7 +304,7 @@ def test_mistakes(refused, text, lines):
         assert found.endswith((".", "?"))
 
 
-def test_files_that_are_none(tmp_path):
+def test_missing_and_bad_configuration_files_are_refused(tmp_path):
     with pytest.raises(gpupif.InputError, match=r"none.toml: could not be read: No such file .* init TABLE writes one"):
         load_config(tmp_path / "none.toml")
     with pytest.raises(gpupif.InputError, match="could not be read: Is a directory"):
@@ -337,11 +337,11 @@ def test_files_that_are_none(tmp_path):
         ("input.path='x'\ny='z'", lambda s: s.input.path == "'x'\ny='z'"),
     ],
 )
-def test_keys_set_from_outside(load, override, found):
+def test_keys_can_be_set_from_outside(load, override, found):
     assert found(load(GATE, override).settings)
 
 
-def test_the_last_of_several_holds(load):
+def test_the_last_of_several_overrides_holds(load):
     config = load(INPUT, "run.threads=3", 'gates=[{kind="k", min=2}]', "gates.k.min=3", "run.threads=4")
     assert config.settings.run.threads == 4
     assert config.settings.gates == [GateSettings(kind="k", name="k", min=3)]
@@ -374,19 +374,19 @@ def test_the_last_of_several_holds(load):
         (3, "--set: expected text, KEY=VALUE"),
     ],
 )
-def test_keys_that_cannot_be_set(load, override, words):
+def test_keys_that_cannot_be_set_are_refused(load, override, words):
     with pytest.raises(gpupif.InputError) as raised:
         load(GATE, override)
     assert words in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
-def test_what_stands_in_the_file_is_not_blamed_on_what_was_set(refused):
+def test_mistakes_of_the_file_are_not_blamed_on_overrides(refused):
     said = refused(GATE + "[run]\ndevise = 'a'", "run.devices=cpu", "gates.0.max=4")
     assert [line.partition(":")[0] for line in said] == ["run.devise", "--set run.devices"]
 
 
-def test_names_of_gates():
+def test_gates_without_a_name_get_one():
     gates = [
         {"kind": "pif", "percentile": 95.0},
         {"kind": "pif", "percentile": 99.5},
@@ -402,7 +402,7 @@ def test_names_of_gates():
     assert len(set(gate_names(gates))) == len(gates)
 
 
-def test_without_what_it_needs(monkeypatch):
+def test_a_missing_pydantic_is_named(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("gpupif.nightly")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -410,7 +410,7 @@ def test_without_what_it_needs(monkeypatch):
         importlib.import_module("gpupif.nightly")
 
 
-def test_help_says_nothing_of_the_environment(tmp_path, monkeypatch):
+def test_the_signature_shows_no_value_of_the_environment(tmp_path, monkeypatch):
     assert inspect.signature(load_config).parameters["environ"].default is None
     monkeypatch.setenv("TABLE_OF_TEST", "people.csv")
     file = tmp_path / "risk.toml"
@@ -419,12 +419,12 @@ def test_help_says_nothing_of_the_environment(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("overrides", "came"), [("run.device=cpu", "one text"), (None, "NoneType"), (3, "int")])
-def test_overrides_are_a_list(tmp_path, overrides, came):
+def test_overrides_must_be_a_list(tmp_path, overrides, came):
     with pytest.raises(gpupif.InputError, match=f"^overrides: expected a list of texts, KEY=VALUE; got {came}"):
         load_config(tmp_path / "risk.toml", overrides)
 
 
-def test_who_asks_of_the_runs_needs_no_secret_of_others(tmp_path, monkeypatch):
+def test_reading_past_runs_needs_no_secrets_of_other_sections(tmp_path, monkeypatch):
     file = tmp_path / "risk.toml"
     file.write_text(
         'run = { state = "${STATE_OF_TEST}", show_values = true }\n[input]\nconnection = "${NO_SUCH_VARIABLE}"\n'

@@ -40,7 +40,7 @@ def change(file, statement):
         connection.commit()
 
 
-def test_rows_are_read_where_the_watermark_or_the_database_is_another(tmp_path):
+def test_rows_are_read_if_the_watermark_or_the_database_changed(tmp_path):
     file = tmp_path / "risk.toml"
     file.write_text(CONFIGURATION)
     url = database(tmp_path / "people.db", ROWS)
@@ -63,7 +63,7 @@ def test_rows_are_read_where_the_watermark_or_the_database_is_another(tmp_path):
     assert night(another).rows == 5
 
 
-def test_rows_are_read_where_the_watermark_has_no_value(tmp_path):
+def test_rows_are_read_if_the_watermark_has_no_value(tmp_path):
     file, people = tmp_path / "risk.toml", tmp_path / "people.db"
     file.write_text(CONFIGURATION)
     config = load_config(file, environ={"RISK_DATABASE": database(people, ROWS)})
@@ -73,7 +73,7 @@ def test_rows_are_read_where_the_watermark_has_no_value(tmp_path):
     assert nightly_run.run(config).rows == 3
 
 
-def test_a_database_that_is_gone_is_no_refusal(tmp_path):
+def test_an_unreachable_database_breaks_the_run(tmp_path):
     file = tmp_path / "risk.toml"
     file.write_text(CONFIGURATION)
     environ = {"RISK_DATABASE": "postgresql://custodian:secret@127.0.0.1:1/people"}
@@ -84,7 +84,7 @@ def test_a_database_that_is_gone_is_no_refusal(tmp_path):
     assert "secret" not in json.dumps(broken.to_dict(), default=str)
 
 
-def test_a_query_that_fails_is_refused(tmp_path):
+def test_a_failing_query_is_refused(tmp_path):
     file, people = tmp_path / "risk.toml", tmp_path / "people.db"
     file.write_text(CONFIGURATION.replace("FROM people", "FROM nobody"))
     refused = nightly_run.run(load_config(file, environ={"RISK_DATABASE": database(people, ROWS)}))

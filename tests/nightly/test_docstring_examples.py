@@ -9,7 +9,7 @@ import pytest
 
 
 @pytest.mark.parametrize("module", ["configuration.config", "configuration.new_config", "nightly_run"])
-def test_examples(module):
+def test_the_examples_of_docstrings_are_right(module):
     tried = doctest.testmod(importlib.import_module(f"gpupif.nightly.{module}"))
     assert tried.attempted > 1
     assert tried.failed == 0

@@ -13,7 +13,7 @@ def redact(text):
     return text.replace("s3cret", "***")
 
 
-def test_text(capsys):
+def test_the_text_log_has_a_line_for_each_event_without_secrets(capsys):
     with log.logged_to_stderr("text", redact):
         log.say("read", "read 3 of 100 files (300,000 rows)", files=3)
         log.say("not told", "tell.webhooks[0]: s3cret\nforged \x1b[31mline", logging.WARNING)
@@ -27,7 +27,7 @@ def test_text(capsys):
     assert lines[2].endswith(" error 50 % of ***")
 
 
-def test_quiet(capsys):
+def test_a_quiet_log_has_only_warnings_and_errors(capsys):
     with log.logged_to_stderr("text", redact, quiet=True):
         log.say("read", "read it")
         log.say("not told", "s3cret could not be told", logging.WARNING)
@@ -35,7 +35,7 @@ def test_quiet(capsys):
     assert line.endswith("warning *** could not be told")
 
 
-def test_json(capsys):
+def test_the_json_log_has_a_document_for_each_event_without_secrets(capsys):
     with log.logged_to_stderr("json", redact):
         log.say("read", "read s3cret\n", files=3, names=["s3cret", 1], share=0.5, last=None, good=True)
         logging.getLogger("gpupif.nightly.other").warning("of another %s", "s3cret")
@@ -67,7 +67,7 @@ def test_tracebacks_may_quote_values_and_are_left_out(capsys):
     assert capsys.readouterr().err.endswith("Z error broken\n")
 
 
-def test_as_a_library_it_attaches_nothing(capsys, caplog):
+def test_the_log_attaches_no_handler_to_a_program_that_uses_gpupif(capsys, caplog):
     before = (list(log.LOG.handlers), log.LOG.level, log.LOG.propagate)
     with log.logged_to_stderr("text", redact):
         pass

@@ -47,7 +47,7 @@ def look(tmp_path, files):
     return lambda say=None: FileIndex(tmp_path / "files.kept", say).digests(tmp_path / "in", stamps_of(files))
 
 
-def test_only_what_changed_is_read(files, look, hashed):
+def test_only_changed_files_are_hashed_again(files, look, hashed):
     expected = [hashlib.blake2b(file.read_bytes(), digest_size=32).hexdigest() for file in files]
     assert look() == expected
     assert look() == expected
@@ -74,14 +74,14 @@ def test_a_file_that_changed_just_before_is_read_again(files, look, hashed, monk
     assert hashed == ["a", "b", "a"]
 
 
-def test_a_clock_that_was_set_back_is_not_believed(files, look, hashed, monkeypatch):
+def test_files_are_hashed_again_if_the_clock_was_set_back(files, look, hashed, monkeypatch):
     monkeypatch.setattr("time.time_ns", lambda: LONG_AGO - 1)
     assert look() == look()
     assert sorted(hashed) == ["a", "a", "b", "b"]
 
 
 @pytest.mark.parametrize("place", [0, 100, -1])
-def test_what_is_damaged_is_put_aside(tmp_path, look, hashed, place):
+def test_a_damaged_file_of_digests_is_put_aside(tmp_path, look, hashed, place):
     expected = look()
     file = tmp_path / "files.kept"
     content = bytearray(file.read_bytes())
@@ -96,7 +96,7 @@ def test_what_is_damaged_is_put_aside(tmp_path, look, hashed, place):
     assert verify_state(tmp_path) == []
 
 
-def test_changes():
+def test_changed_files_are_told_apart_as_added_removed_and_renamed():
     def files(**digests):
         return [InputFile(path, 1, 1, digest, 1) for path, digest in digests.items()]
 

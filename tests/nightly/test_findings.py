@@ -78,7 +78,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("options", SECTIONS.values(), ids=SECTIONS.keys())
-def test_the_same_in_memory_and_on_disk(folder, options):
+def test_gates_have_the_same_results_in_memory_and_on_disk(folder, options):
     settings, before = settings_of(options), sorted(folder.rglob("*"))
     in_memory, gates = measured(folder, settings, on_disk=False)
     on_disk, _ = measured(folder, settings, on_disk=True)
@@ -90,7 +90,7 @@ def test_the_same_in_memory_and_on_disk(folder, options):
 
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("kept", [{"scores": "cells", "where": "csf > 0.5"}, {"scores": "all"}], ids=["cells", "all"])
-def test_scores_that_are_kept(folder, on_disk, kept):
+def test_gates_have_the_same_results_if_scores_are_kept(folder, on_disk, kept):
     settings = settings_of({"keep": kept})
     found, gates = measured(folder, settings, on_disk, folder / "kept.parquet")
     expected, _ = measured(folder, settings_of(), on_disk=False)
@@ -103,7 +103,7 @@ def test_scores_that_are_kept(folder, on_disk, kept):
 
 
 @pytest.mark.parametrize("options", SECTIONS.values(), ids=SECTIONS.keys())
-def test_no_value_on_record(folder, options):
+def test_no_value_of_the_table_is_on_record(folder, options):
     found, _ = measured(folder, settings_of(options), on_disk=False)
     record = found.to_record(show_values=False)
     # Shown again is what is plain.
@@ -116,14 +116,14 @@ def test_no_value_on_record(folder, options):
     assert shown["risk"]["worst"] == record["risk"]["worst"]
 
 
-def test_without_quasi_identifiers(folder):
+def test_no_risk_is_assessed_without_quasi_identifiers(folder):
     settings = settings_of(risk={"quasi_identifiers": [], "sensitive": [], "l": None}).model_copy(update={"gates": []})
     found, _ = measured(folder, settings, on_disk=False)
     assert found.to_record(show_values=False)["risk"] is None
     assert found.scores.measures == ("cig", "wcig", "csf", "cohort_size")
 
 
-def test_what_is_asked_of_scores(folder):
+def test_scores_are_computed_with_the_configured_arguments(folder):
     hierarchy = folder / "towns.csv"
     hierarchy.write_text("secret-1;a;*\n")
     asked = {
@@ -142,7 +142,7 @@ def test_what_is_asked_of_scores(folder):
     assert arguments.priors == {"region": {"secret-1": 1.0}}
 
 
-def test_bad_input(folder):
+def test_bad_settings_are_refused(folder):
     with pytest.raises(InputError, match="'marital_status' is neither scored nor known"):
         measured(folder, settings_of(score={"distances": {"marital_status": "nominal"}, "known": ["sex"]}), False)
     with pytest.raises(ColumnNotFoundError, match="known: no column 'sexx' in the table"):

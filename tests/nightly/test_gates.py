@@ -138,7 +138,7 @@ def test_every_kind_has_an_example():
 
 
 @pytest.mark.every_engine
-def test_each_kind_by_its_definition(engine):
+def test_the_value_of_each_kind_follows_its_definition(engine):
     gates = resolve_gates(settings_of(*({"kind": kind, "max": 1e9} | keys for kind, (keys, _) in EXAMPLES.items())))
     results = evaluate(gates, found_in(gates), {})
     for (kind, (keys, wanted)), result in zip(EXAMPLES.items(), results, strict=True):
@@ -184,7 +184,7 @@ def test_the_worst_of_all_is_named():
 
 
 @pytest.mark.parametrize("measure", ["csf", "cohort_size"])
-def test_limits_hold_for_all_of_several_values(measure):
+def test_limits_hold_for_each_of_several_values(measure):
     pairs = {(column, one): cells(measure, column, one).mean() for column in COLUMNS for one in ATTACKERS}
     low, high = min(pairs, key=pairs.get), max(pairs, key=pairs.get)
     assert pairs[low] < pairs[high]
@@ -201,7 +201,7 @@ def test_limits_hold_for_all_of_several_values(measure):
         assert limit in result.why
 
 
-def test_a_change_is_that_of_the_worst():
+def test_the_change_of_a_gate_is_that_of_the_worst_value():
     gate = {"kind": "mean", "measure": "csf", "min": 0.0, "max_fall": 0.0}
     lowest, highest = min(means := each(np.mean, "csf")), max(means)
     before = values_before(verdicts(gate))
@@ -222,7 +222,7 @@ def verdicts(*gates, before=None):
     return evaluate(resolved, found_in(resolved), before)
 
 
-def test_one_attacker_without_a_name():
+def test_a_gate_without_a_named_attacker_has_none_on_record():
     settings = settings_of({"kind": "pif", "percentile": 95, "max": 9.0}, score={"measures": ["cig"], "known": ["sex"]})
     gates = resolve_gates(settings)
     scores = gpupif.score(pd.DataFrame(TABLE), ["cig"], known=["sex"])
@@ -245,7 +245,7 @@ def judged(before, value=5.0, definition=None, **limits):
         {}, optional={"max": st.floats(-9, 9), "max_rise": st.floats(0, 9), "max_fall": st.floats(0, 9)}
     ).filter(bool),
 )
-def test_any_limits(value, before, limits):
+def test_the_verdict_follows_from_the_limits(value, before, limits):
     change = None if before is None else value - before
     broken = "max" in limits and value > limits["max"]
     broken |= change is not None and change > limits.get("max_rise", math.inf)
@@ -261,11 +261,11 @@ def test_any_limits(value, before, limits):
     assert ("There is no good run before to compare with." in result.why) == bool(idle)
 
 
-def test_which_kinds_are_of_no_risk():
+def test_only_gates_on_the_input_measure_no_risk():
     assert [name for name, kind in GATES.items() if kind.part is Part.INPUT] == list(INPUT_KINDS)
 
 
-def test_changes():
+def test_a_gate_says_by_how_much_its_value_changed():
     assert judged(3.0, max_rise=1.5).why == "It rose by 2 since the last good run, by more than max_rise, 1.5."
     assert judged(9.0, max_fall=1.5).why == "It fell by 4 since the last good run, by more than max_fall, 1.5."
     assert judged(None, max_rise=0.0).why == "There is no good run before to compare with."
@@ -285,7 +285,7 @@ def test_changes():
     assert judged(None, 0.1 + 0.2, max=0.3).why == "0.30000000000000004 is above max, 0.3."
 
 
-def test_infinity_is_a_value():
+def test_an_infinite_value_is_compared_with_the_limits():
     assert judged(None, math.inf, max=1e300).verdict is Verdict.FAILED
     result = judged(math.inf, math.inf, min=0.0, max_rise=0.0, max_fall=0.0)
     assert (result.verdict, result.change, result.why) == (Verdict.PASSED, 0.0, "The value is infinite.")
@@ -293,13 +293,13 @@ def test_infinity_is_a_value():
 
 
 @pytest.mark.parametrize("value", [math.nan, None])
-def test_what_is_not_known_fails(value):
+def test_a_gate_with_an_unknown_value_fails(value):
     result = judged(3.0, value, max=1e9, min=-1e9)
     assert (result.verdict, result.value, result.not_applied) == (Verdict.UNKNOWN, None, [])
     assert result.why == "The value is not known: it is not defined."
 
 
-def test_scores_that_are_not_defined_fail():
+def test_a_gate_on_undefined_scores_fails():
     gates = [gate_of("mean", measure="csf"), gate_of("mean", measure="csf", column="sex")]
     frame = pd.DataFrame(TABLE | {"age": [None] * ROWS})
     scores = gpupif.score(frame, ["csf"], COLUMNS, known=["town"], missing="wildcard")
@@ -308,7 +308,7 @@ def test_scores_that_are_not_defined_fail():
     assert results[0].why == "The value of column 'age' is not known: no cell has a score."
 
 
-def test_classes_that_overlap_are_not_counted():
+def test_overlapping_classes_leave_their_number_unknown():
     frame = pd.DataFrame(TABLE | {"age": [None, *TABLE["age"][1:]]})
     risk = gpupif.risk(frame, QUASI_IDENTIFIERS, missing="wildcard", groups=0)
     result, other = evaluate([gate_of("classes"), gate_of("k")], Findings(ROWS, risk=risk), None)
@@ -316,7 +316,7 @@ def test_classes_that_overlap_are_not_counted():
     assert other.value == risk.k
 
 
-def test_what_cannot_be_read_fails_and_says_no_value():
+def test_a_gate_that_cannot_be_evaluated_fails_and_shows_no_value():
     gate = gate_of("pif", percentile=95)
 
     class Unreadable:
@@ -335,7 +335,7 @@ def test_what_cannot_be_read_fails_and_says_no_value():
     assert result.why == "The value is not known: there is nothing to measure."
 
 
-def test_new_values_in_a_first_run():
+def test_a_gate_on_new_values_is_not_applied_in_a_first_run():
     gate = gate_of("new_values", max=0)
     findings = Findings(ROWS, [replace(PROFILES[1], new_values=None)])
     (first,) = evaluate([gate], findings, None)
@@ -347,7 +347,7 @@ def test_new_values_in_a_first_run():
     assert (worst.verdict, worst.value, worst.column) == (Verdict.FAILED, 2, "age")
 
 
-def test_of_all_columns_new_values_are_of_none_of_the_row_key():
+def test_new_values_of_the_row_key_count_only_for_its_own_gate():
     findings = Findings(ROWS, PROFILES, row_key=["age"])
     (of_all,) = evaluate([gate_of("new_values")], findings, {})
     assert (of_all.value, of_all.column) == (1, "town")
@@ -387,7 +387,7 @@ def test_a_gate_is_known_by_what_it_measures():
     assert of_k[1] != again[1]
 
 
-def test_names():
+def test_gates_are_named_by_what_they_measure():
     gates = [
         {"kind": "pif", "percentile": 99.5},
         {"kind": "percentile", "measure": "cig", "percentile": 95, "column": "age", "attacker": "neighbour"},
@@ -410,7 +410,7 @@ def test_names():
     ]
 
 
-def test_what_gates_ask_of_scores():
+def test_questions_of_gates_are_asked_once():
     gates = [
         {"kind": "pif", "percentile": 95},
         {"kind": "pif", "percentile": 50},
@@ -492,19 +492,19 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("gate", "sections", "said"), WRONG.values(), ids=WRONG.keys())
-def test_what_a_configuration_cannot_have(gate, sections, said):
+def test_gates_that_do_not_fit_the_configuration_are_refused(gate, sections, said):
     with pytest.raises(InputError, match=said):
         resolve_gates(settings_of(gate | {"max": 1.0}, **sections))
 
 
-def test_measures_by_other_names():
+def test_gates_accept_other_names_of_a_measure():
     gate = {"kind": "mean", "measure": "renyi_2", "max": 1.0}
     (one,) = resolve_gates(settings_of(gate | {"measure": "renyi_2.0"}, score=SCORE))
     assert one.settings.measure == "renyi_2"
     assert one.definition == resolve_gates(settings_of(gate, score=SCORE))[0].definition
 
 
-def test_columns_of_the_table():
+def test_gates_on_columns_that_the_table_lacks_are_refused():
     score = {"measures": ["csf"], "weights": "people"}
     names = ["sex", "age", "people"]
 

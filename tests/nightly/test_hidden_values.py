@@ -34,21 +34,21 @@ KNOWN = {"age", "person's town", "a b"}
         ("column 'x', 'flu' of it", "column 'x', '***' of it"),
     ],
 )
-def test_what_is_hidden(message, shown):
+def test_quoted_values_of_a_message_are_hidden(message, shown):
     assert without_values(message, KNOWN) == shown
 
 
 @given(st.text(min_size=3).filter(lambda text: text not in KNOWN and not set(text) & set("*\\") and text.strip("'\"")))
-def test_no_quoted_text_is_left_that_is_not_known(text):
+def test_unknown_quoted_texts_are_hidden(text):
     assert text not in without_values(f"got {text!r} there", KNOWN) or text in "got '***' there"
 
 
-def test_words_of_a_configuration_may_be_said():
+def test_words_of_a_configuration_may_be_shown():
     words = words_of({"keep": {"where": "foo >= 3"}, "known": [2, "a b"], "none": None})
     assert {"keep", "where", "foo >= 3", "foo", "2", "a b", "cig", "k"} <= words
     assert without_values("where: got 'foo'; known: got 2, and 7", words) == "where: got 'foo'; known: got 2, and ***"
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_no_number_that_was_got_is_left(number):
+def test_given_numbers_are_hidden(number):
     assert without_values(f"expected a weight, got {number!r}.", KNOWN) == "expected a weight, got ***."

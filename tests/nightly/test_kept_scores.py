@@ -80,7 +80,7 @@ def published(state):
 
 
 @pytest.mark.parametrize("kind", ["all", "cells"])
-def test_what_is_kept_is_opened_again(tmp_path, scores, kind):
+def test_kept_scores_are_opened_again(tmp_path, scores, kind):
     number = night(tmp_path, scores, KeepSettings(), kind=kind, where=None, keys=keys_of(200), config_digest="c0ffee")
     folder = KeptFolder(tmp_path, number).find()
     assert folder == tmp_path / "scores" / "run-000001"
@@ -98,7 +98,7 @@ def test_what_is_kept_is_opened_again(tmp_path, scores, kind):
     assert check_state(tmp_path).exit_code == 0
 
 
-def test_keys_of_the_rows_that_are_needed(tmp_path, scores):
+def test_only_keys_of_rows_with_kept_cells_are_stored(tmp_path, scores):
     night(tmp_path, scores, KeepSettings(), keys=keys_of(200), show_values=True)
     folder = KeptFolder(tmp_path, 1).find()
     found = pq.read_table(folder / KEY_FILE)
@@ -124,7 +124,7 @@ def test_digests_tell_all_rows_apart(rows):
     assert not set(row_digests(columns, b"another").to_pylist()) & set(digests)
 
 
-def test_digests_of_any_type():
+def test_digests_of_values_of_any_type_differ():
     values = [
         pa.array([1, 2]),
         pa.array([1.5, None]),
@@ -158,11 +158,11 @@ def heads(*days, status=Status.PASSED):
         ({"runs": 2}, [-400, 3, 2], None, [1]),
     ],
 )
-def test_which_runs_go(keep, days, good, going):
+def test_retention_removes_the_expected_runs(keep, days, good, going):
     assert expired(heads(*days), KeepSettings(**keep), NOW, good) == going
 
 
-def test_one_that_is_on_stays():
+def test_retention_keeps_a_run_that_is_still_running():
     on = [*heads(9, status=Status.RUNNING), *heads(8)]
     assert expired(on, KeepSettings(runs=1), NOW, None) == []
 
@@ -185,7 +185,7 @@ def test_an_auditor_sees_what_was_removed(tmp_path, scores):
         assert record.problems() == []
 
 
-def test_the_last_good_run_stays(tmp_path):
+def test_retention_keeps_the_last_good_run(tmp_path):
     recorded(tmp_path, outcome(), *[outcome(Status.FAILED)] * 5)
     with Record.open(tmp_path, writable=True) as record:
         assert remove_expired(record, KeepSettings(runs=2), NOW) == [2, 3, 4]
@@ -193,8 +193,8 @@ def test_the_last_good_run_stays(tmp_path):
         assert remove_expired(record, KeepSettings(runs=2), NOW) == []
 
 
-def test_what_a_run_that_was_killed_had_begun(tmp_path, scores):
-    """At each step: what the record does not know goes, what it knows stays."""
+def test_scores_of_a_killed_run_stay_only_if_the_record_knows_them(tmp_path, scores):
+    """The run is killed at each step."""
     staged = lambda number: tmp_path / "scores" / f".staged-run-{number:06}"  # noqa: E731
     with Record.open(tmp_path, writable=True) as record:
         for known in (False, True):
@@ -219,7 +219,7 @@ def test_what_a_run_that_was_killed_had_begun(tmp_path, scores):
         assert published(tmp_path) == [7]
 
 
-def test_manifests_that_are_damaged(tmp_path, scores):
+def test_a_damaged_manifest_is_an_error(tmp_path, scores):
     night(tmp_path, scores, KeepSettings())
     folder = KeptFolder(tmp_path, 1).find()
     for content in (b"", b"{}", b"[]", b'{"format": 2}', b"\xff"):
@@ -229,7 +229,7 @@ def test_manifests_that_are_damaged(tmp_path, scores):
 
 
 @pytest.mark.parametrize("content", [b"", b"short", bytes(33), bytes(100)])
-def test_a_secret_that_is_damaged_is_put_aside_and_drawn_anew(tmp_path, content):
+def test_a_damaged_secret_is_put_aside_and_drawn_anew(tmp_path, content):
     first = secret_of(tmp_path)
     (tmp_path / SECRET).write_bytes(content)
     said = []
@@ -241,7 +241,7 @@ def test_a_secret_that_is_damaged_is_put_aside_and_drawn_anew(tmp_path, content)
     assert (tmp_path / "damaged-key").read_bytes() == content
 
 
-def test_a_full_disk_is_said_and_leaves_nothing_on_record(tmp_path, scores):
+def test_a_full_disk_is_an_error_and_leaves_no_kept_scores(tmp_path, scores):
     night(tmp_path, scores, KeepSettings())
     child = os.fork()
     if child == 0:
@@ -258,8 +258,8 @@ def test_a_full_disk_is_said_and_leaves_nothing_on_record(tmp_path, scores):
 
 
 @pytest.mark.slow
-def test_killed_before_each_change_on_the_disk(tmp_path, scores):
-    """Runs one after the other, each killed a change later: all is whole at any time, and no good run is lost."""
+def test_a_kill_before_any_change_on_the_disk_keeps_the_state_whole(tmp_path, scores):
+    """Each run is killed one change later than the last; no good run is lost."""
 
     def nights(moment):
         kill_at_commits(die_at(str(moment), signal.SIGKILL))

@@ -193,7 +193,7 @@ def nights(data, folder, state, check):
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 @given(data=st.data())
 @settings(SHARED_FIXTURES, max_examples=6)
-def test_the_same_bits_whatever_happens_to_the_files(ending, engine, tmp_path_factory, data):
+def test_a_kept_table_has_the_bits_of_its_files_after_any_changes(ending, engine, tmp_path_factory, data):
     place = tmp_path_factory.mktemp("t")
     folder = Folder(place / "in", ending)
     nights(data, folder, place / "state", lambda table, _: assert_as_if_read(table, folder))
@@ -204,7 +204,7 @@ def test_the_same_bits_whatever_happens_to_the_files(ending, engine, tmp_path_fa
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 @given(data=st.data())
 @settings(SHARED_FIXTURES, max_examples=3)
-def test_the_same_bits_beyond_memory(ending, tmp_path_factory, data):
+def test_a_kept_table_beyond_memory_has_the_bits_of_its_files(ending, tmp_path_factory, data):
     place = tmp_path_factory.mktemp("t")
     folder = Folder(place / "in", ending)
 
@@ -326,7 +326,7 @@ class Killed(BaseException):
 @pytest.mark.parametrize(
     "step", ["section_file.SectionWriter.add", "section_file.SectionWriter.close", "write.os.fsync", "write.os.replace"]
 )
-def test_killed_in_the_middle_of_writing(folder, tmp_path, monkeypatch, step):
+def test_a_kill_while_writing_leaves_the_old_parts(folder, tmp_path, monkeypatch, step):
     state = tmp_path / "state"
     keep(folder, state)
     before = {file.name: file.read_bytes() for file in parts_of(state)}
@@ -351,7 +351,7 @@ def test_killed_in_the_middle_of_writing(folder, tmp_path, monkeypatch, step):
     assert len(list((state / "parts").iterdir())) == 3
 
 
-def test_full_disk(folder, tmp_path, monkeypatch):
+def test_a_full_disk_leaves_the_old_parts(folder, tmp_path, monkeypatch):
     state = tmp_path / "state"
     keep(folder, state)
     before = parts_of(state)
@@ -368,7 +368,7 @@ def test_full_disk(folder, tmp_path, monkeypatch):
     assert verify_state(state) == []
 
 
-def test_nobody_else_may_read_it(folder, tmp_path):
+def test_only_the_owner_may_read_the_kept_table(folder, tmp_path):
     before = os.umask(0)
     try:
         keep(folder, tmp_path / "state")
@@ -405,7 +405,7 @@ def test_schema_has_all_columns_with_the_types_of_the_files(folder, tmp_path):
         assert table.schema == {"number": "int64", "text": "string", "amount": "double"}
 
 
-def test_input_beside_the_scores_is_as_the_files_have_it(folder, tmp_path):
+def test_the_input_beside_scores_is_that_of_the_files(folder, tmp_path):
     with KeptTable.of_files(folder.path, tmp_path / "state") as table:
         kept = score_on_disk(table, tmp_path / "kept", keep_input=True)
         gpupif.score(table).write(tmp_path / "kept.parquet", keep_input=True)
@@ -421,7 +421,7 @@ def test_missing_values_are_refused_by_their_row(folder, tmp_path):
                 compute(table, columns=["number", "text"], known=["text"], missing="error")
 
 
-def test_file_that_changes_while_it_is_read(folder, tmp_path, monkeypatch):
+def test_a_file_that_changes_while_it_is_read_is_an_error(folder, tmp_path, monkeypatch):
     real = PartStore.write
 
     def write(self, *given):
@@ -433,7 +433,7 @@ def test_file_that_changes_while_it_is_read(folder, tmp_path, monkeypatch):
         KeptTable.of_files(folder.path, tmp_path / "state")
 
 
-def test_no_rows(tmp_path):
+def test_files_without_rows_are_refused(tmp_path):
     folder = Folder(tmp_path / "in", "parquet")
     folder.put("part-a", [])
     with pytest.raises(TableReadError, match="expected at least one row, got none"):
@@ -447,7 +447,7 @@ def test_no_rows(tmp_path):
     memory=st.sampled_from([1, 500, 10**9]),
 )
 @settings(SHARED_FIXTURES, max_examples=12)
-def test_duplicate_keys(table, memory, tmp_path_factory):
+def test_duplicate_keys_are_counted_and_their_rows_named(table, memory, tmp_path_factory):
     place = tmp_path_factory.mktemp("t")
     folder = Folder(place / "in", "parquet")
     folder.put("part-a", table[: len(table) // 2])
@@ -484,7 +484,7 @@ FRAME = pd.DataFrame(
 )
 
 
-def test_batches_are_a_table_too(tmp_path, monkeypatch):
+def test_batches_of_a_query_make_a_kept_table(tmp_path, monkeypatch):
     monkeypatch.setattr(kept_source, "CHUNK_ROWS", 2)
     state, file = tmp_path / "state", tmp_path / "table.parquet"
     FRAME.to_parquet(file, index=False)
@@ -525,7 +525,7 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
-def test_every_function_takes_it_in_place_of_a_path(folder, tmp_path, question, on_disk):
+def test_every_function_takes_a_kept_table_in_place_of_a_path(folder, tmp_path, question, on_disk):
     with KeptTable.of_files(folder.path, tmp_path / "state") as table:
         found, expected = (in_few_rows(question, one) if on_disk else question(one) for one in (table, folder.path))
     assert found == expected

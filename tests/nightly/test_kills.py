@@ -37,8 +37,8 @@ ENDED = "gpupif: interrupted; "
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "runs"), [("lock", 40), ("random", 100)])
-def test_a_run_told_to_end_at_any_moment_ends_and_says_what_is_left(tmp_path, kind, runs):
-    """Once the run is on record, that is said; before, the last good state is as it was."""
+def test_a_terminated_run_ends_at_any_moment_and_leaves_a_good_state(tmp_path, kind, runs):
+    """A run on record says so; before, the last good state stays as it was."""
     helper = ROOT / "tests" / "helpers" / "ended_nights.py"
     command = [sys.executable, str(helper), str(tmp_path), kind, str(runs), "2026"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -39,7 +39,7 @@ def table(tmp_path, monkeypatch):
     return tmp_path / "data" / "people.parquet"
 
 
-def test_what_is_filled_in(table, tmp_path):
+def test_a_new_configuration_has_the_path_columns_and_attacker(table, tmp_path):
     seen = init("data/people.parquet")
     assert seen.rows == 100
     assert (tmp_path / "risk.toml").stat().st_mode & 0o077 == 0
@@ -90,8 +90,8 @@ def test_the_examples_in_comments_can_be_put_in(table, tmp_path):
     assert names[5:] == ["k", "new values of age", "distinct l"]
 
 
-def test_no_limit_is_proposed_that_all_rows_meet(tmp_path):
-    """Where every row is unique a limit on their share says nothing."""
+def test_no_limit_is_proposed_on_a_share_of_unique_rows_of_one(tmp_path):
+    """If every row is unique, a limit on their share cannot fail."""
     pd.DataFrame({"age": range(60), "sex": ["f", "m"] * 30}).to_csv(tmp_path / "t.csv", index=False)
     init(tmp_path / "t.csv", tmp_path / "risk.toml")
     gates = {gate.name: gate.limits for gate in load_config(tmp_path / "risk.toml").settings.gates}
@@ -112,7 +112,7 @@ def test_no_limit_is_proposed_that_all_rows_meet(tmp_path):
         ("data/people.parquet", "other/risk.toml", None),
     ],
 )
-def test_paths_are_relative_to_the_file_where_they_lie_beneath_it(table, tmp_path, given, place, written):
+def test_paths_beneath_the_file_are_written_relative_to_it(table, tmp_path, given, place, written):
     (tmp_path / "other").mkdir()
     init(given, place)
     config = load_config(place)
@@ -120,7 +120,7 @@ def test_paths_are_relative_to_the_file_where_they_lie_beneath_it(table, tmp_pat
     assert config.table.exists() or "*" in given
 
 
-def test_separators_and_other_signs_of_paths(tmp_path, monkeypatch):
+def test_paths_and_separators_with_special_signs_are_kept(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     from gpupif.io.paths import find_input
 
@@ -133,8 +133,8 @@ def test_separators_and_other_signs_of_paths(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("columns", [["id"], ["religion"], ["source"], ["id", "religion", "pweight"]])
-def test_tables_of_which_little_is_scored(tmp_path, columns):
-    """Without quasi-identifiers, or without anything to score."""
+def test_a_table_with_few_scored_columns_gets_a_configuration(tmp_path, columns):
+    """The table has no quasi-identifiers, or no column to score."""
     TABLE[columns].to_csv(tmp_path / "t.csv", index=False)
     init(tmp_path / "t.csv", tmp_path / "risk.toml")
     settings = load_config(tmp_path / "risk.toml").settings
@@ -145,7 +145,7 @@ def test_tables_of_which_little_is_scored(tmp_path, columns):
     resolve_gates(settings)
 
 
-def test_no_value_of_the_table_is_in_it(table, tmp_path):
+def test_a_new_configuration_has_no_value_of_the_table(table, tmp_path):
     frame = TABLE.assign(age=RANDOM.permutation([1234567, 7654321] * 50), religion=["Qwx", "Vvy"] * 50)
     frame.to_parquet(table)
     init(table)
@@ -153,7 +153,7 @@ def test_no_value_of_the_table_is_in_it(table, tmp_path):
     assert not [value for value in ("1234567", "7654321", "Qwx", "Vvy") if value in text]
 
 
-def test_what_is_there_is_kept(table, tmp_path):
+def test_an_existing_configuration_is_kept_without_overwrite(table, tmp_path):
     file = tmp_path / "risk.toml"
     file.write_text("mine")
     with pytest.raises(gpupif.errors.OutputError, match=r"risk.toml: exists already"):
@@ -179,7 +179,7 @@ def test_what_is_there_is_kept(table, tmp_path):
         ("data/people.parquet", 3, gpupif.InputError, "path: expected the path of a .toml file, got 3"),
     ],
 )
-def test_refused(table, given, place, error, words):
+def test_tables_and_places_that_do_not_fit_are_refused(table, given, place, error, words):
     before = set(os.listdir())
     with pytest.raises(error, match=words):
         init(given, place)

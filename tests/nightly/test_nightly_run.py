@@ -34,7 +34,7 @@ def whole_table():
     return pd.concat([pd.DataFrame(FIRST), pd.DataFrame(SECOND)])
 
 
-def test_a_first_run_measures_what_score_and_risk_do(nights):
+def test_a_first_run_has_the_figures_of_score_and_risk(nights):
     outcome = nights.run()
     assert (outcome.number, outcome.status, outcome.exit_code) == (1, Status.PASSED, 0)
     table = whole_table()
@@ -54,7 +54,7 @@ def test_a_first_run_measures_what_score_and_risk_do(nights):
         assert record.last_good().summary == outcome.summary
 
 
-def test_only_what_changed_is_read_and_the_last_good_run_is_compared_with(nights):
+def test_only_changed_files_are_read_and_compared_with_the_last_good_run(nights):
     nights.run()
     nights.write("b", {**SECOND, "age": [40, 50, 50, 99], "illness": ["flu", "cold", "cold", "new"]})
     outcome = nights.run()
@@ -66,13 +66,13 @@ def test_only_what_changed_is_read_and_the_last_good_run_is_compared_with(nights
 
 
 @pytest.mark.parametrize(("gate", "said"), [('kind="k", max_fall=1', True), ('kind="k", min=1', False)])
-def test_gates_that_limit_no_risk_are_said(nights, gate, said):
+def test_a_note_says_if_no_gate_limits_a_risk(nights, gate, said):
     outcome = nights.run(f'gates=[{{{gate}}}, {{kind="rows", max=9}}]')
     assert outcome.status is Status.PASSED
     assert [note.startswith("No gate limits a risk itself") for note in outcome.notes] == [True] * said
 
 
-def test_a_first_run_whose_limits_are_on_change_alone_tests_nothing_and_is_good(nights):
+def test_a_first_run_with_only_limits_on_change_passes(nights):
     gates = 'gates=[{kind="k", max_fall=1}, {kind="new_values", max=0}]'
     first = nights.run(gates)
     assert (first.status, first.exit_code) == (Status.PASSED, 0)
@@ -86,7 +86,7 @@ def test_a_first_run_whose_limits_are_on_change_alone_tests_nothing_and_is_good(
     assert [(run.gates_passed, run.gates_failed, run.gates_not_applied) for run in runs] == [(0, 0, 2), (2, 0, 0)]
 
 
-def test_a_first_run_says_which_limits_on_change_were_not_applied_beside_others(nights):
+def test_a_first_run_names_limits_on_change_that_were_not_applied(nights):
     gates = 'gates=[{kind="k", min=1, max_fall=1}, {kind="rows", max=9}]'
     nights.run(gates)
     nights.run(gates)
@@ -99,7 +99,7 @@ def test_a_first_run_says_which_limits_on_change_were_not_applied_beside_others(
     assert [(run.gates_passed, run.gates_failed, run.gates_not_applied) for run in runs] == [(2, 0, 1), (2, 0, 0)]
 
 
-def test_a_gate_that_fails_is_no_good_run(nights):
+def test_a_run_with_a_failed_gate_is_no_good_run(nights):
     nights.run()
     failed = nights.run("gates.0.min=3")
     assert (failed.status, failed.exit_code) == (Status.FAILED, 3)
@@ -151,7 +151,7 @@ def _refused(nights, good, overrides):
     return outcome.error
 
 
-def test_columns_that_came_went_or_changed_their_type(nights):
+def test_a_changed_schema_is_refused_unless_accepted(nights):
     _, run = refused(nights)
     nights.write("a", {"age": ["x"] * 4, "illness": FIRST["illness"], "home": ["here"] * 4})
     nights.write("b", {"age": ["x"] * 4, "illness": SECOND["illness"], "home": ["here"] * 4})
@@ -164,7 +164,7 @@ def test_columns_that_came_went_or_changed_their_type(nights):
     assert nights.run().status is Status.PASSED
 
 
-def test_a_key_with_duplicates(nights):
+def test_a_row_key_with_duplicates_is_refused(nights):
     _, run = refused(nights, 'input.row_key=["person"]')
     nights.write("b", {**SECOND, "person": [5, 6, 7, 2]})
     error = run()
@@ -172,7 +172,7 @@ def test_a_key_with_duplicates(nights):
     assert "row 1 and row 7" in error
 
 
-def test_an_input_that_matches_no_file_or_has_no_rows(nights):
+def test_an_input_without_files_or_rows_is_refused(nights):
     _, run = refused(nights)
     for file in nights.table.iterdir():
         file.unlink()
@@ -181,14 +181,14 @@ def test_an_input_that_matches_no_file_or_has_no_rows(nights):
     assert "expected at least one row" in run()
 
 
-def test_a_gate_on_a_column_that_is_not_there(nights):
+def test_a_gate_on_a_missing_column_is_refused(nights):
     _, run = refused(nights, 'gates=[{kind="missing_share", column="aeg", max=1}]')
     error = run()
     assert "gates.0.column: no column 'aeg'" in error
     assert "Did you mean 'age'?" in error
 
 
-def test_values_are_not_in_what_is_kept_unless_they_may_be(tmp_path):
+def test_values_are_on_record_only_if_show_values_is_set(tmp_path):
     nights = Nights(tmp_path, configuration=CONFIGURATION.replace("[risk]", 'weights = "person"\n\n[risk]'))
     nights.write("a", {**FIRST, "person": [1.0, 2.0, 3.0, 4.0]})
     nights.write("b", {**SECOND, "person": [5, 6, -17.25, 8]})
@@ -209,7 +209,7 @@ def test_no_value_is_on_record(tmp_path):
     assert b"shingles" in (nights.state / "record.sqlite").read_bytes()
 
 
-def test_a_row_of_csv_that_is_too_long_is_not_on_record(tmp_path):
+def test_values_of_a_csv_row_that_is_too_long_are_not_on_record(tmp_path):
     nights = Nights(tmp_path)
     pd.DataFrame(FIRST).to_csv(nights.table / "a.csv", index=False)
     with (nights.table / "a.csv").open("a") as file:
@@ -220,7 +220,7 @@ def test_a_row_of_csv_that_is_too_long_is_not_on_record(tmp_path):
     assert b"shingles" not in (nights.state / "record.sqlite").read_bytes()
 
 
-def test_columns_of_csv_that_are_read_for_the_first_time_are_no_change(tmp_path):
+def test_csv_columns_read_for_the_first_time_are_no_schema_change(tmp_path):
     nights = Nights(tmp_path)
     pd.DataFrame(FIRST).to_csv(nights.table / "a.csv", index=False)
     path = "input.path=table/*.csv"
@@ -232,7 +232,7 @@ def test_columns_of_csv_that_are_read_for_the_first_time_are_no_change(tmp_path)
     assert "'age' was int64, is string" in nights.run(path).error
 
 
-def test_runs_without_gates_leave_no_more_than_the_last_one(tmp_path):
+def test_runs_without_gates_keep_only_the_last_state(tmp_path):
     nights = Nights(tmp_path, configuration=CONFIGURATION.partition("[[gates]]")[0])
     for night in range(3):
         nights.write("a", {**FIRST, "age": [30, 30, 40, night]})
@@ -251,20 +251,20 @@ def test_a_state_of_another_table_is_left_alone(nights, tmp_path):
         assert [run.number for run in record.runs()] == [1]
 
 
-def test_a_state_in_the_folder_of_the_table(nights):
+def test_a_state_in_the_folder_of_the_table_is_refused(nights):
     with pytest.raises(InputError, match=r"run\.state: .*table/state lies in the folder of the table"):
         nights.run("run.state=table/state")
     assert not (nights.table / "state").exists()
 
 
-def test_a_state_in_which_a_pattern_finds_files(nights):
+def test_a_state_in_which_the_pattern_would_find_files_is_refused(nights):
     with pytest.raises(InputError, match=r"run\.state: .* lies in the folder of the table, .*\*\*/\*\.parquet"):
         nights.run("input.path=**/*.parquet")
     assert nights.run("input.path=table/**/*.parquet").status is Status.PASSED
 
 
 @pytest.mark.parametrize("file", ["risk.toml", "table/a.parquet", "table/new.md", "gpupif-nightly/record.sqlite"])
-def test_files_that_a_report_would_replace(nights, file):
+def test_a_report_that_would_replace_an_input_is_refused(nights, file):
     before = (nights.table / "a.parquet").read_bytes()
     with pytest.raises(InputError, match=r"risk\.toml: tell\.markdown: .*, which it would replace"):
         nights.run(f"tell.markdown={file}")
@@ -274,7 +274,7 @@ def test_files_that_a_report_would_replace(nights, file):
 
 
 @pytest.mark.parametrize("remove", [lambda file: file.unlink(), lambda file: file.write_bytes(b"")])
-def test_a_record_that_is_gone_is_said(nights, remove):
+def test_a_note_says_that_the_record_is_gone(nights, remove):
     assert not nights.run().notes
     remove(nights.state / "record.sqlite")
     (note,) = nights.run().notes
@@ -282,7 +282,7 @@ def test_a_record_that_is_gone_is_said(nights, remove):
     assert not nights.run().notes
 
 
-def test_kept_values_that_are_damaged_are_said(nights):
+def test_a_note_says_that_kept_values_are_damaged(nights):
     nights.run()
     (nights.state / "values-000001.kept").write_bytes(b"")
     outcome = nights.run()
@@ -333,7 +333,7 @@ def rights(folder):
     return status.st_uid, stat.S_IMODE(status.st_mode)
 
 
-def test_a_state_that_was_there_keeps_its_rights(nights):
+def test_an_existing_state_folder_keeps_its_rights(nights):
     nights.state.mkdir()
     nights.state.chmod(0o755)
     assert nights.run().status is Status.PASSED
@@ -375,8 +375,8 @@ def test_a_folder_of_the_state_that_another_user_planted_is_refused(nights, monk
     assert list(place.iterdir()) == []
 
 
-def test_links_to_the_state(nights, tmp_path, monkeypatch):
-    """One's own lead to it, as systemd's do; those of another user are refused."""
+def test_a_link_to_the_state_is_followed_unless_another_user_made_it(nights, tmp_path, monkeypatch):
+    """Own links lead to the state, as systemd's do; links of another user are refused."""
     (tmp_path / "disk").mkdir(0o700)
     nights.state.symlink_to(tmp_path / "disk")
     assert nights.run().status is Status.PASSED
@@ -388,7 +388,7 @@ def test_links_to_the_state(nights, tmp_path, monkeypatch):
     assert sorted((tmp_path / "disk").rglob("*")) == before
 
 
-def test_what_could_not_be_told_is_on_record(nights):
+def test_a_report_that_could_not_be_delivered_is_on_record(nights):
     outcome = nights.run("tell.markdown=nowhere/risk.md")
     assert outcome.status is Status.PASSED
     (note,) = outcome.notes
@@ -397,7 +397,7 @@ def test_what_could_not_be_told_is_on_record(nights):
         assert list(record.run(1).notes) == [note]
 
 
-def test_who_asks_of_the_runs_needs_no_secret(tmp_path, monkeypatch):
+def test_reading_past_runs_needs_no_secret(tmp_path, monkeypatch):
     nights = Nights(tmp_path, '\n[[tell.webhooks]]\nurl = "${WEBHOOK_OF_TEST}"\nwhen = "failed"\n')
     monkeypatch.setenv("WEBHOOK_OF_TEST", "http://127.0.0.1:9/hook")
     nights.run()
@@ -412,13 +412,13 @@ def test_who_asks_of_the_runs_needs_no_secret(tmp_path, monkeypatch):
         gpupif.nightly.verify(nights.config, overrides=["run.state=elsewhere"])
 
 
-def test_one_run_at_a_time(nights):
+def test_a_second_run_is_refused_while_one_is_running(nights):
     nights.run()
     with run_lock(nights.state), pytest.raises(AnotherRunError, match=f"another run is on, process {os.getpid()}"):
         nights.run()
 
 
-def test_a_state_that_cannot_be_written_to(nights, tmp_path):
+def test_a_state_that_cannot_be_written_to_is_an_error(nights, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="file"):
         nights.run("run.state=file/state")
@@ -438,7 +438,7 @@ def test_a_run_that_is_interrupted_is_on_record(nights, monkeypatch):
         assert record.last_good().number == 1
 
 
-def test_a_fault_of_the_machine_is_no_refusal(nights, monkeypatch):
+def test_a_fault_of_the_machine_breaks_the_run(nights, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
@@ -479,8 +479,8 @@ def test_a_run_without_results_leaves_no_scores(tmp_path, monkeypatch, error, st
 
 
 @pytest.mark.parametrize("failures", [1, 2, 9])
-def test_a_disk_that_is_full_when_a_run_goes_on_record(tmp_path, monkeypatch, failures):
-    """A run that measured well is no run that was killed; it is told also where nothing can be put on record."""
+def test_a_run_that_a_full_disk_keeps_off_the_record_is_broken(tmp_path, monkeypatch, failures):
+    """The run is reported as broken, not as killed, even if no outcome can be put on record."""
     nights = Nights(tmp_path, f'{KEEP}\n[tell]\njson_file = "risk.json"\n')
     good = nights.run()
     real, attempts = Record._put, []
@@ -511,7 +511,7 @@ def test_a_disk_that_is_full_when_a_run_goes_on_record(tmp_path, monkeypatch, fa
     assert nights.run().compared_with == good.number
 
 
-def test_what_cannot_be_tidied_is_said_and_the_run_stands(nights, monkeypatch):
+def test_a_failed_clean_up_is_noted_and_the_run_counts(nights, monkeypatch):
     def refuse(*_):
         raise OSError(30, "Read-only file system", "old")
 
@@ -524,7 +524,7 @@ def test_what_cannot_be_tidied_is_said_and_the_run_stands(nights, monkeypatch):
         assert list(record.run(1).notes) == [note]
 
 
-def test_overrides_go_with_a_file(nights):
+def test_overrides_are_refused_for_a_loaded_configuration(nights):
     from gpupif.nightly.configuration.config import load_config
 
     with ExitStack(), pytest.raises(InputError, match="overrides: expected none"):

@@ -37,7 +37,7 @@ def shared(tmp_path_factory):
 
 @given(outcomes)
 @settings(max_examples=60, deadline=None)
-def test_all_of_a_run_comes_out_as_it_went_in(shared, any_run):
+def test_a_recorded_run_is_read_back_unchanged(shared, any_run):
     number = shared.begin(any_run)
     assert repr(shared.run(number)) == repr(replace(any_run, number=number, status=Status.RUNNING))
     recorded = shared.finish(replace(any_run, number=number))
@@ -47,7 +47,7 @@ def test_all_of_a_run_comes_out_as_it_went_in(shared, any_run):
         assert repr(reader.run(number)) == repr(recorded)
 
 
-def test_an_auditor_finds_it_in_tables(tmp_path):
+def test_an_auditor_finds_runs_in_sql_tables(tmp_path):
     gate = GateResult("PIF 95", "pif", "bits", 2.5, None, {"max": 3.0, "max_rise": 0.1}, Verdict.PASSED)
     recorded(tmp_path, *(outcome(files=FILES, gates=(gate,), summary={"pif": {"95": 2.5}}) for _ in range(2)))
     with contextlib.closing(sqlite3.connect(tmp_path / RECORD)) as sql:
@@ -59,7 +59,7 @@ def test_an_auditor_finds_it_in_tables(tmp_path):
         assert sql.execute("SELECT count(*) FROM file_versions").fetchone() == (3,)
 
 
-def test_numbers_order_runs_and_not_times(tmp_path):
+def test_runs_are_ordered_by_number_not_by_time(tmp_path):
     first, second = recorded(
         tmp_path, outcome(), outcome(started="2020-01-01T00:00:00.000+00:00", notes=("Of the run itself.",))
     )
@@ -74,7 +74,7 @@ def test_numbers_order_runs_and_not_times(tmp_path):
         assert record.last_good() == second
 
 
-def test_the_last_good_run(tmp_path):
+def test_the_last_good_run_is_the_last_that_passed(tmp_path):
     states = [Status.PASSED, Status.FAILED, Status.PASSED, Status.REFUSED, Status.BROKEN, Status.RUNNING]
     recorded(tmp_path, *map(outcome, states))
     with Record.open(tmp_path) as record:
@@ -83,7 +83,7 @@ def test_the_last_good_run(tmp_path):
         assert record.last_good(before=1) is None
 
 
-def test_runs_that_never_said_how_they_ended(tmp_path):
+def test_runs_without_an_end_are_marked_as_killed(tmp_path):
     recorded(tmp_path, outcome(), outcome(Status.RUNNING, notes=("a",)), outcome(Status.RUNNING))
     with Record.open(tmp_path, writable=True) as record:
         assert record.mark_killed() == [2, 3]
@@ -94,8 +94,8 @@ def test_runs_that_never_said_how_they_ended(tmp_path):
             record.finish(record.run(2))
 
 
-def test_a_state_folder_is_of_one_table(tmp_path):
-    """Of that of the last run that came to results: one that was refused may have named another by mistake."""
+def test_a_state_folder_serves_one_table(tmp_path):
+    """The table is that of the last run with results; a refused run may have named another by mistake."""
     recorded(tmp_path, outcome(Status.REFUSED, table="poeple"))
     with Record.open(tmp_path, writable=True) as record:
         record.check_table("people")
@@ -106,7 +106,7 @@ def test_a_state_folder_is_of_one_table(tmp_path):
             record.check_table("others")
 
 
-def test_runs_that_are_not_there(tmp_path):
+def test_asking_for_a_missing_run_is_an_error(tmp_path):
     with pytest.raises(InputError, match=r"no run is on record there\. `gpupif nightly run` makes the first"):
         Record.open(tmp_path)
     recorded(tmp_path, outcome(), outcome())
@@ -114,7 +114,7 @@ def test_runs_that_are_not_there(tmp_path):
         record.run(7)
 
 
-def test_only_the_owner_may_read_it(tmp_path):
+def test_only_the_owner_may_read_the_record(tmp_path):
     state = tmp_path / "state"
     before = os.umask(0)
     try:
@@ -126,7 +126,7 @@ def test_only_the_owner_may_read_it(tmp_path):
     assert modes == {"state": 0o700, RECORD: 0o600, f"{RECORD}-journal": 0o600}
 
 
-def test_it_is_read_while_a_run_writes(tmp_path):
+def test_the_record_is_read_while_a_run_writes(tmp_path):
     (first,) = recorded(tmp_path, outcome(files=FILES))
     with Record.open(tmp_path, writable=True) as writer, Record.open(tmp_path) as reader:
         with writer._changing():
@@ -138,7 +138,7 @@ def test_it_is_read_while_a_run_writes(tmp_path):
             assert len(reader.runs()) == 2
 
 
-def test_it_is_read_while_another_process_writes(tmp_path):
+def test_the_record_is_read_while_another_process_writes(tmp_path):
     recorded(tmp_path, outcome(files=FILES))
     child = os.fork()
     if child == 0:
@@ -193,7 +193,7 @@ def as_a_reader(state, look):
     assert os.waitstatus_to_exitcode(ended) == 0
 
 
-def test_it_is_read_where_nothing_can_be_written(readable):
+def test_the_record_is_read_in_a_folder_without_rights_to_write(readable):
     known = recorded(readable, outcome(), outcome(files=FILES))
 
     def look():
@@ -216,7 +216,7 @@ def half_committed(state):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_what_a_kill_left_half_written_is_taken_back(tmp_path):
+def test_a_half_written_change_of_a_killed_run_is_undone(tmp_path):
     (first,) = recorded(tmp_path, outcome())
     whole = (tmp_path / RECORD).read_bytes()
     assert killed(lambda: half_committed(tmp_path)) == -signal.SIGKILL
@@ -229,7 +229,7 @@ def test_what_a_kill_left_half_written_is_taken_back(tmp_path):
     assert os.listdir(tmp_path) == [RECORD]
 
 
-def test_who_cannot_take_it_back_is_told(readable):
+def test_a_reader_who_cannot_undo_a_half_written_change_gets_an_error(readable):
     recorded(readable, outcome())
     killed(lambda: half_committed(readable))
 
@@ -240,7 +240,7 @@ def test_who_cannot_take_it_back_is_told(readable):
     as_a_reader(readable, look)
 
 
-def test_a_full_disk_loses_nothing(tmp_path):
+def test_a_full_disk_loses_no_recorded_run(tmp_path):
     first, second = recorded(tmp_path, outcome(files=FILES), outcome(Status.RUNNING))
     size = (tmp_path / RECORD).stat().st_size
 
@@ -299,7 +299,7 @@ def test_a_transaction_within_another_is_no_damage(tmp_path):
         assert record.notes == []
 
 
-def test_what_sqlite_says_of_a_full_disk(tmp_path):
+def test_a_full_disk_reported_by_sqlite_is_a_clear_error(tmp_path):
     recorded(tmp_path, outcome())
     with Record.open(tmp_path, writable=True) as record:
         (pages,) = record._connection.execute("PRAGMA page_count").fetchone()
@@ -309,7 +309,7 @@ def test_what_sqlite_says_of_a_full_disk(tmp_path):
         assert len(record.runs()) == 1
 
 
-def test_other_databases_and_newer_records(tmp_path):
+def test_other_databases_and_newer_records_are_refused(tmp_path):
     for folder in ("other", "newer"):
         (tmp_path / folder).mkdir()
     with contextlib.closing(sqlite3.connect(tmp_path / "other" / RECORD)) as sql:
@@ -334,8 +334,8 @@ def long_record(tmp_path_factory):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_damaged_record_is_put_aside_and_what_is_whole_goes_on(tmp_path, long_record, seed):
-    """Whatever bytes are damaged: no run is ever another one than it was."""
+def test_a_damaged_record_is_put_aside_and_its_whole_runs_are_kept(tmp_path, long_record, seed):
+    """No damage of any bytes changes a run that is kept."""
     chance = random.Random(seed)
     content, known = bytearray(long_record[0]), long_record[1]
     file = tmp_path / RECORD
@@ -367,7 +367,7 @@ def assert_some_of(record, known):
     return whole
 
 
-def test_a_record_of_which_nothing_is_left(tmp_path):
+def test_a_record_damaged_as_a_whole_is_put_aside(tmp_path):
     recorded(tmp_path, outcome(), outcome())
     (tmp_path / RECORD).write_bytes(b"not a database " * 1000)
     with pytest.raises(TableReadError, match=r"the record is damaged .*The next run puts it aside"):
@@ -377,8 +377,8 @@ def test_a_record_of_which_nothing_is_left(tmp_path):
         assert record.begin(outcome()) == 1
 
 
-def test_killed_while_a_damaged_record_is_replaced(tmp_path, long_record, monkeypatch):
-    """Between the moment that it is put aside, and that at which the new one has its name."""
+def test_a_kill_while_a_damaged_record_is_replaced_loses_no_run(tmp_path, long_record, monkeypatch):
+    """The kill comes after the old record is put aside and before the new one has its name."""
     content, known = long_record
     (tmp_path / RECORD).write_bytes(content[:-4096] + bytes(4096))
     with monkeypatch.context() as patch:

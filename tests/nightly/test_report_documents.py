@@ -46,7 +46,7 @@ def test_json_has_the_outcome_and_figures(run):
     assert [gate["name"] for gate in document["gates"]][:2] == [gate.name for gate in run.gates][:2]
 
 
-def test_json_of_numbers_that_it_lacks_and_names_that_are_no_text():
+def test_json_replaces_nan_and_names_that_are_no_text():
     run = failed_run(risk=None, summary={"pif": {"95": float("nan")}})
     text = json_text(run)
     assert json.loads(text)["changes"]["added"] == [AWKWARD.replace("\udcff", r"\udcff")]
@@ -63,7 +63,7 @@ def test_several_attackers_have_figures_each():
     assert found == {"PIF 95 against neighbour", "PIF 95 against colleague"}
 
 
-def test_figures_are_of_a_risk_as_it_is_found():
+def test_figures_of_a_report_are_those_of_the_risk():
     table = gpupif.datasets.census(200)
     risk = gpupif.risk(table, ["age", "sex"], ["tenure"])
     figures = with_figures(*documents(good_run(risk=risk.to_dict())))["figures"]
@@ -130,7 +130,7 @@ def test_a_gate_that_was_not_applied_is_neither_passed_nor_failed():
     assert "not applied: No run." in markdown_report.text(*documents(run))
 
 
-def test_a_limit_on_change_that_was_not_applied_beside_another_is_told():
+def test_a_report_names_a_limit_on_change_that_was_not_applied():
     limits = {"max": 5.0, "max_rise": 1.0}
     why = "max_rise was not applied. There is no good run before to compare with."
     run = good_run(gates=[GateResult("p", "pif", "bits", 4.0, None, limits, Verdict.PASSED, why)])
@@ -160,7 +160,7 @@ def test_junit_has_a_case_for_each_gate():
 
 
 @pytest.mark.parametrize("status", [Status.REFUSED, Status.BROKEN, Status.KILLED])
-def test_junit_of_a_run_without_gates_is_an_error(status):
+def test_junit_shows_a_run_that_could_not_test_as_an_error(status):
     suite = ET.fromstring(junit_report.text(refused_run(status=status).to_dict()).encode())[0]
     assert suite.get("errors") == "1"
     assert "no file matches" in suite.find("testcase/error").get("message")
@@ -178,7 +178,7 @@ def metrics(outcome, before=None, file="people.prom"):
     return found
 
 
-def test_metrics_of_a_failed_run():
+def test_metrics_show_the_status_and_gates_of_a_failed_run():
     found = metrics(failed_run(), good_run())
     assert found["gpupif_run_status", (("status", "failed"),)] == 1
     assert found["gpupif_run_status", (("status", "passed"),)] == 0
@@ -196,7 +196,7 @@ def test_metrics_of_a_failed_run():
     assert found["gpupif_run_seconds", (("stage", "score"),)] == 2
 
 
-def test_metrics_of_a_good_run_and_of_one_that_read_nothing():
+def test_metrics_of_a_refused_run_have_no_figures():
     found = metrics(good_run())
     good = datetime.fromisoformat(good_run().finished).timestamp()
     assert found["gpupif_last_good_run_timestamp_seconds", ()] == good
@@ -234,7 +234,7 @@ def facets(facet):
 
 
 @each_run
-def test_openlineage_event(run):
+def test_an_openlineage_event_has_the_required_fields(run):
     event = openlineage_event.event(run.to_dict())
     assert {"eventTime", "producer", "schemaURL", "run", "job"} <= set(event)
     assert datetime.fromisoformat(event["eventTime"]).tzinfo is not None
@@ -265,7 +265,7 @@ def test_openlineage_runs_are_told_apart():
     assert ids[0] == ids[3]
 
 
-def test_openlineage_of_a_database():
+def test_openlineage_names_a_database_and_its_query():
     run = good_run(table="postgresql://host:5432/registry select * from people")
     (table,) = openlineage_event.event(run.to_dict())["inputs"]
     assert (table["namespace"], table["name"]) == ("postgresql://host:5432", "registry select * from people")

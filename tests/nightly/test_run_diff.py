@@ -72,7 +72,7 @@ def slow(tables, several, by, holds=None):
 @pytest.mark.parametrize("by", ["row key", "place"])
 @pytest.mark.parametrize("parts", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("kind", ["all", "cells"])
-def test_cells_and_rows(tmp_path, monkeypatch, kind, parts, by):
+def test_the_diff_finds_cells_and_rows_that_became_risky(tmp_path, monkeypatch, kind, parts, by):
     tables = [census(200, 1), census(220, 2)]
     where = None if kind == "all" else "cig > 0.5 or unique >= 1"
     several = keep(tmp_path, tables, kind, where, by == "row key")
@@ -115,7 +115,7 @@ def test_cells_and_rows(tmp_path, monkeypatch, kind, parts, by):
     assert all(cell.key is None and cell.value is None for cell in found.cells)
 
 
-def test_values_are_listed_only_where_asked_for(tmp_path):
+def test_values_are_listed_only_if_asked_for(tmp_path):
     tables = [census(200, 1), census(220, 2)]
     keep(tmp_path, tables, "cells", "cig > 0", show_values=True)
     hidden, shown = diff_runs(tmp_path), diff_runs(tmp_path, show_values=True)
@@ -127,13 +127,13 @@ def test_values_are_listed_only_where_asked_for(tmp_path):
     assert json.loads(shown.to_json()) == shown.to_dict()
 
 
-def test_values_that_were_not_kept_are_not_there(tmp_path):
+def test_the_diff_shows_no_values_that_were_not_kept(tmp_path):
     keep(tmp_path, [census(200, 1), census(220, 2)], "all")
     found = diff_runs(tmp_path, show_values=True)
     assert all(not cell.key and cell.value is None for cell in found.scores.cells)
 
 
-def test_scores_of_which_low_ones_are_risky_and_several_attackers(tmp_path):
+def test_the_diff_handles_low_risky_scores_and_several_attackers(tmp_path):
     """The worst of all attackers counts."""
     tables = [census(150, 1), census(150, 2)]
     attackers = {"neighbour": ["age", "sex"], "employer": ["region"]}
@@ -162,14 +162,14 @@ def test_scores_of_which_low_ones_are_risky_and_several_attackers(tmp_path):
         ("unique > 1", False),
     ],
 )
-def test_conditions_that_keep_all_unique_rows(tmp_path, where, known):
+def test_newly_unique_rows_are_known_only_if_all_unique_rows_are_kept(tmp_path, where, known):
     keep(tmp_path, [census(100, 1), census(100, 2)], "cells", where)
     found = diff_runs(tmp_path)
     assert (found.scores.newly_unique is not None) == known
     assert any("Which rows became unique takes" in sentence for sentence in found.missing) != known
 
 
-def test_what_cannot_be_compared_is_said(tmp_path):
+def test_the_diff_says_why_scores_cannot_be_compared(tmp_path):
     tables = [census(100, 1)]
     recorded(tmp_path, outcome())
     keep(tmp_path, tables, "all")
@@ -193,7 +193,7 @@ def test_what_cannot_be_compared_is_said(tmp_path):
         assert text in " ".join(str(found).split())
 
 
-def test_runs_by_number_and_by_name(tmp_path):
+def test_runs_are_chosen_by_number_or_by_name(tmp_path):
     states = [Status.PASSED, Status.FAILED, Status.PASSED, Status.KILLED, Status.FAILED, Status.RUNNING]
     recorded(tmp_path, *map(outcome, states))
 
@@ -219,7 +219,7 @@ def test_runs_by_number_and_by_name(tmp_path):
             diff_runs(tmp_path, *runs)
 
 
-def test_figures_columns_and_gates(tmp_path):
+def test_the_diff_lists_figures_columns_and_gates(tmp_path):
     gate = GateResult("rows", "rows", "rows", 10, None, {"max": 11}, Verdict.PASSED)
     first = outcome(
         rows=10,
@@ -284,7 +284,7 @@ def test_figures_columns_and_gates(tmp_path):
     assert json.loads(found.to_json()) == found.to_dict()
 
 
-def test_gates_are_the_same_by_what_they_measure(tmp_path):
+def test_gates_that_measure_the_same_are_compared(tmp_path):
     def gate(name, definition, value):
         return GateResult(name, "k", "rows", value, None, {}, Verdict.PASSED, definition=definition)
 
@@ -300,14 +300,14 @@ def test_gates_are_the_same_by_what_they_measure(tmp_path):
     ]
 
 
-def test_kept_scores_that_are_gone(tmp_path):
+def test_missing_kept_scores_are_an_error(tmp_path):
     keep(tmp_path, [census(100, 1), census(100, 2)], "all")
     (tmp_path / "scores" / "run-000002").rename(tmp_path / "elsewhere")
     with pytest.raises(TableReadError, match="run 2: its kept scores are gone"):
         diff_runs(tmp_path)
 
 
-def test_kept_scores_that_are_damaged(tmp_path):
+def test_damaged_kept_scores_are_an_error(tmp_path):
     keep(tmp_path, [census(100, 1), census(100, 2)], "all")
     for name in (SCORE_FILE, KEY_FILE):
         file = tmp_path / "scores" / "run-000001" / name

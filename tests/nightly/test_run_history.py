@@ -38,7 +38,7 @@ def state(tmp_path):
     return tmp_path
 
 
-def test_runs_in_a_word(state):
+def test_the_history_has_the_status_and_figures_of_each_run(state):
     first, second, third, last = read_history(state).runs
     assert (first.rows, first.pif_95, first.gates_passed, first.gates_failed, first.seconds) == (1000, 1.5, 2, 0, 3.5)
     # The worst attacker; a gate that is unknown failed.
@@ -50,7 +50,7 @@ def test_runs_in_a_word(state):
     ]
 
 
-def test_as_json_csv_frame_and_table(state):
+def test_the_history_is_given_as_json_csv_frame_and_table(state):
     found = read_history(state)
     assert json.loads(found.to_json()) == found.to_dict()
     assert found.to_dict()["runs"][0]["started"] == STARTED
@@ -66,7 +66,7 @@ def test_as_json_csv_frame_and_table(state):
         assert text in shown
 
 
-def test_runs_that_were_removed_are_there(state):
+def test_removed_runs_stay_in_the_history(state):
     with Record.open(state, writable=True) as record:
         record.remove([2], pd.Timestamp("2026-04-01", tz="UTC").to_pydatetime())
     second = read_history(state).runs[1]
@@ -77,14 +77,14 @@ def test_runs_that_were_removed_are_there(state):
     assert "removed" in str(read_history(state))
 
 
-def test_why_has_names_of_files_that_are_no_text(tmp_path):
+def test_the_reason_of_a_run_shows_file_names_that_are_no_text(tmp_path):
     recorded(tmp_path, outcome(Status.REFUSED, error="a\udcff.csv: no such file"))
     found = read_history(tmp_path)
     assert "a\\udcff.csv: no such file" in found.to_csv().encode().decode()
     assert "a\\\\udcff.csv" in found.to_json()
 
 
-def test_no_history(tmp_path):
+def test_a_state_without_runs_has_no_history(tmp_path):
     with pytest.raises(InputError, match=r"no run is on record there"):
         read_history(tmp_path)
     with Record.open(tmp_path, writable=True):

@@ -27,7 +27,7 @@ def as_markdown(outcome, before=None):
     return markdown_report.text(outcome.to_dict(), before and before.to_dict())
 
 
-def test_an_outcome_prints_itself():
+def test_an_outcome_prints_as_text_and_json():
     printed = str(failed_run())
     assert "4.75 bits" in printed
     assert printed.rstrip().endswith("Exit code 3: the release must wait.")
@@ -35,7 +35,7 @@ def test_an_outcome_prints_itself():
 
 
 @pytest.mark.parametrize("draw", [drawn, as_markdown])
-def test_gates_and_what_changed(draw):
+def test_the_text_of_a_run_has_its_gates_and_changes(draw):
     said = draw(failed_run(), good_run())
     gate = next(line for line in said.splitlines() if "PIF 95" in line and "at most" in line)
     assert ["4.75 bits" in gate, "at most 4.5" in gate, "+0.75 bits" in gate, "4.75 is above 4.5" in gate] == [True] * 4
@@ -57,7 +57,7 @@ def test_a_first_run_has_nothing_to_compare_with(draw):
 
 
 @pytest.mark.parametrize("draw", [drawn, as_markdown])
-def test_names_are_text_and_nothing_else(draw):
+def test_names_with_control_signs_are_escaped(draw):
     said = draw(failed_run(), good_run())
     assert all(own.isprintable() or own == "\n" for own in said)
     assert said.encode()
@@ -123,11 +123,11 @@ def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0, befo
         ),
     ],
 )
-def test_a_run_that_passed_says_what_was_tested_and_no_more(gates, said):
+def test_the_last_line_of_a_passed_run_says_which_gates_were_tested(gates, said):
     assert run_text.closing(good_run(gates=gates).to_dict()) == f"PASSED: {said}. Exit code 0."
 
 
-def test_a_run_that_failed_says_which_limits_were_not_applied():
+def test_the_last_line_of_a_failed_run_names_limits_not_applied():
     gates = [gate("a", Verdict.FAILED), gate("b", limits=BOTH_WAYS), gate("c", Verdict.UNKNOWN, limits=BOTH_WAYS)]
     assert run_text.closing(failed_run(gates=gates).to_dict()) == (
         "FAILED: 2 of 3 gates do not hold: a, c; not applied, for want of a run to compare with: max_rise and max_fall "
@@ -162,11 +162,11 @@ def test_a_refused_run_has_no_tables():
         (-2.0, "bits", "-2 bits"),
     ],
 )
-def test_amounts(value, unit, expected):
+def test_amounts_are_written_with_their_unit(value, unit, expected):
     assert run_text.amount(value, unit) == expected
 
 
-def test_a_run_without_gates_judged_nothing():
+def test_the_last_line_of_a_run_without_gates_says_so():
     assert run_text.closing(good_run(gates=[]).to_dict()) == (
         "PASSED: there are no gates, so nothing was judged. Exit code 0."
     )
@@ -175,10 +175,6 @@ def test_a_run_without_gates_judged_nothing():
 def test_a_column_without_values_has_no_type_to_change():
     before, now = (good_run(columns=[ColumnProfile("note", kind)]).to_dict() for kind in ("null", "string"))
     assert run_text.column_changes(now, before) == []
-
-
-def test_long_lists_are_cut():
-    assert run_text.listed(map(str, range(7))) == "0, 1, 2, 3, 4 and 2 more"
 
 
 def test_an_unknown_gate_says_where_and_why():

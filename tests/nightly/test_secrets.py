@@ -52,8 +52,8 @@ def load(tmp_path):
 
 @given(place=st.sampled_from(PLACES), secret=SECRETS)
 @settings(max_examples=100, deadline=None)
-def test_no_secret_is_said_or_kept(tmp_path_factory, place, secret):
-    """Wherever it stands, whether or not it is of use there."""
+def test_no_secret_is_shown_or_kept(tmp_path_factory, place, secret):
+    """A secret may be in any setting, also in settings that do not use it."""
     file = tmp_path_factory.getbasetemp() / "risk.toml"
     file.write_text(place.format(*["${SECRET}"] * 4))
     shown = {secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], " ".join(secret.split())}
@@ -74,7 +74,7 @@ def test_no_secret_is_said_or_kept(tmp_path_factory, place, secret):
 
 @given(secret=SECRETS, before=st.text(max_size=5), after=st.text(max_size=5))
 @settings(max_examples=100, deadline=None)
-def test_a_secret_is_hidden_however_it_is_quoted(secret, before, after):
+def test_a_secret_is_hidden_in_any_quotation(secret, before, after):
     redact = Redaction([secret])
     for form in (
         secret,
@@ -105,13 +105,13 @@ def test_parts_of_addresses_are_hidden_too():
     assert hook("riskier services") == "riskier services"
 
 
-def test_the_longest_goes_first_and_short_ones_hide_words_only():
+def test_the_longest_secret_is_hidden_first_and_short_ones_as_words():
     assert Redaction(["secret", "secret-of-two"])("secret-of-two, secret") == "***, ***"
     assert Redaction(["a"])("a table 'a' at a_b") == "*** table '***' at a_b"
     assert Redaction([])("a") == "a"
 
 
-def test_references(load):
+def test_references_are_replaced_by_variables_of_the_environment(load):
     config = load(
         '[input]\npath = "${FOLDER}/${_NAME2}.csv"\n[[gates]]\nkind = "max"\ncolumn = "$${a}"\nmeasure = "$a {b}"\n'
         "max = 1\n",
@@ -149,7 +149,7 @@ def test_references(load):
         ('[input]\npath = "a${B"', {}, "; got '${B'. Write $${ for the text ${ itself."),
     ],
 )
-def test_secrets_that_are_not_there(load, text, environ, words):
+def test_missing_secrets_are_an_error(load, text, environ, words):
     with pytest.raises(gpupif.InputError) as raised:
         load(text, **environ)
     assert words in str(raised.value)
@@ -167,7 +167,7 @@ def test_secrets_that_are_not_there(load, text, environ, words):
         ('[score.attackers]\nsome = {any = 1, among = ["a", "b-${A}"]}', "score.attackers.some.among[1]"),
     ],
 )
-def test_what_reports_have_is_no_secret(load, text, key):
+def test_a_setting_that_reports_show_may_not_be_a_secret(load, text, key):
     with pytest.raises(gpupif.InputError) as raised:
         load(f'[input]\npath = "a"\n{text}', A="b")
     assert f"{key}: expected text without ${{A}}: reports have it, and no secrets. Write it out, or use --set." in str(
@@ -175,13 +175,13 @@ def test_what_reports_have_is_no_secret(load, text, key):
     )
 
 
-def test_a_table_is_called_by_no_secret(load, tmp_path):
+def test_the_name_of_a_table_shows_no_secret(load, tmp_path):
     assert table_identity(load('[input]\npath = "${F}/a.csv"', F="/data")) == "${F}/a.csv"
     assert table_identity(load('[input]\npath = "a.csv"')) == str(tmp_path / "a.csv")
     assert table_identity(load(DATABASE, DB="postgresql://u:p@h/d")) == "${DB}: SELECT 1"
 
 
-def test_all_that_are_not_set_are_said_beside_other_mistakes(load):
+def test_all_missing_variables_are_named_beside_other_mistakes(load):
     with pytest.raises(gpupif.InputError) as raised:
         load(DATABASE + 'driver = "${W}"\n[run]\nthreads = "x"\n[[tell.webhooks]]\nurl = "${URL}"')
     said = str(raised.value).split("\n")[1:]
@@ -210,7 +210,7 @@ def test_all_that_are_not_set_are_said_beside_other_mistakes(load):
         ("postgresql://risk:a${DB}@host/people", "postgresql://risk:***@host/people", "from-outside"),
     ],
 )
-def test_passwords_that_stand_in_the_file_are_not_kept(load, connection, kept, secret):
+def test_passwords_written_in_the_file_are_not_kept(load, connection, kept, secret):
     config = load(DATABASE.replace("${DB}", connection), DB="from-outside")
     assert config.document["input"]["connection"] == kept
     assert config.settings.input.connection == connection.replace("${DB}", "from-outside")
@@ -218,7 +218,7 @@ def test_passwords_that_stand_in_the_file_are_not_kept(load, connection, kept, s
         assert config.redact(f"no entry for '{secret}'") == "no entry for '***'"
 
 
-def test_webhooks_that_stand_in_the_file_are_not_kept(load):
+def test_webhooks_written_in_the_file_are_not_kept(load):
     text = (
         '[input]\npath = "a"\n[[tell.webhooks]]\nurl = "https://me:hunter2@host:1/services/T0"\n[tell.webhooks.headers]\n'
         'Authorization = "Bearer abcdef"\nX-Key = "Bearer ${KEY}"\nContent-Type = "application/json"\n'

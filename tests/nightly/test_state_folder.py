@@ -13,7 +13,7 @@ from gpupif.errors import AnotherRunError, GpupifError, OutputError
 from gpupif.nightly.record.state_folder import LOCK, run_lock
 
 
-def test_a_second_run_is_told_who_is_on(tmp_path):
+def test_a_second_run_is_refused_while_one_is_running(tmp_path):
     with run_lock(tmp_path / "state"):
         with pytest.raises(AnotherRunError, match=rf"process {os.getpid()} on .*, since 20..-.*\. Wait until it ends"):
             run_lock(tmp_path / "state").__enter__()
@@ -22,7 +22,7 @@ def test_a_second_run_is_told_who_is_on(tmp_path):
         assert issubclass(AnotherRunError, GpupifError)
 
 
-def test_a_run_that_is_killed_leaves_no_lock(tmp_path):
+def test_a_killed_run_leaves_no_lock(tmp_path):
     came, there = os.pipe()
     other = os.fork()
     if other == 0:
@@ -40,8 +40,8 @@ def test_a_run_that_is_killed_leaves_no_lock(tmp_path):
     os.close(there)
 
 
-def test_copies_of_a_run_and_its_programs_do_not_have_it(tmp_path):
-    """Which live on after it."""
+def test_children_and_programs_of_a_run_do_not_hold_its_lock(tmp_path):
+    """Children and programs live on after the run."""
     before, after = os.pipe()
     came, there = os.pipe()
     with run_lock(tmp_path):
@@ -64,7 +64,7 @@ def test_copies_of_a_run_and_its_programs_do_not_have_it(tmp_path):
         os.waitpid(child, 0)
 
 
-def test_a_copy_that_ends_does_not_give_it_back(tmp_path):
+def test_a_child_that_ends_does_not_release_the_lock(tmp_path):
     with run_lock(tmp_path):
         child = os.fork()
         if child == 0:
@@ -74,7 +74,7 @@ def test_a_copy_that_ends_does_not_give_it_back(tmp_path):
             run_lock(tmp_path).__enter__()
 
 
-def test_a_place_that_cannot_be_written(tmp_path):
+def test_a_state_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match=r"file/state: could not be written: Not a directory"):
         run_lock(tmp_path / "file" / "state").__enter__()

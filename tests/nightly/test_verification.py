@@ -47,7 +47,7 @@ def state(made, tmp_path):
     return tmp_path / "state"
 
 
-def test_all_is_well(state):
+def test_a_whole_state_has_no_problems(state):
     found = check_state(state)
     assert (found.problems, found.exit_code) == ([], 0)
     assert [(check.name, check.checked) for check in found.checks][:2] == [("runs on record", 2), ("kept scores", 2)]
@@ -71,7 +71,7 @@ def test_any_damaged_byte_is_found(state, seed):
 
 
 @pytest.mark.parametrize("name", [SCORE_FILE, MANIFEST, "", RECORD])
-def test_what_is_gone(state, name):
+def test_a_missing_file_of_a_run_is_reported(state, name):
     folder = state / "scores" / "run-000002"
     if name == RECORD:
         (state / RECORD).unlink()
@@ -83,7 +83,7 @@ def test_what_is_gone(state, name):
     assert str(folder / name) in problem
 
 
-def test_what_belongs_to_no_run(state):
+def test_files_that_belong_to_no_run_are_reported(state):
     shutil.copytree(state / "scores" / "run-000002", state / "scores" / "run-000009")
     (state / "scores" / "run-000001" / "notes.txt").touch(0o600)
     first, second = check_state(state).problems
@@ -91,7 +91,7 @@ def test_what_belongs_to_no_run(state):
     assert "run-000009: holds scores of run 9, of which the record has none" in second
 
 
-def test_what_others_may_read(state):
+def test_files_that_others_may_read_are_reported(state):
     (state / RECORD).chmod(0o640)
     (state / "scores").chmod(0o755)
     problems = check_state(state).problems
@@ -101,7 +101,7 @@ def test_what_others_may_read(state):
     ]
 
 
-def test_a_record_that_cannot_be_read(state):
+def test_a_damaged_record_is_reported(state):
     (state / RECORD).write_bytes(b"x" * 10_000)
     found = check_state(state)
     assert found.exit_code == 3
@@ -109,7 +109,7 @@ def test_a_record_that_cannot_be_read(state):
     assert len(found.problems) == 1
 
 
-def test_encoded_parts_and_a_run_that_is_on(state):
+def test_damaged_parts_are_reported_but_not_files_of_a_running_run(state):
     recorded(state, outcome(Status.RUNNING))
     (KeptFolder(state, 3).create() / SCORE_FILE).touch(0o644)
     part = state / "parts" / "a.part"
@@ -143,7 +143,7 @@ def forge(state, *statements):
         "DELETE FROM run_files WHERE run = 2",
     ],
 )
-def test_a_run_that_was_changed_by_hand(tmp_path, statement):
+def test_a_run_changed_by_hand_is_reported(tmp_path, statement):
     nights = Nights(tmp_path)
     nights.run()
     assert nights.run("gates.0.min=3").exit_code == 3
@@ -164,7 +164,7 @@ def test_a_run_that_was_changed_by_hand(tmp_path, statement):
 @pytest.mark.parametrize(
     ("deleted", "said"), [([1], "run 1 is"), ([2], "run 2 is"), ([4], "run 4 is"), ([2, 3], "runs 2 to 3 are")]
 )
-def test_a_run_that_was_deleted(tmp_path, deleted, said):
+def test_a_deleted_run_is_reported(tmp_path, deleted, said):
     recorded(tmp_path, *[outcome(Status.REFUSED)] * 4)
     forge(tmp_path, *(f"DELETE FROM documents WHERE number = {number}" for number in deleted))
     for _ in range(2):
@@ -183,7 +183,7 @@ def test_a_run_that_retention_removed_is_no_gap(state):
 
 
 @pytest.mark.parametrize("step", ["KeptFolder.delete", "shutil.rmtree"])
-def test_retention_that_was_killed_between_the_record_and_the_files_is_no_fault(state, step):
+def test_a_killed_retention_is_no_problem(state, step):
     child = os.fork()
     if child == 0:
         try:
@@ -205,13 +205,13 @@ def test_retention_that_was_killed_between_the_record_and_the_files_is_no_fault(
 
 
 @pytest.mark.parametrize(("mode", "problems"), [(0o755, 0), (0o775, 1), (0o1777, 1)])
-def test_a_state_that_others_may_look_into_is_none_that_they_may_write_to(state, mode, problems):
+def test_a_state_that_others_may_write_to_is_reported(state, mode, problems):
     state.chmod(mode)
     found = check_state(state).problems
     assert [problem.rpartition("Run: ")[2] for problem in found] == [f"chmod 700 {state}"] * problems
 
 
-def test_values_that_are_gone(state):
+def test_missing_kept_values_are_reported(state):
     (state / VALUES.format("000002")).unlink()
     (problem,) = check_state(state).problems
     assert "values-000002.kept: gone; the next run cannot say which values are new since run 2." in problem

@@ -130,7 +130,7 @@ def test_openlineage_is_posted():
     assert json.loads(server.got[0][2]) == openlineage_event.event(FAILED)
 
 
-def test_only_what_failed_where_that_is_asked_for():
+def test_a_webhook_for_failed_runs_is_not_called_for_good_ones():
     with serving(200) as server:
         assert told(server.url, GOOD, when="failed") == []
         assert server.got == []
@@ -140,7 +140,7 @@ def test_only_what_failed_where_that_is_asked_for():
 
 
 @pytest.mark.parametrize("status", sorted(webhooks.PASSING))
-def test_what_passes_is_tried_again(status, monkeypatch):
+def test_a_temporary_error_is_tried_again(status, monkeypatch):
     monkeypatch.setattr("urllib3.util.retry.time.sleep", lambda seconds: None)
     with serving(status, status, 204) as server:
         assert told(server.url, retries=2) == []
@@ -149,13 +149,13 @@ def test_what_passes_is_tried_again(status, monkeypatch):
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 410])
-def test_what_does_not_pass_is_not(status):
+def test_a_permanent_error_is_not_tried_again(status):
     with serving(status) as server:
         assert told(server.url) == [f"tell.webhooks[0]: not delivered, it answered {status}."]
     assert len(server.got) == 1
 
 
-def test_attempts_end(monkeypatch):
+def test_attempts_end_after_the_configured_retries(monkeypatch):
     monkeypatch.setattr("urllib3.util.retry.time.sleep", lambda seconds: None)
     with serving(503) as server:
         assert told(server.url, retries=2) == ["tell.webhooks[0]: not delivered, it answered 503."]
@@ -210,12 +210,12 @@ def unused_port():
         ("http://[" + SECRET, "its url is none of HTTP"),
     ],
 )
-def test_what_cannot_be_reached(url, reason):
+def test_a_webhook_that_cannot_be_reached_is_named_with_its_reason(url, reason):
     problem = told(url.format(port=unused_port()), retries=0)
     assert problem == [f"tell.webhooks[0]: not delivered, {reason}."]
 
 
-def test_a_header_that_is_none():
+def test_a_header_with_a_line_break_is_a_problem():
     with serving(200) as server:
         (problem,) = told(server.url, headers={"Authorization": f"{SECRET}\nX: y"})
     assert "it could not be posted (ValueError); look at its url and headers" in problem
@@ -244,7 +244,7 @@ def test_no_url_is_logged(caplog, monkeypatch):
     assert str(server.server_port) not in caplog.text
 
 
-def test_one_that_fails_keeps_no_other_from_being_told():
+def test_a_failing_webhook_does_not_stop_the_others():
     with serving(200) as server:
         several = [hook("ftp://nowhere"), hook(server.url)]
         problems = webhooks.post_all(FAILED, GOOD, several)
@@ -254,7 +254,7 @@ def test_one_that_fails_keeps_no_other_from_being_told():
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl, which makes the certificate, is not here")
 @pytest.mark.subprocess
-def test_a_certificate_of_nobody_is_not_trusted(tmp_path):
+def test_a_self_signed_certificate_is_not_trusted(tmp_path):
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     name = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]

@@ -48,7 +48,7 @@ ARGUMENTS = {
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("arguments", "error", "says"), ARGUMENTS.values(), ids=ARGUMENTS)
-def test_bad_arguments(tmp_path, monkeypatch, arguments, error, says):
+def test_bad_arguments_are_refused_and_leave_no_files(tmp_path, monkeypatch, arguments, error, says):
     monkeypatch.chdir(tmp_path)
     frame = gpupif.datasets.census(100)[["age", "sex"]].assign(cig_age=1)
     frame.loc[70, "sex"] = None
@@ -68,7 +68,7 @@ def test_frames_in_memory_have_no_output(tmp_path):
         gpupif.score_files(FRAME, tmp_path / "out")
 
 
-def test_patterns_that_match_nothing_or_several_kinds(tmp_path):
+def test_patterns_that_match_no_file_or_several_kinds_are_refused(tmp_path):
     with pytest.raises(TableReadError, match="matches no file"):
         gpupif.score_files(tmp_path / "*.csv", tmp_path / "out")
     FRAME.to_csv(tmp_path / "a.csv")
@@ -79,7 +79,7 @@ def test_patterns_that_match_nothing_or_several_kinds(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_command_line(tmp_path, monkeypatch):
+def test_the_command_line_scores_a_folder_under_a_memory_limit(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     census_folder(tmp_path / "in", rows=100)
     ended = start(

@@ -31,7 +31,7 @@ FAILURES = [
 @pytest.mark.slow
 @pytest.mark.parametrize("resume", [False, True])
 @pytest.mark.parametrize("name", FAILURES)
-def test_failures_leave_only_what_resume_can_use(tmp_path, monkeypatch, name, resume):
+def test_a_failed_run_leaves_only_files_that_resume_can_use(tmp_path, monkeypatch, name, resume):
     source = census_folder(tmp_path / "in", rows=100)
     (tmp_path / "out").mkdir()
     with in_pieces(30, 40), monkeypatch.context() as patch:
@@ -70,7 +70,7 @@ def touch_after(monkeypatch, name, file):
     ],
 )
 @pytest.mark.parametrize("keep_input", [False, True])
-def test_file_that_changes_under_the_run(tmp_path, monkeypatch, name, keep_input):
+def test_a_file_that_changes_during_the_run_is_an_error(tmp_path, monkeypatch, name, keep_input):
     source = census_folder(tmp_path / "in", rows=100)
     touch_after(monkeypatch, name, source / "002.parquet")
     with in_pieces(30, 40), pytest.raises(TableReadError, match=r"002\.parquet: the file changed"):
@@ -113,7 +113,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("damage", "fragments"), BROKEN.values(), ids=BROKEN)
-def test_broken_file_in_a_folder(tmp_path, damage, fragments):
+def test_a_broken_file_in_a_folder_is_named(tmp_path, damage, fragments):
     source = census_folder(tmp_path / "in", rows=100)
     damage(source)
     with in_pieces(30, 40), pytest.raises(TableReadError) as raised:
@@ -123,7 +123,7 @@ def test_broken_file_in_a_folder(tmp_path, damage, fragments):
 
 
 @pytest.mark.parametrize("names", ["age,height", "age"])
-def test_csv_files_with_other_columns(tmp_path, names):
+def test_csv_files_with_other_columns_are_refused(tmp_path, names):
     (tmp_path / "1.csv").write_text("age,sex\n1,f\n")
     (tmp_path / "2.csv").write_text(f"{names}\n{names}\n")
     for read in (gpupif.score, partial(gpupif.score_files, output=tmp_path / "out")):
@@ -133,7 +133,7 @@ def test_csv_files_with_other_columns(tmp_path, names):
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_disk_that_fills_up(tmp_path, monkeypatch):
+def test_a_disk_that_fills_up_is_an_error_and_leaves_no_files(tmp_path, monkeypatch):
     """Files of this process may not grow beyond 1 MB."""
     monkeypatch.chdir(tmp_path)
     with gpupif.config(memory_limit="16GiB"):
@@ -145,7 +145,7 @@ def test_disk_that_fills_up(tmp_path, monkeypatch):
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
-def test_columns_of_csv_files_in_another_order(tmp_path):
+def test_csv_files_may_have_their_columns_in_another_order(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\n1,x\n2,y\n")
     (tmp_path / "2.csv").write_text("b,a\nx,1\ny,2\n")
     scores = gpupif.score_files(tmp_path / "*.csv", tmp_path / "out", "prior")
@@ -153,7 +153,7 @@ def test_columns_of_csv_files_in_another_order(tmp_path):
     assert scores.priors["b"] == {"x": 0.5, "y": 0.5}
 
 
-def test_broken_csv_file(tmp_path):
+def test_a_broken_csv_file_is_named(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\n1,x\n2,y\n")
     (tmp_path / "2.csv").write_text("a,b\n1,x\n2,y,z\n")
     for read in (gpupif.score, partial(gpupif.score_files, output=tmp_path / "out")):

@@ -54,7 +54,7 @@ def assert_same(scores, expected):
 @pytest.mark.slow
 @given(job=jobs(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=12)
-def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
+def test_scores_have_the_bits_of_memory(job, data, tmp_path_factory):
     table, arguments = job
     frame = frame_of(table)
     rows, place = len(frame), tmp_path_factory.mktemp("t")
@@ -94,8 +94,8 @@ def expected(census):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("groups", [5, 1])
-def test_rows_that_repeat_need_not_fit(census, expected, tmp_path, groups, monkeypatch):
-    """Scored one scored column after the other, or all at once; read in chunks, and written in files of other sizes."""
+def test_repeated_rows_need_not_fit_into_memory(census, expected, tmp_path, groups, monkeypatch):
+    """Columns are scored one by one or all at once, read in chunks, and written in files of other sizes."""
     calls = []
     real = partition_scoring.score_attacker
     monkeypatch.setattr(
@@ -126,13 +126,13 @@ def test_rows_that_repeat_need_not_fit(census, expected, tmp_path, groups, monke
     assert nothing_left(tmp_path)
 
 
-def test_a_limit_that_is_real(census, expected, tmp_path):
+def test_a_real_memory_limit_gives_the_same_scores(census, expected, tmp_path):
     with gpupif.config(memory_limit="8GiB"):
         scores = gpupif.score_files(census, tmp_path / "out.parquet", FEW, known=2)
     assert_same(scores, expected)
 
 
-def test_more_different_rows_than_fit(census, expected, tmp_path):
+def test_more_distinct_rows_than_fit_are_refused(census, expected, tmp_path):
     limit = expected.distinct_rows - 1
     says = (
         rf"memory_limit: .* any 2 columns, .* more than {limit:,} of the 300 rows, which take [\d.]+ KiB, .* Raise it"
@@ -145,7 +145,7 @@ def test_more_different_rows_than_fit(census, expected, tmp_path):
 
 
 @pytest.mark.parametrize("by", ["wcig", "cohort_size", "entropy"])
-def test_riskiest_by_others_than_cig(census, tmp_path, by):
+def test_the_riskiest_cells_by_any_measure_are_those_of_memory(census, tmp_path, by):
     with room_for(400, 50):
         scores = gpupif.score_files(census, tmp_path / "out", [by], known=gpupif.AnyKnown(2, subsets=3, seed=2))
     expected = gpupif.score(census, [by], known=gpupif.AnyKnown(2, subsets=3, seed=2))
@@ -154,7 +154,7 @@ def test_riskiest_by_others_than_cig(census, tmp_path, by):
 
 
 @pytest.mark.slow
-def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch):
+def test_a_resumed_run_repeats_no_finished_step(census, expected, tmp_path, monkeypatch):
     def failing(*_):
         raise InputError("stop")
 
@@ -179,7 +179,7 @@ def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch)
     assert nothing_left(tmp_path)
 
 
-def test_resumed_with_less_memory(census, expected, tmp_path, monkeypatch):
+def test_a_run_resumed_with_less_memory_is_refused(census, expected, tmp_path, monkeypatch):
     def failing(*_):
         raise InputError("stop")
 
@@ -195,8 +195,8 @@ def test_resumed_with_less_memory(census, expected, tmp_path, monkeypatch):
         assert_same(gpupif.score_files(census, scored_column, FEW, known=2, resume=True), expected)
 
 
-def test_killed_when_all_was_done(census, expected, tmp_path, monkeypatch):
-    """The last mark says what a run gives back that only has to clean up."""
+def test_a_run_killed_after_its_last_step_is_finished_by_resume(census, expected, tmp_path, monkeypatch):
+    """The last mark holds the result of a run that only has to clean up."""
     scored_column = tmp_path / "out"
     with room_for(400, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.io.checkpoints.Store.close", lambda self, keep: self._let_go())
@@ -212,7 +212,7 @@ def test_killed_when_all_was_done(census, expected, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.subprocess
 @pytest.mark.parametrize("moment", ["next", "mark"])
-def test_killed_at_each_mark_and_resumed(census, expected, tmp_path, moment):
+def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(census, expected, tmp_path, moment):
     scored_column = tmp_path / "out.parquet"
     given_ = ("-o", scored_column, "--known-any", 2, "--measures", ",".join(FEW), "--resume", "-q", "--temp", tmp_path)
     die_at_each_mark(moment, census, *given_, rows=(90, 400))
@@ -230,14 +230,14 @@ def test_killed_at_each_mark_and_resumed(census, expected, tmp_path, moment):
         ({"known": 2.0}, "known: expected a list of column names, or how many of them"),
     ],
 )
-def test_refused(census, tmp_path, arguments, says):
+def test_arguments_that_any_known_does_not_allow_are_refused(census, tmp_path, arguments, says):
     with pytest.raises(InputError) as error:
         gpupif.score_files(census, tmp_path / "out", FEW, **{"known": 1, **arguments})
     assert says in str(error.value)
     assert nothing_left(tmp_path)
 
 
-def test_names_that_collide(tmp_path):
+def test_colliding_names_of_columns_are_refused(tmp_path):
     frame = gpupif.datasets.census(20, columns=3).assign(cig_mean_age=1)
     source = write_parts(tmp_path / "in", frame)
     with pytest.raises(OutputError, match="two columns would be called 'cig_mean_age'"):
@@ -245,7 +245,7 @@ def test_names_that_collide(tmp_path):
 
 
 @pytest.mark.slow
-def test_command_line(run, folder):
+def test_the_command_line_scores_any_known_columns_beyond_memory(run, folder):
     ended = run("score", "people.csv", "-o", "out", "--known-any", "1", "--memory-limit", "16GiB", "--json")
     assert (ended.code, ended.err) == (0, "")
     expected = gpupif.score("people.csv", ["cig", "csf", "wcig"], known=1)
@@ -273,7 +273,7 @@ def test_command_line(run, folder):
     more=st.floats(1, 1000),
 )
 @settings(max_examples=60, deadline=None)
-def test_no_more_memory_is_shared_than_there_is(distinct, scored_columns, combinations, widest, threads, more):
+def test_shares_of_memory_stay_within_the_memory(distinct, scored_columns, combinations, widest, threads, more):
     needs = AnyKnownNeeds(30, 400, 32, 64, 20, 150, 4, (300, 100), 32, combinations, widest)
     memory = int(more * needs.least(distinct))
     shares = share_memory(needs, distinct, scored_columns, threads, memory)
@@ -290,7 +290,7 @@ def test_no_more_memory_is_shared_than_there_is(distinct, scored_columns, combin
     assert needs.most_rows(memory, distinct) == distinct
 
 
-def test_needs_grow_with_what_is_asked():
+def test_the_memory_needed_grows_with_measures_and_columns():
     frame = gpupif.datasets.census(50, columns=4)
     few, many = (
         AnyKnownNeeds.of(job_of(scores), 50, scores.subsets.sets)
@@ -305,7 +305,7 @@ def test_needs_grow_with_what_is_asked():
 
 
 @pytest.mark.parametrize(("values", "nbytes"), [(256, 1), (257, 2), (65_536, 2), (65_537, 4)])
-def test_codes_take_what_they_are_kept_in(values, nbytes):
+def test_the_planned_memory_of_codes_follows_their_type(values, nbytes):
     def job(several):
         return counting_job([np.ones(several, np.int64)] * 2, [0], [1], [])
 

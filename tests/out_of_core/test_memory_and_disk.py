@@ -20,7 +20,7 @@ from tests.helpers.pieces import assert_same, census_folder, in_pieces, write_pa
 from tests.helpers.runs_that_fail import MEASURES
 
 
-def test_too_little_disk(tmp_path, monkeypatch):
+def test_too_little_disk_is_an_error_before_the_work(tmp_path, monkeypatch):
     source = census_folder(tmp_path / "in", rows=100)
     monkeypatch.setattr(budget, "free_disk", lambda folder: 1000)
     with pytest.raises(OutputError, match=r"spill files of 100 rows will need about .* KiB, 1.0 KiB are free"):
@@ -28,8 +28,8 @@ def test_too_little_disk(tmp_path, monkeypatch):
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
-def test_disk_that_is_planned_for(tmp_path):
-    """Scores of all cells count where they are stored on the way to some of them."""
+def test_the_planned_disk_covers_the_stored_scores(tmp_path):
+    """Scores of all cells count if they are stored before some of them are selected."""
     source = census_folder(tmp_path / "in", rows=100)
     several = {"attackers": {"near": ["age"], "far": ["sex"]}}
 
@@ -46,8 +46,8 @@ def test_disk_that_is_planned_for(tmp_path):
     assert planned({}) < planned({}, **several) < 2 * planned({})
 
 
-def test_too_many_of_the_riskiest(tmp_path, monkeypatch):
-    """They are found in memory; of a small table there are no more than its cells."""
+def test_too_many_riskiest_cells_for_the_memory_are_refused(tmp_path, monkeypatch):
+    """The riskiest cells are found in memory; a small table has no more of them than its cells."""
     source = census_folder(tmp_path / "in", rows=100)
     assert gpupif.score_files(source, tmp_path / "out.parquet", top=10**12).cells().count() == 1000
     monkeypatch.setattr(budget, "RISKIEST_SHARE", 1e-6)
@@ -59,7 +59,7 @@ def test_too_many_of_the_riskiest(tmp_path, monkeypatch):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["in", "out.parquet"]
 
 
-def test_too_many_values(tmp_path, monkeypatch):
+def test_a_column_with_too_many_values_is_refused(tmp_path, monkeypatch):
     source = write_parts(tmp_path / "in", pd.DataFrame({"id": [f"id{n}" for n in range(100)], "b": [1, 2] * 50}))
     monkeypatch.setattr(budget, "VALUES_SHARE", 1e-9)
     with pytest.raises(InputError, match=r"column 'id': at least 100 different values.*--memory-limit"):
@@ -96,17 +96,17 @@ def test_a_table_that_does_not_fit_is_scored_on_disk(tmp_path, monkeypatch, capf
         (10**400, 2**62),
     ],
 )
-def test_sizes(text, size):
+def test_sizes_are_parsed_with_their_units(text, size):
     assert memory.parse_size("memory_limit", text) == size
 
 
 @pytest.mark.parametrize("size", ["", "GiB", "-1GB", "1XB", 0, -5, True, 1.5, None, "1e9", 5j, float("inf")])
-def test_sizes_that_are_none(size):
+def test_bad_sizes_are_refused(size):
     with pytest.raises(InputError, match="memory_limit: expected a size"):
         memory.parse_size("memory_limit", size)
 
 
-def test_memory_that_a_cgroup_leaves(tmp_path):
+def test_the_memory_that_a_cgroup_leaves_is_found(tmp_path):
     inner = tmp_path / "v2" / "user" / "job"
     inner.mkdir(parents=True)
     for folder, most in ((inner, "max"), (inner.parent, "1000"), (tmp_path / "v2", "5000")):
@@ -127,7 +127,7 @@ def test_memory_that_a_cgroup_leaves(tmp_path):
     assert 0 < memory.free_bytes() < 1 << 50
 
 
-def test_long_field_of_csv(tmp_path):
+def test_a_long_csv_field_is_read(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\n1,x\n2,y\n")
     (tmp_path / "2.csv").write_text(f"a,b\n1,{'x' * 200_000}\n2,y\n")
     assert gpupif.score(tmp_path / "*.csv").rows == 4
@@ -135,7 +135,7 @@ def test_long_field_of_csv(tmp_path):
     assert gpupif.score_files(tmp_path / "*.csv", tmp_path / "out").rows == 4
 
 
-def test_columns_with_too_many_values_for_the_memory(tmp_path, monkeypatch):
+def test_columns_with_too_many_values_for_the_memory_are_refused(tmp_path, monkeypatch):
     source = write_parts(tmp_path / "in", pd.DataFrame({f"id{n}": range(100) for n in range(3)}))
     real = budget.plan_budget
     monkeypatch.setattr("gpupif.out_of_core.run.plan_budget", lambda *given: real(*given)._replace(working=1 << 15))

@@ -21,7 +21,7 @@ from tests.helpers.pieces import assert_same, census_folder, in_pieces, nothing_
 from tests.helpers.runs_that_fail import MEASURES, half_done
 
 
-def test_two_runs_to_one_output(tmp_path):
+def test_a_second_run_to_the_same_output_is_refused(tmp_path):
     source = census_folder(tmp_path / "in", rows=100)
     folder = store.work_folder(tmp_path / "out", tmp_path)
     other = store.Store(folder, folder)
@@ -32,7 +32,7 @@ def test_two_runs_to_one_output(tmp_path):
     assert gpupif.score_files(source, tmp_path / "out").rows == 100
 
 
-def test_overwrite(tmp_path):
+def test_an_existing_output_is_replaced_only_with_overwrite(tmp_path):
     source = census_folder(tmp_path / "in", rows=100)
     scores = gpupif.score_files(source, tmp_path / "out")
     with pytest.raises(OutputError, match=r"out: exists already.*overwrite"):
@@ -103,7 +103,7 @@ def test_scores_are_never_gone_while_others_replace_them(tmp_path, monkeypatch, 
     assert nothing_left(tmp_path)
 
 
-def test_scores_that_a_killed_run_was_about_to_replace_come_back(tmp_path):
+def test_scores_that_a_killed_run_had_moved_are_restored(tmp_path):
     source = census_folder(tmp_path / "in", rows=40)
     gpupif.score_files(source, tmp_path / "out", "csf")
     work = store.work_folder(tmp_path / "out", tmp_path)
@@ -128,7 +128,7 @@ def test_marks_of_another_run_are_not_taken(tmp_path, monkeypatch):
     assert source.exists()
 
 
-def test_what_came_into_being_meanwhile_is_not_replaced(tmp_path, monkeypatch):
+def test_an_output_made_during_the_run_is_not_replaced(tmp_path, monkeypatch):
     source = census_folder(tmp_path / "in", rows=60)
     scored_column = tmp_path / "out.parquet"
 
@@ -159,7 +159,7 @@ def test_spill_of_a_killed_run_elsewhere_is_removed(tmp_path, monkeypatch):
     assert all(nothing_left(tmp_path / name) for name in ("one", "two", "."))
 
 
-def test_output_by_a_link(tmp_path):
+def test_an_output_given_by_a_link_is_written_to_its_folder(tmp_path):
     source = census_folder(tmp_path / "in", rows=60)
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
@@ -168,7 +168,7 @@ def test_output_by_a_link(tmp_path):
     assert len(list((tmp_path / "real").glob("*.parquet"))) == len(scores.files) == 4
 
 
-def test_the_current_folder(tmp_path, monkeypatch):
+def test_the_output_may_be_the_current_folder(tmp_path, monkeypatch):
     source = census_folder(tmp_path / "in", rows=60)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -183,7 +183,7 @@ def test_the_current_folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_input_beside_the_scores_of_files_without_rows(tmp_path):
+def test_keep_input_works_for_files_without_rows(tmp_path):
     source = write_parts(tmp_path / "in", FRAME, [3])
     pq.write_table(pq.read_table(source / "000.parquet").slice(0, 0), source / "0.parquet")
     with in_pieces(3, 2):
@@ -196,7 +196,7 @@ def test_input_beside_the_scores_of_files_without_rows(tmp_path):
     ("names", "says"),
     [(["_a.parquet", "b.parquet"], "pass over names such as _a"), (["a.parquet", "a.pq"], "scores in a.parquet")],
 )
-def test_names_of_score_files(tmp_path, names, says):
+def test_colliding_names_of_score_files_are_refused(tmp_path, names, says):
     (tmp_path / "in").mkdir()
     for name in names:
         FRAME.to_parquet(tmp_path / "in" / name)
@@ -205,7 +205,7 @@ def test_names_of_score_files(tmp_path, names, says):
     assert gpupif.score_files(tmp_path / "in" / "*.p*", tmp_path / "out", rows_per_file=9).rows == 16
 
 
-def test_temp_inside_the_output(tmp_path):
+def test_a_temporary_folder_that_is_the_output_is_refused(tmp_path):
     source = census_folder(tmp_path / "in", rows=60)
     (tmp_path / "out").mkdir()
     with pytest.raises(OutputError, match=r"temp: .* is the output"), gpupif.config(temp=tmp_path / "out"):
@@ -214,7 +214,7 @@ def test_temp_inside_the_output(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_output_that_is_no_unicode(tmp_path):
+def test_the_output_may_have_a_name_that_is_no_unicode(tmp_path):
     source = census_folder(tmp_path / "in", rows=60)
     ended = subprocess.run([*COMMAND, "score", source, "-o", os.fsencode(tmp_path) + b"/o\xff", "-q"], check=False)
     assert ended.returncode == 0

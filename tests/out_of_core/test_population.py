@@ -36,8 +36,8 @@ def census_files(place, strangers=False):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part_rows", [12, 150])
-def test_parts_that_are_cut_again(tmp_path, part_rows, monkeypatch):
-    """Frequent rows, in the sample and the population, and parts too small for what they are given."""
+def test_parts_that_are_cut_again_give_the_same_scores(tmp_path, part_rows, monkeypatch):
+    """Sample and population have frequent rows, and parts are too small for their rows."""
     chance = np.random.default_rng(1)
     frame = CENSUS.copy()
     for name in frame:
@@ -54,7 +54,7 @@ def test_parts_that_are_cut_again(tmp_path, part_rows, monkeypatch):
 
 
 @pytest.mark.slow
-def test_rows_that_are_lacking(tmp_path):
+def test_lacking_rows_are_named_as_in_memory(tmp_path):
     source, people = census_files(tmp_path, strangers=True)
     arguments = {"population": people, "columns": ["age", "sex"]}
     with pytest.raises(InputError) as expected:
@@ -67,7 +67,7 @@ def test_rows_that_are_lacking(tmp_path):
 
 
 @pytest.mark.slow
-def test_attackers_weights_and_types_of_scores(tmp_path):
+def test_attackers_and_weights_with_a_population_have_the_bits_of_memory(tmp_path):
     source, people = census_files(tmp_path, strangers=True)
     attackers = {"neighbour": ["age", "sex"], "nobody": []}
     arguments = {"population": gpupif.Population(people, "count"), "weights": "w", "attackers": attackers}
@@ -85,7 +85,7 @@ def test_attackers_weights_and_types_of_scores(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "feather", "parquet"])
-def test_files_of_any_kind(tmp_path, kind):
+def test_the_population_may_be_a_file_of_any_kind(tmp_path, kind):
     FRAME.to_csv(tmp_path / "t.csv", index=False)
     people = tmp_path / f"people.{kind}"
     {"csv": POPULATION.to_csv, "feather": POPULATION.to_feather, "parquet": POPULATION.to_parquet}[kind](
@@ -99,8 +99,7 @@ def test_files_of_any_kind(tmp_path, kind):
 @pytest.mark.slow
 @pytest.mark.subprocess
 @pytest.mark.parametrize("moment", ["next", "mark"])
-def test_killed_at_each_mark_and_resumed(tmp_path, moment):
-    """It ends in the same bits."""
+def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(tmp_path, moment):
     source, people = census_files(tmp_path, strangers=True)
     options = ["--population", people, "--population-lacks", "count", "--columns", "age,sex,region", "-q", "--resume"]
     die_at_each_mark(moment, source, "-o", tmp_path / "out", *options, rows=(90, 250))
@@ -112,7 +111,7 @@ def test_killed_at_each_mark_and_resumed(tmp_path, moment):
 
 
 @pytest.mark.slow
-def test_resumed_with_another_population(tmp_path, monkeypatch):
+def test_a_run_resumed_with_another_population_is_refused(tmp_path, monkeypatch):
     source, people = census_files(tmp_path)
 
     def failing(*_):
@@ -139,7 +138,7 @@ def test_resumed_with_another_population(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_files_that_change_meanwhile(tmp_path, monkeypatch):
+def test_files_that_change_during_the_run_are_an_error(tmp_path, monkeypatch):
     source, people = census_files(tmp_path)
     real = PartitionScorer.score
     file = people / "000.parquet"
@@ -154,7 +153,7 @@ def test_files_that_change_meanwhile(tmp_path, monkeypatch):
     assert nothing_left(tmp_path)
 
 
-def test_bad_populations(tmp_path):
+def test_bad_populations_are_refused(tmp_path):
     source, people = census_files(tmp_path)
 
     def score(population, output=tmp_path / "out", **other):
@@ -185,7 +184,7 @@ def test_bad_populations(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("output", ["out", "out.csv"])
-def test_command_line(run, folder, output):
+def test_the_command_line_scores_against_a_population(run, folder, output):
     POPULATION.to_parquet(folder / "people.parquet")
     options = ["--population", "people.parquet", "--measures", "cig,csf", "--memory-limit", "16GiB"]
     ended = run("score", "people.csv", "-o", output, "--json", *options)

@@ -19,7 +19,7 @@ from tests.helpers.runs_that_fail import MEASURES, fail, half_done
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
+def test_a_resumed_run_repeats_no_finished_step(tmp_path, monkeypatch):
     source = census_folder(tmp_path / "in", rows=100)
     codes, _ = die(signal.SIGKILL, [], source, "-o", tmp_path / "first", "-q", rows=(30, 40))
     assert codes == [0]
@@ -41,7 +41,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     assert nothing_left(tmp_path)
 
 
-def test_resume_says_whether_it_goes_on(tmp_path, monkeypatch, capfd):
+def test_a_message_says_whether_a_run_is_resumed(tmp_path, monkeypatch, capfd):
     source = census_folder(tmp_path / "in", rows=100)
     with in_pieces(30, 40), monkeypatch.context() as patch:
         fail(patch, "gpupif.out_of_core.write.write_groups")
@@ -54,7 +54,7 @@ def test_resume_says_whether_it_goes_on(tmp_path, monkeypatch, capfd):
 
 
 @pytest.mark.parametrize(("known", "by"), [(None, None), (None, "wcig"), (1, None)], ids=["top", "weighted", "any"])
-def test_cells_go_on(tmp_path, monkeypatch, known, by):
+def test_a_resumed_run_selects_cells_from_the_stored_scores(tmp_path, monkeypatch, known, by):
     """The stored scores, among which cells are looked for, are kept over a kill; other cells are another run."""
     source, output = census_folder(tmp_path / "in", rows=100), tmp_path / "out.parquet"
     asked = {"measures": MEASURES, "known": known, "resume": True, "top": 20, "by": by}
@@ -91,7 +91,7 @@ OTHER = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("what", "arguments"), OTHER.items(), ids=OTHER)
-def test_resumed_with_other_options(tmp_path, monkeypatch, what, arguments):
+def test_a_run_resumed_with_other_options_is_refused(tmp_path, monkeypatch, what, arguments):
     source = half_done(tmp_path, monkeypatch)
     before = contents(tmp_path)
     arguments = {"measures": MEASURES, "memory_limit": "4GiB", **arguments}
@@ -102,8 +102,8 @@ def test_resumed_with_other_options(tmp_path, monkeypatch, what, arguments):
         assert gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True).rows == 100
 
 
-def test_resumed_with_another_order_of_many_values(tmp_path, monkeypatch):
-    """Arrays of more than a thousand values do not show all of them."""
+def test_a_run_resumed_with_another_order_of_values_is_refused(tmp_path, monkeypatch):
+    """The text of an array of more than a thousand values does not show all of them."""
     source = census_folder(tmp_path / "in", rows=100)
     order = np.arange(2_000)
     other = np.concatenate([order[:500], order[500:1_500][::-1], order[1_500:]])
@@ -121,7 +121,7 @@ def test_resumed_with_another_order_of_many_values(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_resumed_with_less_memory(tmp_path, monkeypatch):
+def test_a_run_resumed_with_less_memory_is_refused(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch)
     with in_pieces(29, 40), pytest.raises(InputError, match="memory_limit: the run to be resumed had more"):
         gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
@@ -131,7 +131,7 @@ def test_resumed_with_less_memory(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_resumed_with_another_file(tmp_path, monkeypatch):
+def test_a_run_resumed_with_another_file_is_refused(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch)
     os.utime(source / "001.parquet", (1, 1))
     with (
@@ -145,7 +145,7 @@ def test_resumed_with_another_file(tmp_path, monkeypatch):
     assert nothing_left(tmp_path)
 
 
-def test_resumed_with_a_damaged_file(tmp_path, monkeypatch):
+def test_a_run_resumed_with_a_damaged_file_is_refused(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch)
     (damaged,) = tmp_path.glob(".gpupif-*/encoded/chunk-000003.arrow")
     damaged.write_bytes(damaged.read_bytes()[:20])
@@ -157,7 +157,7 @@ def test_resumed_with_a_damaged_file(tmp_path, monkeypatch):
         gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
 
 
-def test_resumed_on_another_device(tmp_path, monkeypatch):
+def test_a_run_resumed_on_another_device_is_refused(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch, device="cpu")
     monkeypatch.setattr("gpupif.engines.cpu.engine.CpuEngine.device", "other")
     with (
@@ -168,7 +168,7 @@ def test_resumed_on_another_device(tmp_path, monkeypatch):
         gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
 
 
-def test_damaged_mark(tmp_path, monkeypatch):
+def test_a_damaged_mark_is_an_error(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch)
     (mark,) = tmp_path.glob(".gpupif-*/encoded.json")
     mark.write_text("")

@@ -41,7 +41,7 @@ def small():
 @pytest.mark.slow
 @given(job=jobs(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=40)
-def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
+def test_scores_have_the_bits_of_memory(job, data, tmp_path_factory):
     table, arguments = job
     frame = frame_of(table)
     folder = tmp_path_factory.mktemp("t")
@@ -67,7 +67,7 @@ def file(request, tmp_path):
 
 
 @pytest.mark.slow
-def test_every_format(file, tmp_path, small):
+def test_every_format_gets_the_scores_of_memory(file, tmp_path, small):
     scores = gpupif.score_files(file, tmp_path / "out", ALL)
     assert_same(scores, gpupif.score(file, ALL))
     assert_same_summary(scores, gpupif.score(file, ALL))
@@ -82,7 +82,7 @@ WRITE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", WRITE)
-def test_patterns(tmp_path, ending, small):
+def test_files_matched_by_a_pattern_are_one_table(tmp_path, ending, small):
     """Files in folders of any depth are one table, in order of their paths, in memory and beyond."""
     places = {"b/0": (0, 2), "a/x/1": (2, 4), "a/y/z/2": (4, 6), "a/3": (6, 8)}
     for place, (start, stop) in places.items():
@@ -98,7 +98,7 @@ def test_patterns(tmp_path, ending, small):
     assert written == ["a/3.parquet", "a/x/1.parquet", "a/y/z/2.parquet", "b/0.parquet"]
 
 
-def test_one_score_file_for_each_file_and_readable_as_one(tmp_path, small):
+def test_each_input_file_has_a_score_file_and_all_read_as_one(tmp_path, small):
     source = write_parts(tmp_path / "in", FRAME, [3, 4])
     scores = gpupif.score_files(source, tmp_path / "out")
     assert [file.name for file in scores.files] == ["000.parquet", "001.parquet", "002.parquet"]
@@ -110,7 +110,7 @@ def test_one_score_file_for_each_file_and_readable_as_one(tmp_path, small):
 
 
 @pytest.mark.slow
-def test_folders_that_hold_columns_are_kept(tmp_path, small):
+def test_folders_that_hold_columns_are_kept_in_the_output(tmp_path, small):
     for sex in "fm":
         (tmp_path / "in" / f"sex={sex}").mkdir(parents=True)
         FRAME.to_parquet(tmp_path / "in" / f"sex={sex}" / "part.parquet", index=False)
@@ -123,7 +123,7 @@ def test_folders_that_hold_columns_are_kept(tmp_path, small):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("each", "sizes"), [(3, [3, 3, 2]), (8, [8]), (100, [8]), (1, [1] * 8)])
-def test_rows_per_file(tmp_path, small, each, sizes):
+def test_score_files_have_the_rows_that_were_asked_for(tmp_path, small, each, sizes):
     source = write_parts(tmp_path / "in", FRAME, [3, 4])
     scores = gpupif.score_files(source, tmp_path / "out", ALL, rows_per_file=each)
     assert [file.name for file in scores.files] == [f"part-{number:05}.parquet" for number in range(len(sizes))]
@@ -133,7 +133,7 @@ def test_rows_per_file(tmp_path, small, each, sizes):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["s.parquet", "s.csv", "s.feather"])
-def test_a_single_file_in_every_format(tmp_path, small, name):
+def test_scores_are_written_to_a_single_file_of_any_format(tmp_path, small, name):
     source = write_parts(tmp_path / "in", FRAME, [3, 4])
     scores = gpupif.score_files(source, tmp_path / name)
     assert scores.files == [tmp_path / name]
@@ -144,7 +144,7 @@ def test_a_single_file_in_every_format(tmp_path, small, name):
     assert scores.frame().to_arrow().equals(gpupif.score(source).to_arrow())
 
 
-def test_input_beside_the_scores(tmp_path, small):
+def test_keep_input_writes_the_input_beside_the_scores(tmp_path, small):
     source = write_parts(tmp_path / "in", FRAME, [3, 4])
     scores = gpupif.score_files(source, tmp_path / "out", keep_input=True)
     gpupif.score(source).to_parquet(tmp_path / "other.parquet", keep_input=True)
@@ -163,7 +163,7 @@ def test_columns_of_folders_are_not_kept_twice(tmp_path, small):
 
 
 @pytest.mark.slow
-def test_files_without_rows(tmp_path, small):
+def test_files_without_rows_get_empty_score_files(tmp_path, small):
     table = pa.Table.from_pandas(FRAME, preserve_index=False)
     source = write_parts(tmp_path / "in", FRAME, [3])
     for name in ("", "000x", "zzz"):
@@ -175,7 +175,7 @@ def test_files_without_rows(tmp_path, small):
 
 
 @pytest.mark.slow
-def test_what_comes_back(tmp_path):
+def test_the_returned_scores_have_the_figures_of_memory(tmp_path):
     source = census_folder(tmp_path / "in")
     with in_pieces(40, 70), gpupif.config(temp=tmp_path):
         scores = gpupif.score_files(source, tmp_path / "out", EVERY)
@@ -194,7 +194,7 @@ def test_what_comes_back(tmp_path):
 
 
 @pytest.mark.slow
-def test_without_cig(tmp_path):
+def test_figures_of_cig_are_refused_if_it_was_not_scored(tmp_path):
     with in_pieces(40, 70):
         scores = gpupif.score_files(census_folder(tmp_path / "in"), tmp_path / "out", ["wcig", "cohort_size"])
     expected = gpupif.score(tmp_path / "in", ["wcig", "cohort_size"])
@@ -250,7 +250,7 @@ NUMBERS = st.sampled_from([0.0, -0.0, 1e-300, -0.25, 1.0, 1.0000000000000002, 3.
     pieces=st.integers(1, 4),
 )
 @settings(deadline=None)
-def test_percentiles_are_those_of_numpy(numbers, wanted, pieces):
+def test_percentiles_have_the_values_of_numpy(numbers, wanted, pieces):
     expected = np.percentile(numbers, wanted).tolist()
     cut = np.array_split(np.array(numbers), pieces)
     assert percentiles(lambda: [(part, ONCE) for part in cut], wanted) == expected

@@ -23,8 +23,8 @@ from tests.helpers.runs_that_fail import MEASURES
 @pytest.mark.subprocess
 @pytest.mark.parametrize("moment", ["next", "mark"])
 @pytest.mark.parametrize("output", ["out", "out.parquet"])
-def test_killed_at_each_mark_and_resumed(tmp_path, output, moment):
-    """Killed at each step, it ends in the same bits, and leaves nothing else."""
+def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(tmp_path, output, moment):
+    """The resumed run leaves no other files."""
     source, scored_column = census_folder(tmp_path / "in", rows=150), tmp_path / output
     die_at_each_mark(moment, source, "-o", scored_column, "--resume", "-q", "--temp", tmp_path)
     assert nothing_left(tmp_path)
@@ -40,7 +40,7 @@ def test_killed_at_each_mark_and_resumed(tmp_path, output, moment):
     ("number", "moment"),
     [(signal.SIGTERM, 4), (signal.SIGTERM, 40), (signal.SIGTERM, 120), (signal.SIGINT, 60), (signal.SIGHUP, 80)],
 )
-def test_signals_leave_nothing(tmp_path, number, moment):
+def test_an_interrupted_run_leaves_no_files(tmp_path, number, moment):
     source = census_folder(tmp_path / "in", rows=150)
     codes, said = die(number, [moment], source, "-o", tmp_path / "out", "-q", "--temp", tmp_path, "--overwrite")
     assert codes == [128 + number, 0]
@@ -49,8 +49,8 @@ def test_signals_leave_nothing(tmp_path, number, moment):
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_signals_come_too_late(tmp_path, monkeypatch, resume):
-    """When the scores are in place, all that is left to do is done."""
+def test_signals_after_publishing_do_not_stop_the_run(tmp_path, monkeypatch, resume):
+    """After the scores are in place, the run does what is left to do."""
     source = census_folder(tmp_path / "in", rows=150)
     real = ScoreWriter.publish
     before = [signal.getsignal(number) for number in SIGNALS]
@@ -67,7 +67,7 @@ def test_signals_come_too_late(tmp_path, monkeypatch, resume):
     assert_same(scores, gpupif.score(source, MEASURES))
 
 
-def test_signals_after_the_scores_say_that_they_are_there(tmp_path, monkeypatch, capfd):
+def test_a_signal_after_the_scores_says_that_they_are_written(tmp_path, monkeypatch, capfd):
     source = census_folder(tmp_path / "in", rows=150)
     out = tmp_path / "out"
     monkeypatch.setattr(sys, "argv", ["gpupif", "score", str(source), "-o", str(out), "--rows-per-file", "50"])
@@ -86,7 +86,7 @@ def test_signals_after_the_scores_say_that_they_are_there(tmp_path, monkeypatch,
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_signals_leave_what_resume_can_use(tmp_path):
+def test_an_interrupted_run_leaves_files_that_resume_can_use(tmp_path):
     source = census_folder(tmp_path / "in", rows=150)
     codes, said = die(signal.SIGTERM, [60], source, "-o", tmp_path / "out", "-q", "--resume")
     assert codes == [128 + signal.SIGTERM, 0]

@@ -25,7 +25,7 @@ THREE = {"neighbour": ["age", "sex"], "employer": ["region", "age"], "nobody": [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part_rows", [2, 20, 90])
-def test_weights_of_parts_that_are_collapsed_and_cut_again(tmp_path, part_rows, monkeypatch):
+def test_weights_of_collapsed_and_recut_parts_give_the_same_scores(tmp_path, part_rows, monkeypatch):
     frame = gpupif.datasets.census(120, columns=6)
     chance = np.random.default_rng(1)
     for name in frame:
@@ -52,7 +52,7 @@ def test_weights_of_parts_that_are_collapsed_and_cut_again(tmp_path, part_rows, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("weights", "columns"), [(None, None), ("w", ["occupation", "age"])])
-def test_attackers(tmp_path, weights, columns):
+def test_scores_against_each_attacker_are_as_alone(tmp_path, weights, columns):
     source = write_parts(
         tmp_path / "in", gpupif.datasets.census(200, columns=6).assign(w=np.arange(200) % 5 / 4), [30, 70]
     )
@@ -89,8 +89,8 @@ def test_attackers(tmp_path, weights, columns):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part_rows", [30, 150, 400])
-def test_rows_of_nobody_leave_the_order_of_sums_as_it_is(tmp_path, part_rows):
-    """Values that appear first in rows of nobody, in cohorts of many values: sums in another order differ."""
+def test_rows_of_weight_zero_do_not_change_the_order_of_sums(tmp_path, part_rows):
+    """Some values appear first in rows of weight zero; sums in another order would differ."""
     random = np.random.default_rng(3)
     frame = pd.DataFrame({"x": random.integers(0, 40, 400), "y": random.integers(0, 3, 400), "z": 1})
     frame["w"] = np.where(random.random(400) < 0.5, 0, random.gamma(2, 9, 400))
@@ -113,7 +113,7 @@ class KilledError(BaseException):
     ["gpupif.out_of_core.table_scoring.find_sends", "gpupif.pipeline.partition_scoring.PartitionScorer.score", "write"],
 )
 @pytest.mark.parametrize("after", [0, 2])
-def test_resume(tmp_path, monkeypatch, step, after):
+def test_a_failed_run_with_attackers_resumes(tmp_path, monkeypatch, step, after):
     source = write_parts(
         tmp_path / "in", gpupif.datasets.census(200, columns=6).assign(w=np.arange(200) % 5 / 4), [30, 70]
     )
@@ -146,7 +146,7 @@ def test_resume(tmp_path, monkeypatch, step, after):
     assert nothing_left(tmp_path)
 
 
-def test_bad_weights(tmp_path):
+def test_bad_weights_are_refused(tmp_path):
     frame = gpupif.datasets.census(100).assign(w=np.where(np.arange(100) == 57, -1.5, 1.0), v=0.0)
     source = write_parts(tmp_path / "in", frame, [30])
     with in_pieces(20, 50):
@@ -163,7 +163,7 @@ def test_bad_weights(tmp_path):
 
 
 @pytest.mark.parametrize("output", ["out", "out.csv"])
-def test_command_line(run, folder, output):
+def test_the_command_line_scores_attackers_with_weights(run, folder, output):
     FRAME.assign(w=["1.50", "2", "0", "1", "3.25"]).to_csv(folder / "t.csv", index=False)
     options = ["--attacker", "neighbour=age,sex", "--attacker", "nobody=", "--weights", "w", "--rows-per-file", "2"]
     options = options[:-2] if output.endswith(".csv") else options

@@ -23,7 +23,7 @@ def with_gaps(rows):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, "w"])
-def test_rows_that_repeat_need_not_fit(tmp_path, weights, monkeypatch):
+def test_repeated_rows_need_not_fit_into_memory(tmp_path, weights, monkeypatch):
     frame = with_gaps(400)
     different = len(frame.drop_duplicates())
     source = write_parts(tmp_path / "in", frame.assign(w=1 + frame.index % 4 / 4), [130])
@@ -40,7 +40,7 @@ def test_rows_that_repeat_need_not_fit(tmp_path, weights, monkeypatch):
     assert nothing_left(tmp_path)
 
 
-def test_attackers_and_what_lacks_nothing(tmp_path):
+def test_an_attacker_who_meets_no_missing_value_is_scored_in_parts(tmp_path):
     """An attacker who meets no missing value is scored in as many parts as it takes."""
     frame = gpupif.datasets.census(200, columns=4)
     frame["region"] = frame["region"].where(frame.index % 3 > 0)
@@ -56,7 +56,7 @@ def test_attackers_and_what_lacks_nothing(tmp_path):
     assert found.to_numpy().tobytes() == expected.to_arrow().to_pandas().to_numpy().tobytes()
 
 
-def test_command_line(run, folder):
+def test_the_command_line_scores_with_wildcards(run, folder):
     ended = run("score", "people.csv", "-o", "out", "--missing", "wildcard", "--memory-limit", "16GiB", "--json")
     assert (ended.code, ended.err) == (0, "")
     expected = gpupif.score("people.csv", ["cig", "csf", "wcig"], missing="wildcard").to_arrow().to_pandas()

@@ -97,8 +97,8 @@ def test_a_planted_place_for_spill_files_is_refused(tmp_path, source, shared, vi
 
 
 @pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"resume": True}], ids=["", "overwrite", "resume"])
-def test_a_folder_of_ours_that_somebody_gave_the_name_of_a_work_folder_is_not_emptied(source, tmp_path, options):
-    """Who may write to a shared folder may rename what is in it; what is in our folders only we may delete."""
+def test_an_own_folder_renamed_to_a_work_folder_is_not_emptied(source, tmp_path, options):
+    """Other users of a shared folder may rename its entries; only we may delete files in our folders."""
     thesis = tmp_path / "thesis"
     thesis.mkdir(0o755)
     (thesis / "chapter").write_bytes(DIARY)
@@ -127,8 +127,8 @@ def test_a_planted_lock_is_not_followed(tmp_path, source, victim):
 @ways
 @pytest.mark.parametrize("mask", [0, 0o022])
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["", "temp"])
-def test_nobody_else_can_read_what_a_run_leaves_on_the_way(tmp_path, source, monkeypatch, run, mask, elsewhere):
-    """At each mark of the checkpoint; once it is published a table has the rights that new files get."""
+def test_no_other_user_can_read_the_files_of_a_run(tmp_path, source, monkeypatch, run, mask, elsewhere):
+    """The rights are checked at each mark of the checkpoint; a published table has the rights of new files."""
     modes, real = {}, Store.mark
     (tmp_path / "temp").mkdir()
 
@@ -155,7 +155,7 @@ def test_nobody_else_can_read_what_a_run_leaves_on_the_way(tmp_path, source, mon
 
 
 @pytest.mark.parametrize("private", [False, True])
-def test_a_planted_file_hands_no_rights_on(shared, monkeypatch, private):
+def test_a_planted_file_does_not_pass_on_its_rights(shared, monkeypatch, private):
     from gpupif.io.checkpoints import publish
     from gpupif.io.write import write_text
 
@@ -179,8 +179,8 @@ class Killed(BaseException):
 
 
 @pytest.mark.slow
-def test_killed_at_each_change_of_the_clean_up(tmp_path, source, monkeypatch):
-    """The run ends with the next one; where it was killed when nothing was left to do, it had ended."""
+def test_a_kill_during_the_clean_up_leaves_it_to_the_next_run(tmp_path, source, monkeypatch):
+    """The next run ends the killed one, unless it had nothing left to do."""
     output, stores, moments = tmp_path / "out.csv", [], 0
     (tmp_path / "temp").mkdir()
     real_close = Store.close
@@ -225,8 +225,8 @@ def test_killed_at_each_change_of_the_clean_up(tmp_path, source, monkeypatch):
 
 
 @pytest.mark.parametrize("late", ["open", "listdir", "flock"])
-def test_a_run_that_begins_while_another_ends(tmp_path, monkeypatch, late):
-    """It works in a folder that has its name, and what it leaves can be resumed."""
+def test_a_run_that_begins_while_another_ends_has_its_own_folder(tmp_path, monkeypatch, late):
+    """The run works in a folder with its own name, and can be resumed."""
     work = work_folder(tmp_path / "out")
     ending, beginning = Store(work, work), Store(work, work)
     ending.open(False, tmp_path / "out")
@@ -251,8 +251,7 @@ def test_a_run_that_begins_while_another_ends(tmp_path, monkeypatch, late):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_begins_in_the_middle_of_the_clean_up(tmp_path, monkeypatch):
-    """What ends deletes nothing of what begins."""
+def test_a_clean_up_deletes_no_file_of_a_run_that_begins(tmp_path, monkeypatch):
     work, real = work_folder(tmp_path / "out"), os.listdir
     ending, beginning = Store(work, work), Store(work, work)
     ending.open(False, tmp_path / "out")
@@ -295,7 +294,7 @@ def test_a_planted_last_mark_is_not_read(tmp_path, source, shared, victim, monke
 
 
 @ways
-def test_a_file_that_is_replaced_hands_its_rights_on(tmp_path, source, run):
+def test_a_new_file_gets_the_rights_of_the_replaced_one(tmp_path, source, run):
     output = tmp_path / "out.parquet"
     for mode in (0o640, 0o604):
         run(source, output, overwrite=True)
@@ -304,7 +303,7 @@ def test_a_file_that_is_replaced_hands_its_rights_on(tmp_path, source, run):
     assert stat.S_IMODE(output.stat().st_mode) == 0o604
 
 
-def test_a_work_folder_that_another_version_left_open_to_read_is_taken_and_closed(tmp_path, source, monkeypatch):
+def test_a_readable_work_folder_of_another_version_is_closed_to_others(tmp_path, source, monkeypatch):
     work = work_folder(tmp_path / "out")
     work.mkdir()
     work.chmod(0o755)
@@ -320,8 +319,8 @@ def test_a_work_folder_that_another_version_left_open_to_read_is_taken_and_close
     assert nothing_left(tmp_path)
 
 
-def test_a_work_folder_that_is_swapped_during_the_run(tmp_path, source, victim, monkeypatch):
-    """Where others may rename what is ours the run goes on in its own folder, and deletes nothing in theirs."""
+def test_a_run_goes_on_in_its_folder_if_the_path_is_swapped(tmp_path, source, victim, monkeypatch):
+    """Other users may rename the folder; the run goes on in its own folder and deletes no file in theirs."""
     shared, real = tmp_path / "open", Store.mark
     shared.mkdir()
     shared.chmod(0o777)
@@ -343,7 +342,7 @@ def test_a_work_folder_that_is_swapped_during_the_run(tmp_path, source, victim, 
 
 @ways
 @pytest.mark.parametrize("options", [{"overwrite": True}, {"resume": True}, {}], ids=["overwrite", "resume", ""])
-def test_an_output_that_another_user_leads_elsewhere(source, shared, victim, monkeypatch, run, options):
+def test_an_output_linked_by_another_user_is_refused(source, shared, victim, monkeypatch, run, options):
     (shared / "scores.csv").symlink_to(victim / "scores.csv")
     (shared / "out").symlink_to(victim / "new")
     give_away(shared / "scores.csv", monkeypatch)
@@ -355,7 +354,7 @@ def test_an_output_that_another_user_leads_elsewhere(source, shared, victim, mon
     assert sorted(entry.name for entry in shared.iterdir()) == ["out", "scores.csv"]
 
 
-def test_a_link_that_another_user_makes_meanwhile(source, shared, victim, monkeypatch):
+def test_a_link_made_by_another_user_during_the_run_is_refused(source, shared, victim, monkeypatch):
     from gpupif.out_of_core.write import ScoreWriter
 
     output, real = shared / "scores.csv", ScoreWriter.publish
@@ -372,7 +371,7 @@ def test_a_link_that_another_user_makes_meanwhile(source, shared, victim, monkey
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "record.json", "roles.toml"])
-def test_files_of_results_go_through_no_link_of_another_user(shared, victim, monkeypatch, name):
+def test_result_files_follow_no_link_of_another_user(shared, victim, monkeypatch, name):
     from gpupif.io.write import write_text
 
     frame = gpupif.datasets.census(20, columns=3)
@@ -392,7 +391,7 @@ def test_files_of_results_go_through_no_link_of_another_user(shared, victim, mon
     assert (victim / name).read_bytes() == DIARY
 
 
-def test_own_links_lead_where_they_lead(tmp_path, source):
+def test_own_links_are_followed_and_stay(tmp_path, source):
     (tmp_path / "disk").mkdir()
     (tmp_path / "out.csv").symlink_to(tmp_path / "disk" / "scores.csv")
     for overwrite in (False, True):
@@ -403,7 +402,7 @@ def test_own_links_lead_where_they_lead(tmp_path, source):
 
 
 @ways
-def test_a_run_that_failed_goes_on_within_its_folder(tmp_path, source, monkeypatch, run):
+def test_a_failed_run_resumes_within_its_folder(tmp_path, source, monkeypatch, run):
     where = {"score": "gpupif.out_of_core.write.write_groups", "treat": "gpupif.treatment.treat_files.write_groups"}
     with in_pieces(30, 40):
         with monkeypatch.context() as patch:

@@ -126,13 +126,13 @@ def arguments_of(name, argument):
     return INSTEAD.get((name, argument), given)
 
 
-def test_arguments_are_found():
+def test_arguments_for_columns_are_found():
     for case in (("score", "known"), ("risk", "sensitive"), ("protect", "quasi_identifiers"), ("Drop", "columns")):
         assert case in CASES
 
 
 @pytest.mark.parametrize(("name", "argument"), CASES)
-def test_a_single_name(name, argument, tmp_path):
+def test_a_single_name_is_taken_as_a_list_of_one(name, argument, tmp_path):
     function = functions()[name]
     column = "born" if name == "ShiftDates" else "religion"
     given = arguments_of(name, argument)
@@ -172,7 +172,7 @@ ATTACKED = {
 
 
 @pytest.mark.parametrize("ask", ATTACKED.values(), ids=ATTACKED)
-def test_a_single_name_of_an_attacker(ask, tmp_path, monkeypatch):
+def test_a_single_known_column_of_an_attacker_is_taken_as_a_list(ask, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

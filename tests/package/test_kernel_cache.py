@@ -44,7 +44,7 @@ def only_file(folder):
     return file
 
 
-def test_it_is_compiled_once_and_for_each_type(make, tmp_path):
+def test_a_kernel_is_compiled_once_for_each_type(make, tmp_path):
     first, second = make(), make()
     assert not first.is_kept_for([1])
     assert (first(21), second(21)) == (42, 42)
@@ -56,7 +56,7 @@ def test_it_is_compiled_once_and_for_each_type(make, tmp_path):
     assert {file.suffix for file in tmp_path.iterdir()} == {".code"}
 
 
-def test_what_is_damaged_is_compiled_again(make, tmp_path):
+def test_a_damaged_cache_file_is_compiled_again(make, tmp_path):
     make()(1)
     file = only_file(tmp_path)
     whole = file.read_bytes()
@@ -70,8 +70,8 @@ def test_what_is_damaged_is_compiled_again(make, tmp_path):
         assert compiled(again) == (0, 1)
 
 
-def test_code_for_other_options_is_not_mistaken_for_it(make, monkeypatch):
-    """A subroutine, say, which has no way in for Python: to call it would end the process."""
+def test_cached_code_for_other_options_is_not_used(make, monkeypatch):
+    """The code of a subroutine has no entry for Python, so that calling it would end the process."""
     make()(1)
     monkeypatch.setattr(jit, "OPTIONS", {**jit.OPTIONS, "no_cpython_wrapper": True})
     assert not make().is_kept_for([1])
@@ -97,7 +97,7 @@ def test_two_processes_that_need_the_same_compile_it_once(make, tmp_path):
     assert compiled(kernel) == (0, 1)
 
 
-def test_what_another_process_compiles_can_be_left_to_it(make, tmp_path):
+def test_a_kernel_claimed_by_another_process_is_left_to_it(make, tmp_path):
     kernel, other = make(), make()
     assert other._cache.claims((typeof(1),), other.targetctx)
     kernel.compile_unless_claimed([1])
@@ -131,7 +131,7 @@ def test_a_subroutine_is_kept_for_kernels_of_other_processes(tmp_path):
     assert (compiled(outer), compiled(again)) == ((1, 0), (0, 1))
 
 
-def test_another_process_that_hangs_is_not_waited_for_without_end(make, tmp_path, monkeypatch):
+def test_a_hanging_process_is_waited_for_only_a_while(make, tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "MOST_WAITED", 0.05)
     make()(1)
     file = only_file(tmp_path)
@@ -144,7 +144,7 @@ def test_another_process_that_hangs_is_not_waited_for_without_end(make, tmp_path
     os.close(other)
 
 
-def test_a_lock_that_a_process_left_when_it_was_killed_holds_nobody_up(make, tmp_path):
+def test_a_lock_of_a_killed_process_delays_no_other(make, tmp_path):
     make()(1)
     file = only_file(tmp_path)
     file.unlink()
@@ -153,7 +153,7 @@ def test_a_lock_that_a_process_left_when_it_was_killed_holds_nobody_up(make, tmp
     assert only_file(tmp_path) == file
 
 
-def test_where_nothing_can_be_written_it_is_compiled_all_the_same(make, tmp_path):
+def test_a_kernel_is_compiled_though_no_cache_can_be_written(make, tmp_path):
     kernel = make(tmp_path / "missing")
     assert kernel(21) == 42
     assert list(tmp_path.iterdir()) == []
@@ -167,7 +167,7 @@ def test_a_subroutine_cannot_be_called_from_python():
 
 @pytest.mark.subprocess
 @pytest.mark.slow
-def test_two_installations_with_the_same_kernels_share_what_is_compiled_and_others_do_not(tmp_path):
+def test_only_installations_with_the_same_kernels_share_their_cache(tmp_path):
     code = (
         "import sys; sys.path.insert(0, '.')\n"
         "import numpy as np, gpupif\n"

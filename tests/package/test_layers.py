@@ -92,7 +92,7 @@ def test_every_part_has_a_layer():
     assert {layer(name) for name in modules() if name} == set(LEVEL)
 
 
-def test_imports_go_down(imports):
+def test_modules_import_only_from_lower_layers(imports):
     up = {
         (one, other)
         for one, other in imports
@@ -101,7 +101,7 @@ def test_imports_go_down(imports):
     assert up == set()
 
 
-def test_no_circles(imports):
+def test_no_modules_import_each_other_in_a_circle(imports):
     sorter = TopologicalSorter()
     for one, other in sorted(imports):
         sorter.add(one, other)
@@ -111,5 +111,5 @@ def test_no_circles(imports):
         pytest.fail(f"modules import each other: {' <- '.join(error.args[1])}")
 
 
-def test_few_modules_in_the_root():
+def test_few_modules_are_in_the_root_of_the_package():
     assert len(list((ROOT / "gpupif").glob("*.py"))) <= MOST_MODULES_IN_THE_ROOT

@@ -31,8 +31,8 @@ def cache_folder(before="", **environment):
 
 
 @pytest.mark.slow
-def test_a_cache_folder_that_others_can_write_to_is_not_used(tmp_path):
-    """Numba runs the code that it finds there."""
+def test_a_cache_folder_that_others_may_write_to_is_not_used(tmp_path):
+    """Numba runs the code that it finds in its cache folder."""
     good = cache_folder(XDG_CACHE_HOME=str(tmp_path / "c"), TMPDIR=str(tmp_path))
     assert good.startswith(str(tmp_path / "c"))
     assert Path(good).stat().st_mode & 0o077 == 0
@@ -53,7 +53,7 @@ def test_each_numba_has_a_folder_of_its_own(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_other_versions_compiled_is_removed_after_long(tmp_path):
+def test_old_cache_folders_of_other_versions_are_removed(tmp_path):
     parent = tmp_path / "gpupif"
     for name, days in (("old", 100), ("recent", 1)):
         (parent / name).mkdir(parents=True)
@@ -66,7 +66,7 @@ def test_what_other_versions_compiled_is_removed_after_long(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_first_run_on_a_machine_says_that_it_compiles_and_the_next_does_not(tmp_path):
+def test_only_the_first_run_on_a_machine_says_that_it_compiles(tmp_path):
     table = tmp_path / "table.csv"
     census(100, columns=3).to_csv(table, index=False)
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
@@ -98,8 +98,8 @@ def test_every_public_name_can_be_had():
         gpupif.scores  # noqa: B018
 
 
-def test_few_names_at_the_top():
-    """The other names are in modules that say what they are of."""
+def test_few_names_are_at_the_top_of_the_package():
+    """Other names are in modules named for their subject."""
     names = [name for name in dir(gpupif) if not name.startswith("_")]
     assert len(names) <= 32
     assert set(NAMESPACES) <= set(names)
@@ -116,13 +116,13 @@ def test_names_in_modules_can_be_imported_from_there():
         gpupif.results.Nobody  # noqa: B018
 
 
-def test_of_a_checkout_only_the_kernels_are_part_of_the_package():
+def test_only_the_kernels_of_a_checkout_are_part_of_the_package():
     assert importlib.import_module("gpupif.kernels.log_units") is gpupif.kernels.log_units
     with pytest.raises(ModuleNotFoundError, match=r"gpupif\.tests"):
         importlib.import_module("gpupif.tests")
 
 
-def test_cheap_to_import_until_something_is_scored():
+def test_importing_the_package_is_cheap_until_something_is_scored():
     modules = "gpupif, gpupif.cli.main, gpupif.datasets"
     code = f"import sys, {modules}; print([m for m in ('numpy', 'numba') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
@@ -157,8 +157,8 @@ for command in {commands!r}:
     assert done.stderr.count("gpupif: error: ") == 5
 
 
-def test_what_benchmarks_and_tests_import_of_this_checkout_is_there():
-    """Whatever else they need, a GPU and its libraries say, which are not installed everywhere."""
+def test_modules_that_benchmarks_and_tests_import_exist():
+    """Other packages, such as the libraries of a GPU, are not installed everywhere and are not checked."""
     missing = []
     for file in [*ROOT.glob("benchmarks/*.py"), *ROOT.glob("tests/**/*.py")]:
         for node in ast.walk(ast.parse(file.read_text())):

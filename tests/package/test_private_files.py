@@ -70,11 +70,11 @@ def made_in(text):
         ("write_text(text, path, True)", []),
     ],
 )
-def test_calls_are_found(text, found):
+def test_calls_that_make_files_are_found(text, found):
     assert list(made_in(text)) == found
 
 
-def test_one_module_makes_folders_and_files():
+def test_only_one_module_makes_folders_and_files():
     package = ROOT / "gpupif"
     made = {
         (str(file.relative_to(package)), name)

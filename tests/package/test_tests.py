@@ -43,8 +43,8 @@ def test_folders_hold_tests_or_helpers():
     assert {path.name for path in loose} <= scripts
 
 
-def test_a_test_that_is_not_marked_starts_no_gpu():
-    """It runs as on a machine with a GPU, where small tables are scored by the CPU."""
+def test_an_unmarked_test_starts_no_gpu():
+    """The test runs as on a machine with a GPU, and small tables are scored by the CPU."""
     assert status.shown_gpus().usable
     assert gpupif.score(gpupif.datasets.pif_example()).device == "cpu"
     for word in ("auto", "cuda", "cuda:0"):
@@ -53,7 +53,7 @@ def test_a_test_that_is_not_marked_starts_no_gpu():
 
 
 @pytest.mark.every_engine
-def test_a_test_that_is_marked_takes_a_gpu_for_small_tables():
+def test_a_marked_test_uses_a_gpu_for_small_tables():
     assert choose.LEAST_CELLS == 0
     device = "cuda" if status.cuda_status().usable else "cpu"
     assert gpupif.score(gpupif.datasets.pif_example()).device == device
@@ -104,7 +104,7 @@ def few_tests(pytester, monkeypatch):
         pytest.param(["-n", "1"], 1, 2, marks=pytest.mark.slow),
     ],
 )
-def test_slow_tests_run_where_they_are_asked_for(few_tests, arguments, passed, left_out):
+def test_slow_tests_run_only_if_asked_for(few_tests, arguments, passed, left_out):
     in_workers = "-n" in arguments
     ended = few_tests.runpytest_subprocess(*arguments) if in_workers else few_tests.runpytest_inprocess(*arguments)
     ended.assert_outcomes(passed=passed)

@@ -19,7 +19,7 @@ SAME = pd.DataFrame({"A": [1] * 4, "B": ["a"] * 4, "C": ["red"] * 4})
 DEPENDENT = pd.DataFrame({"A": [1, 1, 2, 2], "B": list("aabb"), "C": ["blue", "green", "red", "cyan"]})
 
 
-def test_cig_of_the_pif_tutorial(engine):
+def test_cig_has_the_values_of_the_pif_tutorial(engine):
     """Manual section 1.8, the table printed with two decimals."""
     cig = gpupif.score(datasets.pif_example(), ["cig"]).cig
     assert cig.round(2).to_dict("list") == {
@@ -29,7 +29,7 @@ def test_cig_of_the_pif_tutorial(engine):
     }
 
 
-def test_csf_of_the_csf_tutorial(engine):
+def test_csf_has_the_values_of_the_csf_tutorial(engine):
     """Manual section 1.8: 'a' in row 0 stays at 1/3, so its CSF is 0, while its CIG is not."""
     scores = gpupif.score(datasets.csf_example())
     assert scores.csf["A"].iloc[0] == 0.0
@@ -38,7 +38,7 @@ def test_csf_of_the_csf_tutorial(engine):
     np.testing.assert_allclose(scores.csf, pd.DataFrame(expected["csf"]), atol=1e-15)
 
 
-def test_weighted_cig_of_the_caution_table(engine):
+def test_weighted_cig_has_the_values_of_the_caution_table(engine):
     """Manual section 1.5.1: perfectly correlated columns have wCIG 0 and high CIG."""
     scores = gpupif.score(pd.DataFrame({"A": list("acf"), "B": list("bre")}), ["cig", "wcig"])
     assert (scores.wcig == 0).all(axis=None)
@@ -54,7 +54,7 @@ def test_weighted_cig_of_the_caution_table(engine):
     ],
     ids=["same", "diverse", "dependent"],
 )
-def test_piflibs_own_tables(engine, frame, cig, csf, weighted):
+def test_piflib_functions_have_the_values_of_its_own_tables(engine, frame, cig, csf, weighted):
     for function, expected in (
         (piflib.compute_cigs, cig),
         (piflib.compute_csfs, csf),
@@ -70,7 +70,7 @@ def test_piflib_keeps_index_and_repeated_names():
     assert list(cigs.columns) == ["x", "x", "y"]
 
 
-def test_piflib_priors_and_accuracies_by_position_and_by_name():
+def test_piflib_takes_priors_and_accuracies_by_position_and_by_name():
     priors = {0: {1: 0.4, 2: 0.6}, 2: {"blue": 0.2, "green": 0.3, "red": 0.4, "cyan": 0.1}}
     accuracies = {1: 0.5, 2: 0.75}
     table = {name: column.tolist() for name, column in DEPENDENT.items()}
@@ -86,7 +86,7 @@ def test_piflib_priors_and_accuracies_by_position_and_by_name():
             np.testing.assert_allclose(result, pd.DataFrame(expected[measure]), atol=1e-12)
 
 
-def test_piflib_refuses_what_piflib_ignores():
+def test_bad_arguments_that_piflib_ignores_are_refused():
     with pytest.raises(ColumnNotFoundError, match="'Z'"):
         piflib.compute_cigs(DEPENDENT, {"Z": {1: 1.0}})
     with pytest.raises(PriorError, match=r"sum to 0\.9"):
@@ -113,7 +113,7 @@ def test_piflib_pif_is_the_percentile_of_row_sums():
     assert [piflib.compute_pif(cigs, n) for n in (0, 50, 75, 100)] == [1.0, 2.0, 4.0, 6.0]
 
 
-def test_piflib_posterior_distributions():
+def test_posterior_distributions_have_the_values_of_piflib():
     distributions, values = piflib.compute_posterior_distributions("A", datasets.csf_example())
     assert list(values) == ["a", "b", "c"]
     assert distributions == {
@@ -125,7 +125,7 @@ def test_piflib_posterior_distributions():
         piflib.compute_posterior_distributions("Q", datasets.csf_example())
 
 
-def test_piflib_data_util():
+def test_functions_of_data_util_have_the_values_of_piflib():
     assert piflib.data_util.calculate_distribution(["x", "x", None, "y"]) == {"x": 0.5, None: 0.25, "y": 0.25}
     mixed = piflib.data_util.calculate_distribution(["x"], 0.5, {"x": 0.5, "y": 0.25, "z": 0.25})
     assert mixed == {"x": 0.75, "y": 0.125, "z": 0.125}
@@ -136,7 +136,7 @@ def test_piflib_data_util():
     assert priors[1] == {"a": 0.5, "b": 0.5}
 
 
-def test_piflib_entropies():
+def test_entropies_follow_their_definition():
     table = {name: column.tolist() for name, column in datasets.pif_example().items()}
     frame = datasets.pif_example()
     names = list(frame)
@@ -152,7 +152,7 @@ def test_piflib_entropies():
     assert piflib_entropy.get_marginal(frame, ["gender", "eye_color"])["male", "blue"] == 2 / 7
 
 
-def test_piflib_entropy_tables():
+def test_entropy_tables_have_the_columns_and_values_of_piflib():
     frame = datasets.pif_example()
     pairs = piflib_entropy.create_entropy_mi_table(frame, 3)
     assert pairs[["X", "Y"]].to_numpy().tolist() == [["gender", "name"], ["gender", "eye_color"], ["name", "eye_color"]]

@@ -15,7 +15,7 @@ from gpupif.attack.arguments import Arguments
 from gpupif.disclosure.risk_tasks import RiskTasks
 from gpupif.encoding.encode import encode_column
 from gpupif.engines.choose import requested_device
-from gpupif.marginals.dask import ColumnsRead, add_found, count_part, plan_table, send_combinations
+from gpupif.marginals.dask import ColumnsRead, add_found, count_partition, plan_table, send_combinations
 from gpupif.marginals.set_counts import SetRequest
 from gpupif.out_of_core.budget import Budget
 from gpupif.out_of_core.chunks import MemoryChunks
@@ -44,7 +44,7 @@ def chunks_of(table, rows=400):
     return MemoryChunks([encode_column(name, table[name]) for name in table], rows)
 
 
-def test_the_verbs(graph):
+def test_the_verbs_of_a_graph_compute_their_results(graph):
     numbers = graph.each("square", lambda number: number**2, range(20))
     assert graph.value(graph.tree("sum", lambda *some: sum(some), numbers)) == sum(number**2 for number in range(20))
     shared = graph.given("shared", 7)
@@ -80,7 +80,7 @@ def test_parcels_reach_their_partitions(graph):
 
 
 @pytest.mark.parametrize("weights", [None, "income_band"])
-def test_risk_as_in_memory(graph, weights, on_cpu):
+def test_risk_on_a_local_graph_has_the_bits_of_memory(graph, weights, on_cpu):
     table = CENSUS if weights is None else CENSUS.assign(income_band=np.arange(len(CENSUS)) % 5 + 1)
     known, sensitive = list(table)[:3], [list(table)[3], list(table)[4]]
     expected = gpupif.risk(table, known, sensitive, weights=weights)
@@ -98,7 +98,7 @@ def test_risk_as_in_memory(graph, weights, on_cpu):
     assert {**found.to_dict(), "seconds": 0} == {**expected.to_dict(), "seconds": 0}
 
 
-def test_combinations_of_columns(graph, on_cpu):
+def test_combinations_on_a_local_graph_are_counted_right(graph, on_cpu):
     names = list(CENSUS)
     sets = (SetRequest([0, 2], [0]), SetRequest([1, 3, 4], [1, 3]))
     read = ColumnsRead(names, names, None, "category")
@@ -113,7 +113,7 @@ def test_combinations_of_columns(graph, on_cpu):
 
     partitions = range(3)
     sent = graph.each("send", send_combinations, sets, 3, device, whole, range(len(local)), local)
-    found = graph.each("count", count_part, sets, device, make, whole, partitions, graph.shuffle("out", sent, 3))
+    found = graph.each("count", count_partition, sets, device, make, whole, partitions, graph.shuffle("out", sent, 3))
     counts = graph.value(graph.tree("found", add_found, found))
     expected = [len(CENSUS.iloc[:, list(one.columns)].drop_duplicates()) for one in sets]
     assert [sum(own) for own in counts] == expected
@@ -147,7 +147,7 @@ def times_of(rows):
 
 @pytest.mark.parametrize("alike", [0.0, 0.95])
 @pytest.mark.parametrize("limit", [50, 400, 10**6])
-def test_rows_of_a_partition_within_a_limit(alike, limit):
+def test_partitions_stay_within_their_limit_of_rows(alike, limit):
     draw = np.random.default_rng(5)
     columns = [draw.integers(0, size, 6000).astype(np.uint16) for size in (40, 7, 300, 5)]
     for column in columns[:2]:

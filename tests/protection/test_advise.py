@@ -45,7 +45,7 @@ def by_change(found):
     }
 
 
-def test_the_table_of_the_manual():
+def test_advice_for_the_table_of_the_manual_has_its_figures():
     """Manual, section 1: without names PIF 95 falls to a seventh, for 2.2359 bits."""
     found = advise(gpupif.datasets.pif_example())
     assert found.before["pif95"] == pytest.approx(3.1783, abs=5e-5)
@@ -59,7 +59,7 @@ def test_the_table_of_the_manual():
     assert name["bought_per_bit"] == pytest.approx((3.1783 - 0.4211) / 2.2359, abs=1e-4)
 
 
-def test_the_documentation():
+def test_the_examples_of_the_docstring_are_right():
     assert doctest.testmod(gpupif.protection.advise).failed == 0
 
 
@@ -74,7 +74,7 @@ def frames(draw):
 
 @given(frames(), st.booleans())
 @FEW
-def test_each_change_against_the_oracle(frame, with_attribute):
+def test_each_change_has_the_figures_of_the_oracle(frame, with_attribute):
     known = list(frame)[:-1] if with_attribute else list(frame)
     sensitive = list(frame)[-1:] if with_attribute else []
     tree = dict.fromkeys(frame, GROUPS)
@@ -103,8 +103,8 @@ def test_each_change_against_the_oracle(frame, with_attribute):
 
 @given(frames(), st.sampled_from(["pif95", "k", "max csf", "uniques", "mean cig"]))
 @FEW
-def test_the_order(frame, criterion):
-    """What buys most per bit comes first, and nothing is bought for nothing."""
+def test_changes_are_ordered_by_what_a_bit_buys(frame, criterion):
+    """The change that buys most per bit comes first, and no change buys risk for zero bits."""
     found = advise(frame, dict.fromkeys(frame, TREE), criterion)
     changes, sign = found.changes, -1 if criterion == "k" else 1
     assert (np.diff(changes["bought_per_bit"]) <= 0).all()
@@ -137,7 +137,7 @@ def test_every_way_gives_the_same_bits(way):
             pd.testing.assert_frame_equal(found.changes, expected.changes, check_exact=True)
 
 
-def test_every_kind_of_frame(tmp_path):
+def test_every_kind_of_frame_gets_the_same_advice(tmp_path):
     table = people().drop(columns="born")
     table.to_parquet(tmp_path / "t.parquet")
     table.to_csv(tmp_path / "t.csv", index=False)
@@ -146,8 +146,8 @@ def test_every_kind_of_frame(tmp_path):
         pd.testing.assert_frame_equal(advise(other).changes, expected, check_exact=True)
 
 
-def test_a_criterion_that_rises():
-    """A higher k is less risky, and is bought."""
+def test_a_criterion_that_should_rise_is_improved_by_a_rise():
+    """A higher k is less risky."""
     table = pd.DataFrame({"a": list("ccccdddd") * 2, "b": list("eeffeefg") + ["a"] * 8})
     found = advise(table, {"b": TREE | {"g": ["ef", "others"]}, "a": TREE}, "k>=2")
     assert (found.criterion, found.before["k"]) == ("k", 1)
@@ -158,13 +158,13 @@ def test_a_criterion_that_rises():
     assert by_change(found)["a", None]["k"] == 1
 
 
-def test_a_level_that_is_the_same_as_dropping_is_not_tried():
+def test_a_level_equal_to_dropping_is_not_tried():
     table = pd.DataFrame({"a": list("aabbccdd"), "b": [1, 2, 3, 4] * 2})
     found = advise(table, {"a": TREE, "b": {"widths": [10, 20]}})
     assert set(by_change(found)) == {("a", None), ("a", 1), ("b", None)}
 
 
-def test_nothing_is_bought(capsys):
+def test_the_text_says_if_no_change_lowers_the_risk(capsys):
     table = pd.DataFrame({"a": list("aabb"), "b": list("cdcd"), "c": list("eeee")})
     found = advise(table, criterion="max csf")
     assert (found.changes["bought"] == 0).all()
@@ -175,13 +175,13 @@ def test_nothing_is_bought(capsys):
     assert "less risk by" not in str(found)
 
 
-def test_a_level_that_is_the_same_as_to_drop_is_not_listed():
+def test_a_level_equal_to_dropping_in_the_table_is_not_listed():
     table = pd.DataFrame({"a": list("aabbcc"), "b": list("cdcdcd")})
     found = advise(table, {"a": {"values": {"a": ["ab", "all", "*"], "b": ["ab", "all", "*"], "c": ["c", "all", "*"]}}})
     assert set(by_change(found)) == {("a", 1), ("a", None), ("b", None)}
 
 
-def test_the_column_that_a_criterion_is_of_is_not_dropped():
+def test_the_column_of_a_criterion_is_not_dropped():
     table = pd.DataFrame({"a": list("aabb"), "b": list("cdcd"), "ill": list("efff")})
     found = advise(table, {}, "mean cig(ill)")
     assert ("ill", None) not in by_change(found)
@@ -192,8 +192,8 @@ def test_the_column_that_a_criterion_is_of_is_not_dropped():
     assert advise(table[["a"]], {}).changes["do"].ne("drop").all()
 
 
-def test_attackers_who_know_any_few_columns():
-    """Of a table with a column less they know as many as there are."""
+def test_changes_are_advised_against_any_known_columns():
+    """If a column is dropped, the attackers know as many columns as are left."""
     table = pd.DataFrame({"a": list("aabbb"), "b": list("cdcdd"), "c": list("eefff")})
     found = by_change(advise(table, {}, "known=2: max csf"))
     assert found["a", None]["known=2: max csf"] == gpupif.score(table[["b", "c"]], "csf", known=1).csf.max(axis=None)
@@ -207,8 +207,8 @@ def test_attackers_who_know_any_few_columns():
     assert found["a", None]["neighbour: pif95"] == expected
 
 
-def test_attackers_who_know_further_columns():
-    """What is known of a column that is no quasi-identifier stays as it is."""
+def test_changes_are_advised_against_attackers_who_know_further_columns():
+    """A known column that is no quasi-identifier is not changed."""
     table = pd.DataFrame({"a": list("aabbb"), "b": list("cdcdd"), "zip": list("eefff")})
     expected = {column: gpupif.score(table, "cig", [column], known=["zip"]).fig() for column in "ab"}
     for criterion, attackers in (("known=zip: mean cig", None), ("seller: mean cig", {"seller": ["zip"]})):
@@ -225,7 +225,7 @@ def test_missing_hierarchies_are_proposed():
     assert {"age", "region"} == set(found.changes.loc[found.changes["do"] == "recode", "column"])
 
 
-def test_the_result(tmp_path):
+def test_the_result_is_given_as_json_and_text(tmp_path):
     found = advise(gpupif.datasets.pif_example())
     document = json.loads(found.to_json())
     assert document == found.to_dict()
@@ -241,7 +241,7 @@ def test_the_result(tmp_path):
     assert set(found.seconds) == {"read and count", "advise"}
 
 
-def test_columns_are_told_apart():
+def test_the_remaining_columns_become_quasi_identifiers():
     table = gpupif.datasets.pif_example()
     few = advise(table, columns=["gender", "name"])
     assert few.columns == ["gender", "name"]
@@ -252,7 +252,7 @@ def test_columns_are_told_apart():
     assert rest.before["k"] == gpupif.models.k_anonymity(table, ["gender", "eye_color"])
 
 
-def test_nearly_unique_columns_are_told_of():
+def test_a_warning_names_nearly_unique_columns():
     table = pd.DataFrame({"id": np.arange(60), "b": np.arange(60) % 3})
     with pytest.warns(NearlyUniqueWarning, match="'id'"):
         found = advise(table)
@@ -275,14 +275,14 @@ def test_nearly_unique_columns_are_told_of():
         ({"hierarchies": {"age": {"widths": [5]}}}, "no column 'age'"),
     ],
 )
-def test_bad_input(options, words):
+def test_bad_input_is_refused(options, words):
     with pytest.raises(InputError) as raised:
         advise(gpupif.datasets.pif_example(), **options)
     assert words in str(raised.value)
 
 
 @pytest.mark.parametrize("argument", ["columns", "quasi_identifiers", "sensitive"])
-def test_unknown_columns(argument):
+def test_unknown_columns_are_refused(argument):
     with pytest.raises(ColumnNotFoundError, match=f"^{argument}: no column 'nam'"):
         advise(gpupif.datasets.pif_example(), **{argument: ["nam"]})
 

@@ -34,7 +34,7 @@ DESCRIPTIONS = [
     st.sampled_from(DESCRIPTIONS),
     st.booleans(),
 )
-def test_levels(values, description, as_pandas):
+def test_coded_levels_are_those_of_the_hierarchy(values, description, as_pandas):
     array = pd.Series(values, dtype="Int64") if as_pandas else pa.chunked_array([pa.array(values, pa.int64())])
     column = encode_column("x", array)
     hierarchy = open_hierarchy("x", description)
@@ -58,7 +58,7 @@ def test_levels(values, description, as_pandas):
         np.testing.assert_array_equal(up[coded.levels[low].codes], coded.levels[high].codes)
 
 
-def test_a_column_of_missing_values():
+def test_a_column_of_missing_values_has_one_level():
     coded = ColumnLevels.from_hierarchy(
         encode_column("x", pd.Series([None, None])), open_hierarchy("x", {"widths": [5]})
     )
@@ -99,14 +99,14 @@ def test_levels_of_any_object_are_checked():
     assert ColumnLevels.from_hierarchy(encode_column("x", pd.Series([0, 6, 1])), Parity()).height == 3
 
 
-def test_values_without_a_place():
+def test_values_without_a_place_in_the_hierarchy_are_refused():
     column = encode_column("town", pd.Series(["a", "b"]))
     for names in ("x", "*"):
         with pytest.raises(InputError, match="column 'town': 'b' has no place"):
             ColumnLevels.from_hierarchy(column, open_hierarchy("other", {"a": names}))
 
 
-def test_values_of_several_types():
+def test_a_column_with_values_of_several_types_is_refused():
     with pytest.raises(ColumnTypeError, match=r"column 'x': expected plain values .* got values of several types"):
         ColumnLevels.from_hierarchy(
             encode_column("x", pd.Series([1, "a"], dtype=object)), open_hierarchy("x", {"a": "*"})

@@ -55,7 +55,7 @@ def every_kind(table, folder):
 
 
 @pytest.mark.usefixtures("on_cpu")
-def test_identifiers_are_dropped_and_said_to_be(tmp_path):
+def test_identifiers_are_dropped_and_listed(tmp_path):
     for table in every_kind(people(), tmp_path):
         found, said = protect(table, identifiers=["person_id", "email"], keep="household", **KNOWN)
         assert said == []
@@ -68,7 +68,7 @@ def test_identifiers_are_dropped_and_said_to_be(tmp_path):
     assert gpupif.risk(after, ["age", "sex"]).k == found.risk[0].value >= 3
 
 
-def test_pseudonyms_by_a_key_in_place_of_identifiers(tmp_path):
+def test_identifiers_may_get_pseudonyms_by_a_secret_key(tmp_path):
     table = people()
     found, said = protect(table, identifiers=["person_id", "email"], pseudonymise=["person_id", "household"], **KNOWN)
     assert said == []
@@ -111,7 +111,7 @@ def test_identifiers_are_no_quasi_identifiers_by_default():
 
 
 @pytest.mark.usefixtures("on_cpu")
-def test_warning_names_columns_that_look_like_identifiers(tmp_path):
+def test_a_warning_names_columns_that_look_like_identifiers(tmp_path):
     for table in every_kind(people(), tmp_path):
         _, said = protect(table, **KNOWN)
         assert len(said) == 1
@@ -121,7 +121,7 @@ def test_warning_names_columns_that_look_like_identifiers(tmp_path):
         assert "keep=" in said[0]
 
 
-def test_warning_is_of_what_nobody_named():
+def test_a_warning_names_only_identifiers_that_no_argument_names():
     table = people()
     assert protect(table, identifiers="email", keep="person_id", **KNOWN)[1] == []
     assert "column 'email' (e-mail addresses) looks like" in protect(table, keep="person_id", **KNOWN)[1][0]
@@ -132,7 +132,7 @@ def test_warning_is_of_what_nobody_named():
     assert protect(two, quasi_identifiers=["email", "age"])[1] == []
 
 
-def test_warning_of_free_text_and_of_codes_without_a_name():
+def test_a_warning_names_free_text_and_unnamed_codes():
     table = people().drop(columns=["person_id", "email"])
     table["remark"] = [f"somebody came at {number} and said that nothing was wrong" for number in range(ROWS)]
     table["x17"] = [f"z{number * 7919 % 1000}q" for number in range(ROWS)]
@@ -141,7 +141,7 @@ def test_warning_of_free_text_and_of_codes_without_a_name():
 
 
 @pytest.mark.usefixtures("on_cpu")
-def test_only_the_first_rows_are_looked_at(monkeypatch, tmp_path):
+def test_only_the_first_rows_are_examined(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "LOOKED_AT", 60)
     table = people().drop(columns="person_id")
     table.loc[60:, "email"] = "none"
@@ -181,7 +181,7 @@ def test_an_index_that_names_persons_is_warned_of_and_dropped(tmp_path):
         assert len(after) == ROWS
 
 
-def test_an_index_that_is_a_column_too_goes_with_it():
+def test_an_index_with_the_name_of_a_dropped_column_is_dropped():
     table = people().set_index("email", drop=False)
     after = gpupif.treat(table, protect(table, identifiers=["email", "person_id"], **KNOWN)[0].plan).table
     assert list(after.index) == list(range(ROWS))
@@ -212,8 +212,8 @@ def pieces_of_few_rows(table, folder):
 
 
 @pytest.mark.usefixtures("on_cpu")
-def test_pieces_are_gathered_until_there_are_enough_rows(tmp_path):
-    """In the first piece alone nothing looks like anything."""
+def test_chunks_are_gathered_until_there_are_enough_rows(tmp_path):
+    """The first chunk alone does not show that a column has identifiers."""
     table = people().drop(columns=["person_id", "household"])
     table.loc[:2, "email"] = "none"
     for kind in pieces_of_few_rows(table, tmp_path):
@@ -221,7 +221,7 @@ def test_pieces_are_gathered_until_there_are_enough_rows(tmp_path):
 
 
 @pytest.mark.usefixtures("on_cpu")
-def test_a_column_is_looked_at_from_its_first_value_on(monkeypatch, tmp_path):
+def test_a_column_is_examined_from_its_first_value_on(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "LOOKED_AT", 20)
     table = people().drop(columns=["person_id", "household"])
     table.loc[:70, "email"] = None
@@ -252,7 +252,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)
-def test_bad_input_is_said(arguments, message):
+def test_bad_input_is_refused(arguments, message):
     with pytest.raises(gpupif.InputError, match=message):
         gpupif.protect(people(), **{"require": "k>=3", **KNOWN, **arguments})
 

@@ -58,7 +58,7 @@ QUESTIONS = [
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize(("criteria", "arguments"), QUESTIONS)
-def test_best_of_all_nodes(criteria, arguments, seed):
+def test_the_plan_is_the_best_of_all_nodes(criteria, arguments, seed):
     table, hierarchies = people(seed)
     table = table if arguments else table[NAMES]
     found = gpupif.protect(table, criteria, hierarchies=given(hierarchies), **arguments)
@@ -72,7 +72,7 @@ def test_best_of_all_nodes(criteria, arguments, seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_suppressed_rows(seed):
+def test_the_plan_with_suppressed_rows_is_the_best(seed):
     table, hierarchies = people(seed)
     arguments = {"hierarchies": given(hierarchies), "sensitive": ["ill"], "suppress": 0.1}
     for criteria in (["k>=3"], ["k>=3", "alpha<=0.8"]):
@@ -86,7 +86,7 @@ def test_suppressed_rows(seed):
         assert gpupif.risk(left, NAMES).k >= 3
 
 
-def test_no_level_is_put_above_a_root():
+def test_no_level_is_added_above_a_root():
     table, hierarchies = people(1)
     named = {
         name: {value: (*path[:-1], "All") for value, path in groups.items()} for name, groups in hierarchies.items()
@@ -129,7 +129,7 @@ def test_ties_go_to_the_lowest_levels():
             assert node.loss == found.loss
 
 
-def test_importance_change_what_is_best():
+def test_importances_of_columns_change_the_best_plan():
     table, hierarchies = people(1)
     importance = {"age": 0.01, "home": 5}
     found = gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies), importance=importance)
@@ -139,7 +139,7 @@ def test_importance_change_what_is_best():
     assert found.loss == pytest.approx(sum(importance.get(name, 1) * bits for name, bits in found.losses.items()))
 
 
-def test_treated_table_has_what_was_found():
+def test_the_treated_table_has_the_reported_risk():
     table, hierarchies = people(2)
     criteria = ["k>=2", "pif90<=3", "known=2: k>=4", "max csf(ill)<=0.7", "t<=0.7", "mean rig<=3", "known=1: pif95<=2"]
     found = gpupif.protect(table, criteria, hierarchies=given(hierarchies), sensitive="ill")
@@ -161,7 +161,7 @@ def test_treated_table_has_what_was_found():
     assert {name: node.values[name] for name in value} == value
 
 
-def test_frontier_has_nothing_dominated():
+def test_the_frontier_has_no_dominated_plan():
     table, hierarchies = people(0)
     found = gpupif.protect(table[NAMES], ["k>=2", "pif90<=3.5"], hierarchies=given(hierarchies))
     points = [(one.loss, -one.values["k>=2"], one.values["pif90<=3.5"]) for one in found.frontier]
@@ -190,7 +190,7 @@ def test_cells_are_suppressed_in_place_of_rows():
     assert (rows.suppressed_cells, rows.rows_with_cells, cells.rows_with_cells) == (0, None, None)
 
 
-def test_rows_are_suppressed_where_cells_would_be_in_too_many_rows():
+def test_rows_are_suppressed_if_cells_would_be_in_too_many_rows():
     table, hierarchies = people(0)
     arguments = {"hierarchies": given(hierarchies), "sensitive": ["ill"], "suppress": 0.1}
     criteria = ["k>=3", "max csf<=0.5"]
@@ -203,8 +203,8 @@ def test_rows_are_suppressed_where_cells_would_be_in_too_many_rows():
     assert f"would have been suppressed in {cells.rows_with_cells} rows, more than may be" in str(cells)
 
 
-def test_the_worse_of_two_readings_is_said():
-    """A hole that matches every value has many rows like it, and one that is a value of its own few."""
+def test_the_worse_of_two_readings_is_reported():
+    """A suppressed cell that matches every value has many equal rows, one that is a category has few."""
     table, hierarchies = people(1)
     found = gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies), suppress=0.15, cells=True)
     after = gpupif.treat(table[NAMES], found.plan).table
@@ -222,7 +222,7 @@ ONLY_ROWS_REACH = pd.DataFrame({"a": list("xxxxyzw"), "S": list("pqpqppp")})
     [("t(S)<=0.2", "memory"), ("t(S)<=0.2", "file"), ("t(S)<=0.2", "Dask"), ("basic_beta(S)<=0.2", "memory")],
 )
 @pytest.mark.usefixtures("on_cpu")
-def test_rows_that_are_left_may_have_one_sensitive_value(cells, criterion, kind, tmp_path):
+def test_remaining_rows_may_have_a_single_sensitive_value(cells, criterion, kind, tmp_path):
     from dask import dataframe as dd
 
     table = ONE_VALUE_LEFT
@@ -239,7 +239,7 @@ def test_rows_that_are_left_may_have_one_sensitive_value(cells, criterion, kind,
     assert gpupif.treat(ONE_VALUE_LEFT, found.plan).table["S"].tolist() == ["p"] * 3
 
 
-def test_nothing_is_learnt_of_one_value_whatever_the_distance():
+def test_a_sensitive_attribute_of_one_value_has_closeness_zero():
     table = pd.DataFrame({"a": list("xxxyz"), "S": [1, 1, 1, 1, 5]})
     arguments = {"hierarchies": {"a": {"values": dict.fromkeys("xyz", "*")}}, "sensitive": "S", "suppress": 0.5}
     found = gpupif.protect(table, ["k>=3", "t<=0.2"], distances={"S": "ordered"}, **arguments)
@@ -248,7 +248,7 @@ def test_nothing_is_learnt_of_one_value_whatever_the_distance():
         gpupif.protect(table.assign(S=1), ["k>=3", "t<=0.2"], **arguments)
 
 
-def test_rows_are_suppressed_where_no_cells_reach_a_criterion():
+def test_rows_are_suppressed_if_no_cells_reach_a_criterion():
     arguments = {"hierarchies": {"a": {"values": dict.fromkeys("xyzw", "*")}}, "sensitive": "S", "suppress": 0.7}
     rows = gpupif.protect(ONLY_ROWS_REACH, ["k>=2", "alpha(S)<=0.6"], **arguments)
     cells = gpupif.protect(ONLY_ROWS_REACH, ["k>=2", "alpha(S)<=0.6"], cells=True, **arguments)
@@ -283,7 +283,7 @@ def test_any_kind_of_table_has_the_same_plan(tmp_path):
     assert found.plan.to_dict() == first.plan.to_dict()
 
 
-def test_plan_is_saved_and_done_again(tmp_path):
+def test_a_saved_plan_reaches_the_same_risk_again(tmp_path):
     table, hierarchies = people(0)
     found = gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies))
     found.plan.save(tmp_path / "plan.toml")
@@ -304,13 +304,13 @@ def test_missing_hierarchies_are_proposed():
     assert gpupif.risk(gpupif.treat(table, found.plan).table, ["age", "zip"]).k >= 3
 
 
-def test_time_is_up():
+def test_a_search_without_time_for_a_check_is_an_error():
     table, hierarchies = people(0)
     with pytest.raises(gpupif.InputError, match=r"time_limit: no treatment was found.*0 checks"):
         gpupif.protect(table[NAMES], "k>=3", hierarchies=given(hierarchies), time_limit=1e-9)
 
 
-def test_what_is_there_already_needs_nothing():
+def test_a_table_that_meets_the_criteria_needs_no_treatment():
     table, hierarchies = people(0)
     found = gpupif.protect(table[NAMES], "k>=1", hierarchies=given(hierarchies))
     assert found.loss == 0
@@ -336,13 +336,13 @@ UNREACHABLE = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), UNREACHABLE)
-def test_unreachable_criteria_say_why(arguments, message):
+def test_an_error_says_why_criteria_cannot_be_met(arguments, message):
     table, hierarchies = people(0)
     with pytest.raises(gpupif.InputError, match=message):
         gpupif.protect(table, hierarchies=given(hierarchies), **arguments)
 
 
-def test_large_lattices_do_not_blame_the_time(monkeypatch):
+def test_an_unreachable_criterion_in_a_large_lattice_is_not_blamed_on_time(monkeypatch):
     monkeypatch.setattr(lattice_search, "MOST_NODES", 10)
     table, hierarchies = people(0)
     with pytest.raises(gpupif.InputError, match=r"require: no treatment meets the criteria\. 'k>=100'"):
@@ -351,7 +351,7 @@ def test_large_lattices_do_not_blame_the_time(monkeypatch):
         gpupif.protect(table, "pif95<=-1", hierarchies=given(hierarchies))
 
 
-def test_attributes_that_the_attacker_knows_are_not_learnt():
+def test_known_attributes_do_not_count_as_learnt():
     table, hierarchies = people(0)
     arguments = {"hierarchies": given(hierarchies), "quasi_identifiers": NAMES, "sensitive": ["ill", "pay"]}
     table = table.assign(pay=np.arange(len(table)) % 30)
@@ -362,7 +362,7 @@ def test_attributes_that_the_attacker_knows_are_not_learnt():
     assert found.risk[0].value == node.values["known=sex,ill: alpha<=0.4"]
 
 
-def test_columns_that_have_numbers_as_names():
+def test_columns_may_have_numbers_as_names():
     table, hierarchies = people(0)
     numbered = table[NAMES].rename(columns={"age": 7})
     other = given({7 if name == "age" else name: one for name, one in hierarchies.items()})
@@ -422,11 +422,11 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)
-def test_bad_input_is_said(arguments, message):
+def test_bad_input_is_refused(arguments, message):
     with pytest.raises(gpupif.InputError, match=message):
         gpupif.protect(people(0)[0], **arguments)
 
 
 @pytest.mark.parametrize(("share", "rows"), [(0.29, 29), (0.07, 7), (0.001, 0)])
-def test_share_of_rows_is_as_written(share, rows):
+def test_the_share_of_suppressed_rows_is_exact(share, rows):
     assert math.floor(as_share_of_rows(share) * 100) == rows

@@ -58,7 +58,7 @@ def brute(costs, checks):
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
-def test_search_finds_the_best_of_all(seed, selects):
+def test_the_search_finds_the_best_of_all_nodes(seed, selects):
     rng = np.random.default_rng(seed)
     heights = rng.integers(1, 5, rng.integers(1, 6)).tolist()
     costs = costs_of(rng, heights)
@@ -113,7 +113,7 @@ def test_large_lattices_are_searched_in_windows(monkeypatch):
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
-def test_bound_of_large_lattices(seed, selects):
+def test_the_bound_of_large_lattices_holds(seed, selects):
     rng = np.random.default_rng(seed)
     heights = rng.integers(2, 4, 5).tolist()
     costs = costs_of(rng, heights)
@@ -144,7 +144,7 @@ def searching_parts(costs):
     return parts
 
 
-def test_large_lattices_without_a_node_are_proved_so_at_the_top(monkeypatch):
+def test_a_large_lattice_without_a_solution_is_decided_at_the_top(monkeypatch):
     monkeypatch.setattr(lattice_search, "MOST_NODES", 300)
     found = search_of([[0.0, 1.0, 2.0, 3.0]] * 6, Checks([(9,) * 6])).run()
     assert found.node is None
@@ -160,7 +160,7 @@ def test_windows_keep_within_their_size(monkeypatch):
     assert lattice.spread_levels([[0.0, 1.0, 2.0]], [1]) == [[1, 2]]
 
 
-def test_time_limit_gives_the_gap():
+def test_a_time_limit_ends_the_search_with_a_gap():
     class Slow(Checks):
         seen = 0
 
@@ -178,7 +178,7 @@ def test_time_limit_gives_the_gap():
     assert found.bound <= 6 <= found.loss
 
 
-def test_no_window_is_laid_out_when_the_time_is_over(monkeypatch):
+def test_no_window_is_built_after_the_time_limit(monkeypatch):
     class Slow(Checks):
         def is_met(self, node):
             search.deadline = 0
@@ -191,7 +191,7 @@ def test_no_window_is_laid_out_when_the_time_is_over(monkeypatch):
     assert (found.bound, found.complete) == (0, False)
 
 
-def test_interrupted_search_keeps_the_best():
+def test_an_interrupted_search_keeps_the_best_node():
     class Interrupted(Checks):
         seen = 0
 
@@ -208,7 +208,7 @@ def test_interrupted_search_keeps_the_best():
 
 
 @pytest.mark.parametrize("words", [1, 2])
-def test_classes_of_nodes_from_those_of_others(words):
+def test_classes_of_a_node_are_derived_from_other_nodes(words):
     rng = np.random.default_rng(words)
     columns = {f"c{place}": rng.integers(0, 40, 400) for place in range(4 if words == 1 else 12)}
     table = pd.DataFrame(columns)
@@ -231,7 +231,7 @@ def test_classes_of_nodes_from_those_of_others(words):
 
 @pytest.mark.parametrize("chosen", [[range(4)] * 3, [[0, 3], [1, 2], [0, 1, 3]], [[2], [0, 1, 2, 3], [1]]])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_size_of_a_class_at_every_node(monkeypatch, chosen, threads):
+def test_class_sizes_are_right_at_every_node(monkeypatch, chosen, threads):
     monkeypatch.setattr(class_roll_up, "THREAD_ROWS", 20)
     rng = np.random.default_rng(8)
     table = pd.DataFrame({f"c{place}": rng.integers(0, 30, 150) for place in range(4)})
@@ -259,7 +259,7 @@ def sizes_at(rows, widths):
     return (coarse[:, None] == coarse[None]).all(axis=2).sum(axis=1)
 
 
-def test_classes_of_many_rows(monkeypatch):
+def test_classes_of_many_rows_are_right(monkeypatch):
     monkeypatch.setattr(class_roll_up, "THREAD_ROWS", 100)
     rng = np.random.default_rng(5)
     table = pd.DataFrame({f"c{place}": rng.integers(0, 40, 3000) for place in range(3)})

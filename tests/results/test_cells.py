@@ -119,7 +119,7 @@ def found_in(way, options, asked, dtype="float64"):
 
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CASES)
-def test_as_defined(name, dtype):
+def test_selected_cells_follow_their_definition(name, dtype):
     given, asked = CASES[name]
     table, options = frames_of(PEOPLE, given)
     scores = MEMORY.score(table, MEASURES, dtype=dtype, **options).frame
@@ -133,14 +133,14 @@ def test_as_defined(name, dtype):
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
 )
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
-def test_the_same_in_every_way(way, name, dtype):
+def test_every_way_selects_the_same_cells(way, name, dtype):
     given, asked = CASES[name]
     found = found_in(way, given, asked, dtype)
     pd.testing.assert_frame_equal(found, found_in(MEMORY, given, asked, dtype), check_exact=True)
 
 
-def test_ties_are_cut_by_row_and_column(way):
-    """All cells are as risky as each other, over many pieces and parts."""
+def test_ties_are_ordered_by_row_and_column(way):
+    """All cells have the same risk, over many chunks and partitions."""
     table = frame_of({name: list("ab" * 20) for name in "yxz"})
     found = way.score(table, "cig", known=["x"], cells={"top": 7})
     every = MEMORY.score(table, "cig", known=["x"], cells={"where": "cig >= 0"})
@@ -164,8 +164,8 @@ def source(tmp_path_factory):
         *(pytest.param("8GiB", ending, marks=pytest.mark.slow) for ending in ("csv", "feather")),
     ],
 )
-def test_files_of_cells(run, folder, source, ending, limit):
-    """The same file in memory and beyond it, which says what it is of, and opens again."""
+def test_a_file_of_cells_is_the_same_in_memory_and_beyond(run, folder, source, ending, limit):
+    """The file describes its scores and is opened again."""
     options = ["--where", "csf > 0.2", "--min-cig", "1", "--top", "25", "--by", "csf"]
     with in_pieces(16, 25):
         ended = run("score", source, "-o", f"cells.{ending}", *options, *(["--memory-limit", limit] if limit else []))
@@ -215,7 +215,7 @@ def test_a_frame_keeps_its_labels(tmp_path):
     assert some.index.tolist() == (100 + some["row"]).tolist()
 
 
-def test_worst_and_mean_and_one_attacker():
+def test_cells_of_worst_mean_and_one_attacker_match_the_frames():
     scores = gpupif.score(TABLE, "cig", attackers={"near": ["sex", "age"], "any": 1})
     for view in (scores.worst, scores.mean, scores.against("near"), scores.against("any").mean):
         frame = view.frame()
@@ -228,8 +228,8 @@ def test_worst_and_mean_and_one_attacker():
         assert len(cells) == int((view.cig > 1).sum().sum())
 
 
-def test_only_a_summary(run, folder, source):
-    """It is that of all scores, in memory and beyond it; nothing else is written."""
+def test_summary_only_writes_no_scores(run, folder, source):
+    """The summary is that of all scores, in memory and beyond it."""
     before = contents(folder)
     for options in ([], ["--memory-limit", "8GiB"]):
         with in_pieces(16, 25):
@@ -259,7 +259,7 @@ def test_only_a_summary(run, folder, source):
     ],
     ids=["one", "weighted", "several", "any", "population"],
 )
-def test_summaries_without_scores(source, asked):
+def test_a_summary_without_scores_is_that_of_all_scores(source, asked):
     of_files = asked | ({"population": source} if "population" in asked else {})
     with in_pieces(16, 25), gpupif.config(memory_limit="8GiB"):
         found = gpupif.score_files(source, summary_only=True, **of_files)
@@ -271,20 +271,6 @@ def test_summaries_without_scores(source, asked):
     assert (found.path, found.files) == (None, [])
     with pytest.raises(InputError, match="not kept, only what they come to"):
         found.array(found.measures[0])
-
-
-def test_beyond_memory_only_what_is_asked_for_is_stored(tmp_path):
-    """Temporary files are those of codes, and little more, whatever is scored."""
-    table = gpupif.datasets.census(20_000, columns=4, seed=1)
-    write_parts(tmp_path / "in", table)
-    asked = {"measures": ["cig", "wcig", "csf", "emd", "entropy", "jensen_shannon"], "distances": {"sex": "nominal"}}
-    spilled = {}
-    ways = {"all": {}, "cells": {"top": 100}, "weighted": {"where": "wcig > 9"}, "summary": {"summary_only": True}}
-    with in_pieces(5_000, 10_000), gpupif.config(memory_limit="8GiB"):
-        for name, how in ways.items():
-            output = {} if name == "summary" else {"output": tmp_path / f"{name}.parquet"}
-            spilled[name] = gpupif.score_files(tmp_path / "in", **output, **asked, **how).spilled_bytes
-    assert all(spilled[name] < spilled["all"] / 2 for name in ways if name != "all"), spilled
 
 
 CONDITIONS = {
@@ -317,13 +303,13 @@ CONDITIONS = {
 
 
 @pytest.mark.parametrize("text", CONDITIONS)
-def test_conditions_that_are_none(text):
+def test_bad_texts_of_conditions_are_refused(text):
     with pytest.raises(InputError, match=f"^where: .*{CONDITIONS[text]}"):
         gpupif.score(TABLE[:9]).cells(text)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_conditions(dtype):
+def test_conditions_select_the_cells_that_meet_them(dtype):
     measures = ["renyi_0.5", "cig"]
     scores = gpupif.score(TABLE, measures, attackers={"my friend": ["sex"], "or": ["age"]}, dtype=dtype)
     # One that neither knows.
@@ -366,7 +352,7 @@ BAD = {
 
 @pytest.mark.parametrize("options", BAD, ids=" ".join)
 @pytest.mark.parametrize("limit", [[], ["--memory-limit", "8GiB"]], ids=["memory", "files"])
-def test_bad_input(run, folder, options, limit):
+def test_bad_conditions_are_refused(run, folder, options, limit):
     before = contents(folder)
     ended = run("score", "people.csv", "-o", "cells.parquet", *options, *limit)
     assert (ended.code, ended.out) == (2, "")
@@ -375,7 +361,7 @@ def test_bad_input(run, folder, options, limit):
     assert contents(folder) == before
 
 
-def test_outputs_that_cells_have_not(run, folder):
+def test_bad_outputs_for_cells_are_refused(run, folder):
     for options, said in (
         (["-o", "cells", "--top", "3"], "cells (--where, --top) are written to one file"),
         (["--top", "3"], "--output: expected the name of a file or folder"),
@@ -396,7 +382,7 @@ def test_outputs_that_cells_have_not(run, folder):
 @pytest.mark.parametrize(
     "asked", [{"where": "cig > 2"}, {"top": 7}, {"where": "cig > 1e3"}], ids=["where", "top", "none"]
 )
-def test_folders_that_dask_writes(tmp_path, asked):
+def test_dask_writes_a_folder_of_cells(tmp_path, asked):
     import dask.dataframe as dd
 
     table = TABLE.set_index(pd.Index([f"p{number}" for number in range(len(TABLE))], name="person"))
@@ -421,8 +407,8 @@ def test_folders_that_dask_writes(tmp_path, asked):
 
 @pytest.mark.dask
 @pytest.mark.usefixtures("dask_in_one_thread", "on_cpu")
-def test_labels_of_a_dask_frame_that_are_numbers_in_steps():
-    """Each cell has its own, also where some batches of all are looked at."""
+def test_cells_of_a_dask_frame_keep_their_labels():
+    """Each cell has its label, also if only the first batches are read."""
     import dask.dataframe as dd
 
     frame = dd.from_pandas(TABLE.iloc[100:], npartitions=3, sort=False)
@@ -430,8 +416,7 @@ def test_labels_of_a_dask_frame_that_are_numbers_in_steps():
 
 
 @pytest.mark.parametrize("unit", ["s", "us", "ns"])
-def test_durations_have_one_text(unit):
-    """That of pandas, from whatever library the table comes."""
+def test_durations_have_the_text_of_pandas_in_every_library(unit):
     numbers = [0, 1, -1, 86_399, 90_061, -86_401, {"s": 9, "us": 1_500_000, "ns": 1_000_000_001}[unit]]
     table = pd.DataFrame({"a": np.array(numbers, f"timedelta64[{unit}]"), "b": list("xyxyxyx")})
     expected = [str(value) for value in table["a"]]
@@ -444,14 +429,14 @@ def test_durations_have_one_text(unit):
         assert gpupif.score(frame, "cig", columns=["a"]).cells().to_pandas()["value"].tolist() == expected, kind
 
 
-def test_polars_that_is_not_installed(monkeypatch):
+def test_a_missing_polars_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     cells = gpupif.score(pd.DataFrame({"a": list("xxy")}), "cig").cells()
     with pytest.raises(InputError, match=r"to_polars: .* not installed: pip install 'gpupif\[polars\]'"):
         cells.to_polars()
 
 
-def test_the_first_rows_are_a_whole_number_of_them():
+def test_the_number_of_first_rows_must_be_whole():
     cells = gpupif.score(pd.DataFrame({"a": list("xxy")}), "cig").cells()
     assert len(cells.head(0)) == 0
     assert len(cells.head(2)) == 2

@@ -41,14 +41,14 @@ def test_means_and_sums_are_rounded_once(engine, missing, dtype, piece_rows, mon
         pytest.param(Pieces((0.1, 0.35, 0.35, 0.9), 11, 40), id="small"),
     ],
 )
-def test_summaries_are_the_same_however_a_table_is_cut(way, pieces):
+def test_any_cut_of_a_table_gives_the_same_summary(way, pieces):
     found = way.score(TABLE, SUMMARISED, pieces)
     expected = MEMORY.score(TABLE, SUMMARISED)
     assert_same_summaries(found.summaries["", ""], expected.summaries["", ""])
 
 
 @pytest.mark.parametrize(("chunk_rows", "part_rows"), [(150, 150), (11, 40)])
-def test_where_no_score_is_kept(tmp_path, chunk_rows, part_rows):
+def test_a_summary_without_kept_scores_is_exact(tmp_path, chunk_rows, part_rows):
     folder = write_parts(tmp_path / "in", TABLE, [20, 90])
     with in_pieces(chunk_rows, part_rows), gpupif.config(memory_limit="8GiB"):
         found = gpupif.score_files(folder, None, SUMMARISED, summary_only=True).summary()

@@ -92,7 +92,7 @@ def test_answers_follow_from_the_numbers(numbers, cuts, repeat):
 
 
 @pytest.mark.every_engine
-def test_numbers_of_columns(engine):
+def test_percentiles_means_and_counts_of_columns_are_exact(engine):
     table = TABLE.fillna({"age": 40})
     scores = gpupif.score(table, MEASURES, COLUMNS, known=["sex", "marital_status"])
     for measure in MEASURES:
@@ -105,7 +105,7 @@ def test_numbers_of_columns(engine):
         assert scores.count_above(measure, 0.25).to_dict() == (frame > 0.25).sum().to_dict()
 
 
-def test_what_cannot_be_asked():
+def test_bad_shares_and_measures_that_were_not_scored_are_refused():
     scores = gpupif.score(TABLE, ["csf"], COLUMNS, known=["sex"])
     with pytest.raises(InputError, match="from 0 to 100"):
         scores.percentiles("csf", 101)
@@ -131,8 +131,8 @@ def scored(folder, options, output=None, **kept):
 
 
 @pytest.mark.parametrize("options", KINDS)
-def test_found_while_no_score_is_kept(tmp_path, options):
-    """To the last bit what the scores of all cells in memory say."""
+def test_the_distribution_is_found_while_no_score_is_kept(tmp_path, options):
+    """The figures have the bits of the scores in memory."""
     folder = write_parts(tmp_path / "in", TABLE, [20, 50])
     found, questions = scored(folder, options, summary_only=True)
     expected = gpupif.score(TABLE, MEASURES, COLUMNS, **options)
@@ -149,8 +149,8 @@ def test_found_while_no_score_is_kept(tmp_path, options):
         found.percentiles("csf", 77)
 
 
-def test_found_while_cells_are_written(tmp_path):
-    """Which hold no other cells; and all scores, which are not read for it again."""
+def test_the_distribution_is_found_while_cells_are_written(tmp_path):
+    """The cells hold no other scores; all scores, if written, are not read again."""
     from gpupif.results.cell_selection import Selection
 
     folder, options = write_parts(tmp_path / "in", TABLE, [20, 50]), ASKED["one"]

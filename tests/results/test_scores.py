@@ -39,7 +39,7 @@ def rig():
     return np.sum([EXPECTED["cig"][name] for name in TABLE], axis=0)
 
 
-def test_fig_rig_and_pif(scores):
+def test_fig_rig_and_pif_follow_their_definition(scores):
     """Manual section 1.7."""
     assert scores.fig().index.tolist() == list(TABLE)
     np.testing.assert_allclose(scores.fig(), [sum(EXPECTED["cig"][name]) for name in TABLE])
@@ -51,12 +51,12 @@ def test_fig_rig_and_pif(scores):
 
 
 @pytest.mark.parametrize("n", [-1, 100.5, float("nan"), [50, 101], 1j, "a", True, None])
-def test_pif_outside_0_to_100(scores, n):
+def test_a_pif_outside_0_to_100_is_refused(scores, n):
     with pytest.raises(InputError, match="from 0 to 100"):
         scores.pif(n)
 
 
-def test_rig_of_other_kinds():
+def test_rig_has_the_kind_of_the_table():
     for make, kind in ((pl.DataFrame, pl.Series), (pa.table, pa.DoubleArray)):
         values = gpupif.score(make(TABLE)).rig()
         assert isinstance(values, kind)
@@ -72,7 +72,7 @@ def test_float32_sums_are_taken_in_float64():
 
 @pytest.mark.parametrize("by", ALL)
 @pytest.mark.parametrize("n", [1, 3, 5, 24, 100])
-def test_top_cells(scores, by, n):
+def test_top_cells_are_the_riskiest_in_order(scores, by, n):
     sign = 1 if by in ("prior", "cohort_size") else -1
     cells = [
         (sign * EXPECTED[by][name][row], row, column)
@@ -92,7 +92,7 @@ def test_top_cells(scores, by, n):
             assert cell[measure] == pytest.approx(EXPECTED[measure][name][row], abs=1e-12)
 
 
-def test_top_of_an_attacker_with_accuracies():
+def test_top_cells_show_posteriors_with_accuracies():
     arguments = {"columns": ["sex"], "known": ["age"], "accuracies": {"sex": 0.5}}
     expected = naive_attack.score(TABLE, **arguments)
     top = gpupif.score(pd.DataFrame(TABLE), "csf", **arguments).top(1)
@@ -108,7 +108,7 @@ def test_top_needs_a_number_of_cells(scores, n):
         scores.top(n)
 
 
-def test_summary(scores):
+def test_the_summary_has_the_figures_of_the_definition(scores):
     summary = scores.summary()
     assert (summary.rows, summary.distinct_rows, summary.cells, summary.device) == (8, 6, 24, "cpu")
     for name, row in summary.columns.iterrows():
@@ -136,7 +136,7 @@ def test_summary(scores):
     assert set(document["stages"]) == {"encode", "score"}
 
 
-def test_summary_drawn(scores):
+def test_the_printed_summary_has_its_figures_and_bars(scores):
     text = str(scores.summary())
     for expected in ("8 rows x 3 columns", "6 distinct rows", "device cpu", "PIF 95", "Riskiest cells", "(missing)"):
         assert expected in text
@@ -174,26 +174,26 @@ def test_risks_are_printed_as_risk_prints_them():
     assert "4 classes with 10 rows" in counted
 
 
-def test_a_value_is_shown_as_it_stands_in_the_table():
+def test_a_value_is_shown_as_in_the_table():
     table = pd.DataFrame({"income": [133_000.25, 11_000.5] * 30, "sex": ["f", "m"] * 30})
     assert "133000.25" in str(gpupif.score(table).summary())
 
 
-def test_columns_that_the_others_give_away_are_named():
+def test_the_summary_names_columns_that_others_give_away():
     table = pd.DataFrame({"a": [*range(30)] * 2, "b": [*range(30)] * 2, "sex": ["f"] * 30 + ["m"] * 30})
     text = " ".join(str(gpupif.score(table).summary()).split())
     assert "gives away nearly every value of a, b" in text
     assert "gives away" not in str(gpupif.score(table[["a", "sex"]]).summary())
 
 
-def test_summary_without_cig():
+def test_a_summary_without_cig_has_no_pif():
     summary = gpupif.score(pd.DataFrame(TABLE), ["csf"]).summary()
     assert list(summary.columns) == ["distinct_values", "prior_entropy", "csf_mean", "csf_max", "weight"]
     assert summary.pif == {}
     assert "CSF mean" in str(summary)
 
 
-def test_priors_and_weights(scores):
+def test_priors_and_weights_follow_their_definition(scores):
     assert scores.priors["sex"] == {"f": 3 / 8, "m": 4 / 8, None: 1 / 8}
     assert dict(scores.priors) == {name: naive.distribution(values) for name, values in TABLE.items()}
     again = gpupif.score(pd.DataFrame(TABLE), ALL, priors=scores.priors)
@@ -216,7 +216,7 @@ def test_weight_does_not_depend_on_the_prior_given():
     assert gpupif.score(frame, priors={"age": {30: 0.1, 40: 0.1, 99: 0.8}}).weights == gpupif.score(frame).weights
 
 
-def test_attributes(scores):
+def test_measures_are_attributes_and_unknown_names_are_errors(scores):
     assert set(ALL) <= set(dir(scores))
     assert "8 rows x 3 columns" in repr(scores)
     with pytest.raises(AttributeError, match="nothing"):
@@ -241,7 +241,7 @@ def test_attributes(scores):
 
 
 @pytest.mark.parametrize(("name", "near"), [("cigg", "cig"), ("CSF", "csf"), ("cohort_sizes", "cohort_size")])
-def test_misspelt_measures(scores, name, near):
+def test_misspelt_measures_get_a_hint(scores, name, near):
     hint = rf"Did you mean '{near}'\?"
     for ask in (lambda: scores[name], lambda: scores.array(name), lambda: scores.top(1, by=name)):
         with pytest.raises(NotScoredError, match=f"There is no such measure. {hint} `gpupif measures`"):
@@ -254,7 +254,7 @@ def test_misspelt_measures(scores, name, near):
         _ = scores.sumary
 
 
-def test_one_row_and_one_column_in_words():
+def test_a_single_row_and_column_are_printed_in_the_singular():
     scores = gpupif.score(pd.DataFrame({"sex": ["f"]}), known=[])
     assert str(scores.summary()).startswith(
         "The attacker knows nothing.\n1 row x 1 column scored, 1 distinct row, device"
@@ -268,7 +268,7 @@ def test_scores_are_written_to_a_path(scores, write):
         getattr(scores, write)(3)
 
 
-def test_known_nothing_and_known_all_but_the_scored_column():
+def test_an_attacker_may_know_no_columns_or_all_others():
     frame = pd.DataFrame(TABLE)
     nothing = gpupif.score(frame, ["cig", "cohort_size", "csf"], known=[])
     assert (nothing.cohort_size == 8).all(axis=None)
@@ -277,7 +277,7 @@ def test_known_nothing_and_known_all_but_the_scored_column():
     assert set(nothing.weights.values()) == {1.0}
 
 
-def test_cells_per_second_are_those_of_the_stage(scores):
+def test_cells_per_second_follow_from_the_seconds_of_a_stage(scores):
     stages = scores.summary().to_dict()["stages"]
     for stage in stages.values():
         assert math.isclose(stage["cells_per_second"] * stage["seconds"], 24)

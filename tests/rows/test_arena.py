@@ -19,7 +19,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_arrays_in_use_keep_what_was_written_into_them(steps):
+def test_arrays_in_use_keep_their_contents(steps):
     arena, held = Arena(20_000), []
     for number, (step, size, dtype) in enumerate(steps):
         if step == "take":
@@ -33,7 +33,7 @@ def test_arrays_in_use_keep_what_was_written_into_them(steps):
             assert (array == written).all()
 
 
-def test_what_is_no_longer_used_is_used_again():
+def test_memory_of_released_arrays_is_used_again():
     arena = Arena(1 << 20)
     first, second = arena.empty((100, 8), np.float64), arena.empty(1_000, np.uint32)
     place = first.ctypes.data
@@ -46,14 +46,14 @@ def test_what_is_no_longer_used_is_used_again():
 
 
 @pytest.mark.parametrize("size", [0, 100])
-def test_more_than_there_is_comes_from_elsewhere(size):
+def test_arrays_beyond_the_arena_come_from_elsewhere(size):
     arena = Arena(size)
     array = arena.empty((1_000, 3), np.int64)
     array[:] = 7
     assert array.sum() == 21_000
 
 
-def test_a_reservation_that_is_refused_leaves_arrays_from_elsewhere():
+def test_arrays_come_from_elsewhere_if_the_reservation_is_refused():
     arena = Arena(1 << 60)
     array = arena.empty(10, np.int64)
     array[:] = 1

@@ -65,8 +65,8 @@ def naive_groups(keys, blocks, word, keep):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [1, 2, 3])
-def test_groups_of_blocks_in_the_same_room(words):
-    """Many groups with repeats, in blocks that find the room full of what earlier ones left."""
+def test_groups_of_blocks_in_reused_room_are_right(words):
+    """Blocks with many repeated groups find the room full of leftovers of earlier blocks."""
     random = np.random.default_rng(words)
     keys = random.integers(0, 60, (900, words)).astype(np.uint64)
     blocks = [0, 5, 400, 401, 410, 880, 900]
@@ -77,8 +77,8 @@ def test_groups_of_blocks_in_the_same_room(words):
 
 
 @pytest.mark.parametrize("words", [1, 2])
-def test_groups_that_need_many_rounds(words):
-    """Keys or hashes that all share the first slot: nearly all rows are left to later rounds."""
+def test_groups_that_need_many_rounds_are_right(words):
+    """All keys or hashes share the first slot, so nearly all rows are left to later rounds."""
     random = np.random.default_rng(words)
     keys = random.integers(0, 40, (700, words)).astype(np.uint64)
     _, number = np.unique(keys, axis=0, return_inverse=True)
@@ -98,8 +98,8 @@ def test_rows_with_equal_hashes_are_told_apart_by_their_keys():
     assert group(keys, [0, 300], forged, word, keep) == naive_groups(keys, [0, 300], word, int(keep))
 
 
-def test_more_groups_in_a_block_than_the_table_starts_with(monkeypatch):
-    """70,000 different pairs, each row twice, in one block."""
+def test_a_block_may_have_more_groups_than_its_table_starts_with(monkeypatch):
+    """One block has 70,000 different pairs, each twice."""
     monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda _: CpuEngine(threads=1, block_rows=10**9))
     half = np.arange(70_000)
     frame = pd.DataFrame({"a": np.tile(half // 300, 2), "b": np.tile(half % 300, 2), "c": np.repeat([0, 1], 70_000)})
@@ -110,8 +110,8 @@ def test_more_groups_in_a_block_than_the_table_starts_with(monkeypatch):
     assert (scores.posterior["c"] == 0.5).all()
 
 
-def test_keys_chosen_to_share_one_hash():
-    """Rows of two words whose hashes are forged alike are told apart after few rounds, not one group a round."""
+def test_keys_that_share_a_hash_are_told_apart_in_few_rounds():
+    """Rows of two words have the same forged hash; a round tells apart more than one group."""
     keys = np.stack([np.arange(3_000), np.arange(3_000)[::-1]], axis=1).astype(np.uint64)
     word, keep = 0, ~np.uint64(0)
     assert group(keys, [0, 3_000], np.zeros(3_000), word, keep) == naive_groups(keys, [0, 3_000], word, int(keep))

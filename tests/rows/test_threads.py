@@ -43,7 +43,7 @@ def test_an_error_in_a_task_is_raised_and_ends_the_rest(threads):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_what_is_made_at_the_same_time_is_taken_in_order(threads):
+def test_results_made_in_parallel_are_taken_in_order(threads):
     taken, made = [], []
 
     def make(number):
@@ -61,7 +61,7 @@ def test_what_is_made_at_the_same_time_is_taken_in_order(threads):
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("failing", ["make", "take"])
-def test_an_error_ends_what_is_taken_in_order(threads, failing):
+def test_an_error_ends_the_taking_of_results_in_order(threads, failing):
     taken = []
 
     def fail(what, number):
@@ -90,7 +90,7 @@ def test_ranges_cover_all_rows_once():
 
 
 @pytest.mark.parametrize("text", ["0", "two", "-1", ""])
-def test_number_of_threads_that_is_none(monkeypatch, text):
+def test_a_bad_number_of_threads_is_refused(monkeypatch, text):
     monkeypatch.setenv("GPUPIF_NUM_THREADS", text)
     with pytest.raises(InputError, match="GPUPIF_NUM_THREADS"):
         default_threads()
@@ -98,7 +98,7 @@ def test_number_of_threads_that_is_none(monkeypatch, text):
     assert default_threads() == 7
 
 
-def test_of_several_errors_the_first_task_s_is_raised():
+def test_the_error_of_the_first_failing_task_is_raised():
     def fail(number):
         time.sleep(0.02 if number == 0 else 0)
         raise ValueError(str(number))

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.every_engine
 
 @pytest.mark.parametrize("arguments", [{}, {"columns": ["age"]}, {"columns": ["age", "sex"]}])
 @pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
-def test_duplicate_column_names_in_a_file(tmp_path, ending, arguments):
+def test_duplicate_column_names_in_a_file_are_refused(tmp_path, ending, arguments):
     table = pa.table([[1, 2], [3, 4], [5, 6]], names=["age", "age", "sex"])
     file = tmp_path / f"twice.{ending}"
     if ending == "csv":
@@ -31,7 +31,7 @@ def test_duplicate_column_names_in_a_file(tmp_path, ending, arguments):
 
 @pytest.mark.parametrize("argument", ["columns", "known"])
 @pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
-def test_unknown_column_of_a_file(tmp_path, ending, argument):
+def test_an_unknown_column_of_a_file_is_refused(tmp_path, ending, argument):
     file = tmp_path / f"table.{ending}"
     write = {"csv": lambda f: FRAME.to_csv(f, index=False), "parquet": FRAME.to_parquet, "feather": FRAME.to_feather}
     write[ending](file)
@@ -67,14 +67,14 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize(("name", "content", "fragments"), BAD_FILES.values(), ids=BAD_FILES)
-def test_files_that_cannot_be_read(tmp_path, name, content, fragments):
+def test_files_that_cannot_be_read_are_named(tmp_path, name, content, fragments):
     file = tmp_path / name
     file.write_bytes(content)
     assert_refused(TableReadError, [str(file), *fragments], file)
 
 
 @pytest.mark.parametrize("columns", [None, ["age"], ["größe"]])
-def test_csv_with_names_in_latin_1(tmp_path, columns):
+def test_csv_with_names_in_latin_1_is_refused(tmp_path, columns):
     file = tmp_path / "t.csv"
     file.write_bytes("größe,age\n1,2\n".encode("latin-1"))
     assert_refused(TableReadError, [str(file), "UTF-8"], str(file), columns=columns)
@@ -83,38 +83,38 @@ def test_csv_with_names_in_latin_1(tmp_path, columns):
 @pytest.mark.parametrize("separator", list(",;\t|"))
 @pytest.mark.parametrize("rows", [1, 100])
 @pytest.mark.parametrize("last", [["4", "5"], ["4", "5", "6", "7"]])
-def test_csv_with_rows_of_different_length(tmp_path, separator, rows, last):
+def test_csv_with_rows_of_different_length_is_refused(tmp_path, separator, rows, last):
     file = tmp_path / "t.csv"
     file.write_text("".join(separator.join(row) + "\n" for row in [["a", "b", "c"], *[["1", "2", "3"]] * rows, last]))
     assert_refused(TableReadError, [str(file), "CSV", "3", str(len(last))], file)
 
 
 @pytest.mark.parametrize("content", ["age,sex\n", "age,sex"])
-def test_csv_without_rows(tmp_path, content):
+def test_csv_without_rows_is_refused(tmp_path, content):
     file = tmp_path / "t.csv"
     file.write_text(content)
     assert_refused(TableReadError, [str(file), "at least one row", "age, sex"], file)
 
 
-def test_missing_file(tmp_path):
+def test_a_missing_file_is_named(tmp_path):
     assert_refused(TableReadError, [f"{tmp_path}/t.csv", "no such file", "Check"], tmp_path / "t.csv")
 
 
-def test_folder_without_parquet_files(tmp_path):
+def test_a_folder_without_parquet_files_is_refused(tmp_path):
     assert_refused(TableReadError, [str(tmp_path), "folder", ".parquet", "none"], tmp_path)
     (tmp_path / "t.csv").write_text("a\n1\n")
     assert_refused(TableReadError, [str(tmp_path), "folder", ".parquet", "none"], tmp_path)
 
 
 @pytest.mark.parametrize("other", [{"age": [1], "zip": [2]}, {"age": [1]}, {"age": ["x"], "sex": ["f"]}])
-def test_folder_of_files_with_other_columns(tmp_path, other):
+def test_a_folder_of_files_with_other_columns_is_refused(tmp_path, other):
     pq.write_table(pa.table({"age": [1, 2], "sex": ["f", "m"]}), tmp_path / "1.parquet")
     pq.write_table(pa.table(other), tmp_path / "2.parquet")
     assert_refused(TableReadError, [str(tmp_path)], tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", PARQUET[:-8]])
-def test_folder_with_a_bad_file(tmp_path, content):
+def test_a_folder_with_a_bad_file_is_refused(tmp_path, content):
     (tmp_path / "1.parquet").write_bytes(PARQUET)
     (tmp_path / "2.parquet").write_bytes(content)
     assert_refused(TableReadError, [str(tmp_path), "2.parquet"], tmp_path)

@@ -35,7 +35,7 @@ KINDS = {
 of_every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
-def test_classes():
+def test_errors_are_also_python_errors_of_their_kind():
     for error in (InputError, ColumnNotFoundError, ColumnTypeError, PriorError, TableReadError):
         assert issubclass(error, ValueError)
     assert issubclass(ColumnTypeError, TypeError)
@@ -44,18 +44,18 @@ def test_classes():
 
 
 @of_every_kind
-def test_no_rows(kind):
+def test_a_table_without_rows_is_refused(kind):
     empty = FRAME.iloc[:0].astype({"sex": "str"})
     assert_refused(InputError, ["table", "at least one row", "got none", "age, sex"], kind(empty))
 
 
 @of_every_kind
-def test_no_columns(kind):
+def test_a_table_without_columns_is_refused(kind):
     assert_refused(InputError, ["table", "at least one column", "got none"], kind(FRAME[[]]))
 
 
 @pytest.mark.parametrize("arguments", [{}, {"columns": ["age"]}, {"columns": ["sex"]}])
-def test_duplicate_column_names(arguments):
+def test_duplicate_column_names_are_refused(arguments):
     table = pa.table([[1, 2], [3, 4], [5, 6]], names=["age", "age", "sex"])
     for twice in (table, table.to_pandas(), Stream(table)):
         assert_refused(InputError, ["table", "column names", "age", "Rename"], twice, **arguments)
@@ -63,7 +63,7 @@ def test_duplicate_column_names(arguments):
 
 @of_every_kind
 @pytest.mark.parametrize("argument", ["columns", "known", "priors", "accuracies"])
-def test_unknown_column(kind, argument):
+def test_an_unknown_column_is_refused(kind, argument):
     value = {"priors": {"agee": {1: 1.0}}, "accuracies": {"agee": 1.0}}.get(argument, ["age", "agee"])
     expected = [argument, "no column 'agee'", "'age', 'sex'"]
     assert_refused(ColumnNotFoundError, expected, kind(FRAME), **{argument: value})
@@ -77,23 +77,23 @@ def test_message_about_an_unknown_column_of_a_wide_table_stays_readable():
 
 
 @pytest.mark.parametrize("argument", ["columns", "known"])
-def test_column_lists_that_are_none(argument):
+def test_bad_lists_of_columns_are_refused(argument):
     assert_refused(ColumnNotFoundError, [argument, "no column 'agee'", "Did you mean 'age'"], **{argument: "agee"})
     assert_refused(InputError, [argument, "['age']"], **{argument: [["age"]]})
 
 
-def test_no_column_to_score():
+def test_an_empty_list_of_columns_is_refused():
     assert_refused(InputError, ["columns", "at least one column", "empty list"], columns=[])
 
 
 @pytest.mark.parametrize("argument", ["priors", "accuracies"])
 @pytest.mark.parametrize("value", [["age"], "age", 0.5])
-def test_dictionaries_that_are_none(argument, value):
+def test_arguments_that_are_no_dictionaries_are_refused(argument, value):
     assert_refused(InputError, [argument, type(value).__name__], **{argument: value})
 
 
 @pytest.mark.parametrize("argument", ["priors", "accuracies"])
-def test_columns_that_are_neither_scored_nor_known(argument):
+def test_priors_of_columns_neither_scored_nor_known_are_refused(argument):
     value = {"priors": {"f": 0.5, "m": 0.3, None: 0.2}, "accuracies": 0.5}[argument]
     expected = [argument, "'sex'", "neither scored nor known", "columns="]
     assert_refused(InputError, expected, columns=["age"], **{argument: {"sex": value}})
@@ -117,7 +117,7 @@ NO_CATEGORIES = {
 
 
 @pytest.mark.parametrize("table", NO_CATEGORIES.values(), ids=NO_CATEGORIES)
-def test_values_that_are_no_categories(table):
+def test_values_that_are_no_categories_are_refused(table):
     assert_refused(ColumnTypeError, ["column 'tags'", "expected", "got", "text", "columns="], table)
 
 
@@ -138,11 +138,11 @@ def test_values_that_are_no_categories(table):
         ([0.5, 0.25, 0.25], ["dictionary", "got list"]),
     ],
 )
-def test_priors_that_are_no_distribution(prior, fragments):
+def test_priors_that_are_no_distribution_are_refused(prior, fragments):
     assert_refused(PriorError, ["priors", "column 'age'", *fragments], priors={"age": prior})
 
 
-def test_prior_without_missing_values():
+def test_a_prior_without_missing_values_is_refused_if_some_are_missing():
     assert_refused(PriorError, ["column 'sex'", "missing value", "None"], priors={"sex": {"f": 0.5, "m": 0.5}})
 
 
@@ -158,13 +158,13 @@ def test_priors_may_be_off_by_rounding_and_name_further_values(off):
 @pytest.mark.parametrize(
     "value", [-0.1, 1.0000001, float("nan"), float("inf"), "high", "0.9", None, [0.9], pd.NA, True, 0.5j]
 )
-def test_accuracies_outside_0_to_1(value):
+def test_accuracies_outside_0_to_1_are_refused(value):
     expected = ["accuracies", "column 'age'", "from 0 to 1", f"got {value!r}"]
     assert_refused(InputError, expected, accuracies={"age": value})
 
 
 @pytest.mark.parametrize("value", [0, 1, 0.5, np.float32(0.5), np.int64(1)])
-def test_accuracies_from_0_to_1(value):
+def test_accuracies_from_0_to_1_mix_posterior_and_prior(value):
     posterior = gpupif.score(FRAME, "posterior", accuracies={"sex": value}).posterior
     assert posterior["sex"][2] == pytest.approx(float(value) + (1 - float(value)) * 0.5)
 
@@ -174,13 +174,13 @@ BAD_MEASURES = [("risk", "'risk'"), (["cig", "CSF"], "'CSF'"), ("cig,csf", "'cig
 
 
 @pytest.mark.parametrize(("measures", "got"), BAD_MEASURES)
-def test_measures_unknown_or_none(measures, got):
+def test_unknown_measures_are_refused(measures, got):
     expected = ["measures", "cig, wcig, csf, posterior, prior, cohort_size", f"got {got}", "`gpupif measures`"]
     assert_refused(InputError, expected, measures=measures)
 
 
 @of_every_kind
-def test_missing_values_where_none_may_be(kind):
+def test_missing_values_are_refused_if_none_are_allowed(kind):
     expected = ["column 'sex'", "1 missing", "row 3", "missing='category'"]
     assert_refused(InputError, expected, kind(FRAME), missing="error")
     whole = kind(FRAME.fillna({"sex": "m"}))
@@ -195,7 +195,7 @@ def test_missing_values_where_none_may_be(kind):
     ],
 )
 @pytest.mark.parametrize("word", ["drop", "", None, 5, ["cpu"]])
-def test_words_that_an_argument_does_not_know(argument, words, word):
+def test_unknown_words_for_an_argument_are_refused(argument, words, word):
     assert_refused(InputError, [argument, "expected", *words, f"got {word!r}"], **{argument: word})
 
 
@@ -204,18 +204,18 @@ NO_TABLES = [None, 3, {"age": [1]}, [[1]], np.ones((2, 2)), b"t.csv", pa.array([
 
 
 @pytest.mark.parametrize("table", NO_TABLES, ids=lambda table: type(table).__name__)
-def test_tables_that_are_none(table):
+def test_values_that_are_no_table_are_refused(table):
     assert_refused(InputError, ["table", "expected", "DataFrame", "got", type(table).__name__], table)
 
 
-def test_cuda_without_a_usable_gpu(monkeypatch):
+def test_cuda_is_refused_without_a_usable_gpu(monkeypatch):
     monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: CudaStatus(reason="the NVIDIA driver shows no GPU"))
     expected = ["device 'cuda'", "the NVIDIA driver shows no GPU", "device='cpu'", "device='auto'"]
     with gpupif.config(device="cuda"):
         assert_refused(DeviceError, expected)
 
 
-def test_hint_at_an_index_without_a_name():
+def test_a_hint_names_an_index_without_a_name():
     table = pd.DataFrame({"": range(60), "sex": ["f", "m"] * 30})
     assert "index=False" in warned(table)[0]
 
@@ -228,12 +228,12 @@ def test_hint_at_an_index_without_a_name():
         (pd.Series([0.5, 0.25, 0.25], ["f", "m", "m"]), ["'m'", "twice"]),
     ],
 )
-def test_hints_at_what_is_wrong_with_a_prior(prior, hints):
+def test_errors_of_a_prior_give_a_hint(prior, hints):
     table = pd.DataFrame({"sex": ["f", "m"] * 3, "age": range(6)})
     assert_refused(PriorError, ["'sex'", *hints], table, priors={"sex": prior})
 
 
 @pytest.mark.parametrize(("misspelt", "meant"), [("uniqe", "unique"), ("CIG", "cig"), ("class_sizes", "class_size")])
-def test_a_misspelt_measure(misspelt, meant):
+def test_a_misspelt_measure_gets_a_hint(misspelt, meant):
     with pytest.raises(InputError, match=f"got '{misspelt}'. Did you mean '{meant}'?"):
         gpupif.score(pd.DataFrame({"a": [1]}), misspelt)

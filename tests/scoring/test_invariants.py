@@ -25,7 +25,7 @@ pytestmark = pytest.mark.every_engine
 @pytest.mark.slow
 @given(table=tables(), seed=st.integers(0, 99))
 @SHARED_FIXTURES
-def test_permuting_rows_permutes_scores(engine, table, seed):
+def test_permuted_rows_have_permuted_scores(engine, table, seed):
     frame = frame_of(table)
     order = np.random.default_rng(seed).permutation(len(frame))
     scores, permuted = (gpupif.score(f, list(MEASURES)) for f in (frame, frame.iloc[order]))
@@ -37,7 +37,7 @@ def test_permuting_rows_permutes_scores(engine, table, seed):
 @pytest.mark.slow
 @given(table=tables(), seed=st.integers(0, 99), times=st.integers(2, 4))
 @SHARED_FIXTURES
-def test_columns_labels_and_repetition_do_not_matter(engine, table, seed, times):
+def test_order_of_columns_labels_and_repetition_do_not_matter(engine, table, seed, times):
     frame = frame_of(table)
     scores = gpupif.score(frame, ["cig", "csf", "wcig", "posterior"])
     order = list(np.random.default_rng(seed).permutation(list(frame.columns)))
@@ -56,7 +56,7 @@ def test_columns_labels_and_repetition_do_not_matter(engine, table, seed, times)
 @pytest.mark.slow
 @given(table=tables())
 @SHARED_FIXTURES
-def test_ranges_and_mean(engine, table):
+def test_scores_are_in_range_and_mean_cig_is_the_information(engine, table):
     scores = gpupif.score(frame_of(table), list(MEASURES))
     assert (scores.cig >= 0).all(axis=None)
     assert ((scores.csf >= 0) & (scores.csf <= 1)).all(axis=None)
@@ -74,7 +74,7 @@ def _bits(scores):
 @pytest.mark.slow
 @pytest.mark.parametrize("skewed", [False, True])
 @pytest.mark.parametrize("known", [None, ["age", "sex", "region"]])
-def test_same_bits_whatever_threads_and_blocks(monkeypatch, skewed, known):
+def test_any_threads_and_blocks_give_the_same_bits(monkeypatch, skewed, known):
     frame = gpupif.datasets.census(20_000)
     if skewed:
         rare = np.random.default_rng(0).random(frame.shape) < 0.15
@@ -89,7 +89,7 @@ def test_same_bits_whatever_threads_and_blocks(monkeypatch, skewed, known):
 
 
 @pytest.mark.slow
-def test_same_bits_every_run_and_from_every_kind_of_frame():
+def test_every_run_and_every_kind_of_frame_gives_the_same_bits():
     import polars as pl
 
     frame = gpupif.datasets.census(5_000)
@@ -103,7 +103,7 @@ def test_same_bits_every_run_and_from_every_kind_of_frame():
     assert all(bits == seen[0] for bits in seen[1:])
 
 
-def test_more_partitions_than_one_radix_pass_takes():
+def test_more_partitions_than_a_radix_pass_takes_give_the_same_scores():
     """Over 2^11 blocks need two passes of the radix partition; one-row blocks make 20,000."""
     frame = gpupif.datasets.census(20_000)
     codes = [frame[name].to_numpy().astype(np.uint8) for name in ("age", "household_size")]
@@ -123,7 +123,7 @@ def test_more_partitions_than_one_radix_pass_takes():
 
 
 @pytest.mark.parametrize("missing", ["category", "wildcard"])
-def test_priors_and_accuracies_of_columns_that_are_only_known_play_no_role(missing):
+def test_priors_and_accuracies_of_known_columns_do_not_matter(missing):
     table = gpupif.datasets.census(40, seed=1)[["age", "sex", "region"]]
     if missing == "wildcard":
         table.loc[::5, "sex"] = None

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.every_engine
 @pytest.mark.slow
 @given(job=jobs())
 @SHARED_FIXTURES
-def test_all_measures(engine, job):
+def test_all_measures_follow_their_definition(engine, job):
     table, arguments = job
     scores = gpupif.score(frame_of(table), ALL, **arguments)
     assert_scores(scores, naive_attack.score(table, **arguments))
@@ -33,7 +33,7 @@ def test_all_measures(engine, job):
 
 
 @pytest.mark.parametrize("columns", [12, 40, 150])
-def test_keys_of_many_words(engine, columns):
+def test_keys_of_many_words_are_scored_right(engine, columns):
     """40 columns of 8 bits are 5 words, 150 are 19."""
     random = np.random.default_rng(columns)
     base = random.integers(0, 200, (6, columns))
@@ -52,7 +52,7 @@ def test_keys_of_many_words(engine, columns):
 
 
 @pytest.mark.slow
-def test_field_of_full_word_width(engine):
+def test_a_column_that_fills_its_field_to_the_last_bit_is_scored_right(engine):
     """A column whose codes fill their field to the last bit sits beside others in the same word."""
     table = {"a": list(range(256)), "b": [row % 2 for row in range(256)], "c": [row // 4 for row in range(256)]}
     scores = gpupif.score(pd.DataFrame(table), ALL)
@@ -78,11 +78,11 @@ def test_float32_is_the_rounded_float64(engine):
         np.testing.assert_array_equal(narrow[measure], wide[measure].astype(expected))
 
 
-def test_device_that_ran(engine):
+def test_scores_name_the_device_that_ran(engine):
     assert gpupif.score(pd.DataFrame({"a": [1]})).device == engine.device
 
 
-def test_worked_example_of_each_measure(engine):
+def test_each_measure_has_the_value_of_its_worked_example(engine):
     table = pd.DataFrame({"g": [*"gggghhhh"], "x": [*"aaababcc"]})
     names = [*MEASURES, "renyi_2", "recursive_2"]
     scores = gpupif.score(table, names, columns=["x"], known=["g"])
@@ -99,7 +99,7 @@ def bounds(text):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_cpu")
-def test_stated_ranges():
+def test_scores_stay_in_the_stated_range_of_each_measure():
     random = np.random.default_rng(0)
     names = [*MEASURES, "renyi_0", "renyi_0.5", "renyi_2", "renyi_inf", "recursive_1", "recursive_2"]
     stated = {measure.name: measure.range for measure in resolve_measures(names)}
@@ -128,7 +128,7 @@ def test_stated_ranges():
     assert (lowest["weights", "pointwise_information"], lowest["wildcards", "distinct_values"]) == (-math.inf, 0)
 
 
-def test_renyi_of_any_order(engine):
+def test_renyi_divergence_of_any_order_is_right(engine):
     """Orders near 1 lose no digits, high ones do not grow out of the range of numbers; it rises with the order."""
     table = pd.DataFrame({"g": [*"gggghhhh"], "x": [*"aaababcc"]})
     near = [1 - 1e-3, 1 - 1e-9, 1.0, 1 + 1e-14, 1 + 1e-9, 1 + 1e-3]
@@ -148,7 +148,7 @@ def test_renyi_of_any_order(engine):
     )
 
 
-def test_one_name_for_one_order():
+def test_each_order_of_a_measure_has_one_name():
     assert [measure.name for measure in resolve_measures(["renyi_2.0", "renyi_2", "recursive_3.0"])] == [
         "renyi_2",
         "recursive_3",

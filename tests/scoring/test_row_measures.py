@@ -25,7 +25,7 @@ OF_ROWS = ["class_size", "reidentification_risk", "unique"]
 @pytest.mark.slow
 @given(table=tables(), data=st.data())
 @SHARED_FIXTURES
-def test_as_counted_by_hand_for_any_attacker(engine, table, data):
+def test_measures_of_rows_are_as_counted_by_hand(engine, table, data):
     known = data.draw(st.lists(st.sampled_from(list(table)), unique=True))
     scores = gpupif.score(frame_of(table), ["cohort_size", *OF_ROWS], columns=list(table), known=known)
     sizes = [len(naive_attack.cohort_rows(table, row, known)) for row in range(scores.rows)]
@@ -40,7 +40,7 @@ def test_as_counted_by_hand_for_any_attacker(engine, table, data):
 @pytest.mark.slow
 @given(table=tables(), data=st.data())
 @SHARED_FIXTURES
-def test_of_all_rows_they_are_the_risks_of_the_table(engine, table, data):
+def test_measures_of_all_rows_add_up_to_the_risks_of_the_table(engine, table, data):
     known = data.draw(st.lists(st.sampled_from(list(table)), min_size=1, unique=True))
     frame = frame_of(table)
     scores = gpupif.score(frame, OF_ROWS, columns=known[:1], known=known)
@@ -57,7 +57,7 @@ def naive_classes(table, known):
     return [naive_attack.cohort_rows(table, row, known)[0] for row in range(len(next(iter(table.values()))))]
 
 
-def test_worked_example(engine):
+def test_measures_of_rows_have_the_values_of_the_worked_example(engine):
     table = pd.DataFrame({"age": [30, 30, 30, 41], "sex": [*"ffmm"], "job": [*"aabc"]})
     scores = gpupif.score(table, OF_ROWS, columns=["age", "job"], known=["age", "sex"])
     # Whoever knows age and sex cannot tell the first two apart, whatever is asked about them.
@@ -69,7 +69,7 @@ def test_worked_example(engine):
     assert (top["row"][0], top["column"][0], top["unique"][0]) == (2, "age", 1.0)
 
 
-def test_people_in_place_of_rows(engine):
+def test_sampling_weights_count_people_in_place_of_rows(engine):
     table = pd.DataFrame({"sex": [*"ffmmx"], "w": [0.25, 0.5, 3.0, 1.0, 0.0]})
     scores = gpupif.score(table, OF_ROWS, columns=["sex"], known=["sex"], weights="w")
     assert scores.class_size["sex"].tolist() == [0.75, 0.75, 4.0, 4.0, 0.0]
@@ -79,7 +79,7 @@ def test_people_in_place_of_rows(engine):
     assert [narrow[name]["sex"].dtype for name in OF_ROWS] == [np.float64, np.float32, np.float32]
 
 
-def test_individual_risk_of_a_class(engine):
+def test_individual_risk_follows_from_rows_and_people_of_a_class(engine):
     table = pd.DataFrame({"sex": [*"ffmmxyyy"], "w": [10.0, 20.0, 0.0, 4.0, 1e6, 0.0, 0.25, 0.5]})
     scores = gpupif.score(table, ["individual_risk", "class_size"], columns=["sex"], known=["sex"], weights="w")
     # Of two rows and 30 people, two and 4 (a row of weight 0 is one), one and a million, three and less than one.
@@ -95,14 +95,14 @@ def test_individual_risk_of_a_class(engine):
     assert plain.individual_risk.equals(plain.reidentification_risk)
 
 
-def test_who_lacks_a_value_is_in_several_classes(engine):
+def test_a_row_that_lacks_a_value_is_in_several_classes(engine):
     table = pd.DataFrame({"age": [30, 30, None, 41], "sex": ["f", "m", "f", None]})
     scores = gpupif.score(table, OF_ROWS, missing="wildcard")
     assert scores.class_size["age"].tolist() == scores.class_size["sex"].tolist() == [2, 1, 3, 2]
     assert scores.unique["age"].tolist() == [0.0, 1.0, 0.0, 0.0]
 
 
-def test_one_column_is_enough_to_know(engine):
+def test_a_single_known_column_gives_no_warning(engine):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for known in (["age"], None):
@@ -111,7 +111,7 @@ def test_one_column_is_enough_to_know(engine):
 
 
 @pytest.mark.slow
-def test_files_in_parts(tmp_path):
+def test_files_scored_in_parts_have_the_bits_of_memory(tmp_path):
     census = gpupif.datasets.census(3000, seed=5)
     known = list(census)[:4]
     census.to_parquet(tmp_path / "in.parquet")
@@ -146,7 +146,7 @@ BOTH = {"one": ["a"], "other": ["b"]}
 
 @on_the_cpu
 @on_the_cpu
-def test_a_class_of_nobody_ranks_last_in_all_places(tmp_path):
+def test_a_class_of_weight_zero_ranks_last_in_memory_and_files(tmp_path):
     arguments = {"columns": ["b"], "known": ["a"], "weights": "w"}
     scores = gpupif.score(WEIGHTED, OF_ROWS, **arguments)
     assert scores.class_size["b"].tolist() == [0, 5, 2.5, 2.5]
@@ -158,7 +158,7 @@ def test_a_class_of_nobody_ranks_last_in_all_places(tmp_path):
 
 @on_the_cpu
 @on_the_cpu
-def test_the_worst_attacker_is_none_for_whom_there_is_nobody():
+def test_an_attacker_who_finds_nobody_is_not_the_worst():
     arguments = {"columns": ["b"], "attackers": BOTH, "weights": "w"}
     scores = gpupif.score(WEIGHTED, OF_ROWS, **arguments)
     lazy = gpupif.score(dask_frame(WEIGHTED), OF_ROWS, **arguments)
@@ -175,8 +175,8 @@ def dask_frame(frame):
 
 
 @on_the_cpu
-def test_the_worst_attacker_by_individual_risk(tmp_path):
-    """Who knows a finds three rows, of few people; who knows b two, of more."""
+def test_the_worst_attacker_has_the_highest_individual_risk(tmp_path):
+    """An attacker who knows a finds three rows of few people; an attacker who knows b finds two rows of more people."""
     table = pd.DataFrame({"a": [1, 1, 1, 2, 2, 2], "b": [*"xxyyyy"], "c": [*"pqpqpq"], "w": [9.0, 8, 1, 20, 30, 40]})
     table.to_parquet(tmp_path / "in.parquet")
     asked = {"columns": ["c"], "known": gpupif.AnyKnown(1, among=["a", "b"]), "weights": "w"}
@@ -198,8 +198,8 @@ def test_the_worst_attacker_by_individual_risk(tmp_path):
 
 @on_the_cpu
 @on_the_cpu
-def test_what_is_unknown_against_one_attacker_hides_no_other():
-    """The first row's c is missing, and so of all with its a; who knows b learns it for certain."""
+def test_an_unknown_score_against_an_attacker_hides_no_other():
+    """All rows with the first row's a lack c; the attacker who knows b learns c for certain."""
     table = pd.DataFrame({"a": [1, 2, 2], "b": ["x", "x", "y"], "c": [None, "u", "v"]})
     arguments = {"columns": ["c"], "missing": "wildcard"}
     for attackers in ({"one": ["a"], "other": ["b"]}, {"other": ["b"], "one": ["a"]}):
@@ -212,7 +212,7 @@ def test_what_is_unknown_against_one_attacker_hides_no_other():
 @on_the_cpu
 @on_the_cpu
 @pytest.mark.parametrize("arguments", [{}, {"weights": "w"}, {"missing": "wildcard"}], ids=["plain", "weights", "wild"])
-def test_summaries(tmp_path, arguments):
+def test_summaries_of_row_measures_are_the_same_in_memory_and_files(tmp_path, arguments):
     table = pd.DataFrame({"a": [1, 1, 2, 3], "b": [*"xxyy"], "w": [0.5, 1.5, 4.0, 0.0]})
     table.to_parquet(tmp_path / "in.parquet")
     arguments = {"columns": ["a", "b"], "known": ["a", "b"], **arguments}
@@ -255,7 +255,7 @@ def test_a_run_of_other_temporary_files_is_not_resumed(tmp_path, monkeypatch):
         gpupif.score_files(tmp_path / "in.parquet", tmp_path / "out.parquet", OF_ROWS, **arguments)
 
 
-def test_of_several_known_columns_they_take_the_memory_of_one():
+def test_row_measures_share_memory_over_all_known_columns():
     with gpupif.config(device="cpu"):
         scores = gpupif.score(gpupif.datasets.census(500), ["cig", *OF_ROWS])
     for name in OF_ROWS:

@@ -14,7 +14,7 @@ from tests.helpers.bad_input import FRAME, assert_refused, warned
 pytestmark = pytest.mark.every_engine
 
 
-def test_warning_of_nearly_unique_columns():
+def test_a_warning_names_nearly_unique_columns():
     names = [f"name {number}" for number in range(50)]
     table = pd.DataFrame({"id": [*range(45), 0, 1, 2, 3, 4], "sex": ["f", "m"] * 25, "name": names})
     with pytest.warns(NearlyUniqueWarning, match="'id': 45 different values in 50 rows") as caught:
@@ -28,7 +28,7 @@ def test_warning_of_nearly_unique_columns():
     assert warned(table, columns=["sex"], known=["name"]) == [of_name]
 
 
-def test_no_warning_of_small_and_ordinary_tables():
+def test_small_and_ordinary_tables_give_no_warning():
     unique = pd.DataFrame({"id": range(49), "name": [str(n) for n in range(49)]})
     assert warned(unique) == []
     assert warned(pd.DataFrame({"id": [*range(44)] + [0] * 6})) == []
@@ -37,7 +37,7 @@ def test_no_warning_of_small_and_ordinary_tables():
     assert warned(gpupif.datasets.census(1_000)) == []
 
 
-def test_priors_of_a_column_of_the_file_that_is_not_needed(tmp_path):
+def test_priors_of_an_unneeded_column_of_a_file_are_refused(tmp_path):
     file = tmp_path / "t.csv"
     FRAME.to_csv(file, index=False)
     expected = ["priors", "'sex'", "neither scored nor known"]
@@ -48,7 +48,7 @@ def test_priors_of_a_column_of_the_file_that_is_not_needed(tmp_path):
     ("table", "arguments", "hint"),
     [(FRAME, {"columns": ["age"]}, "known="), (pd.DataFrame({"a;b": ["1;2", "3;4"]}), {}, "separator right")],
 )
-def test_warning_where_the_attacker_knows_nothing(table, arguments, hint):
+def test_a_warning_comes_if_the_attacker_knows_nothing(table, arguments, hint):
     with pytest.warns(gpupif.errors.NothingKnownWarning, match=hint):
         gpupif.score(table, **arguments)
     assert warned(table, **arguments, known=[]) == []
@@ -56,14 +56,14 @@ def test_warning_where_the_attacker_knows_nothing(table, arguments, hint):
     assert warned(FRAME) == []
 
 
-def test_warning_where_the_only_known_column_is_scored():
+def test_a_warning_comes_if_the_only_known_column_is_scored():
     for columns in (["age"], None):
         with pytest.warns(gpupif.errors.NothingKnownWarning, match="only 'age'"):
             gpupif.score(FRAME, columns=columns, known=["age"])
     assert warned(FRAME, columns=["sex"], known=["age"]) == []
 
 
-def test_an_unknown_column_is_an_error_without_a_warning_before():
+def test_an_unknown_column_is_refused_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert_refused(ColumnNotFoundError, ["'agee'"], FRAME, columns=["agee"])

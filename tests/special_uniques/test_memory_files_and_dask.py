@@ -37,8 +37,8 @@ def assert_same(found, wanted):
 
 @given(rows=st.integers(1, 300), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=30)
-def test_marks_in_memory_and_on_disk(rows, data):
-    """Sets of rows, some of one in a thousand and some of nearly all, wherever they are kept."""
+def test_marks_come_back_from_memory_and_disk(rows, data):
+    """Sets hold from one row in a thousand to nearly all rows."""
     room = data.draw(st.sampled_from([0, 40, None]))
     sets = data.draw(st.lists(st.sets(st.integers(0, rows - 1)), max_size=6))
     with SpillingRowSets(room) as marks:
@@ -63,8 +63,8 @@ def as_bits(members, rows):
 @pytest.mark.slow
 @given(table=tables(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=20)
-def test_without_room_against_the_definition(table, data):
-    """All that is kept from level to level is on disk."""
+def test_a_search_without_room_follows_the_definition(table, data):
+    """All sets kept between levels are on disk."""
     max_size = data.draw(st.integers(1, len(table)))
     with searched_by("sets-spilled"):
         found = suda(frame_of(table), max_size, contributions=True)
@@ -72,7 +72,7 @@ def test_without_room_against_the_definition(table, data):
     assert (found.spilled_bytes > 0) == any(found.msus[f"msu_{size}"].any() for size in range(1, max_size))
 
 
-def test_a_limit_changes_nothing_but_where_rows_are_kept(tmp_path, monkeypatch):
+def test_a_memory_limit_changes_no_result(tmp_path, monkeypatch):
     frame = gpupif.datasets.census(4000)
     arguments = {"max_size": 4, "contributions": True, "sampling_fraction": 0.1}
     wanted = suda(frame, **arguments)
@@ -97,7 +97,7 @@ def test_a_limit_changes_nothing_but_where_rows_are_kept(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_files_in_streams(tmp_path, monkeypatch, ending):
+def test_files_read_in_streams_give_the_same_bits(tmp_path, monkeypatch, ending):
     monkeypatch.setattr(budget, "MOST_CHUNK", 300)
     frame = gpupif.datasets.census(1000)
     (tmp_path / "temp").mkdir()
@@ -129,8 +129,8 @@ def test_files_in_streams(tmp_path, monkeypatch, ending):
 @pytest.mark.slow
 @given(table=tables(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=10)
-def test_files_whose_codes_do_not_fit(counting_engine, table, data, tmp_path_factory):
-    """What is unique is counted on disk, chunk by chunk and in parts; against the definition."""
+def test_files_whose_codes_do_not_fit_are_searched(counting_engine, table, data, tmp_path_factory):
+    """Unique combinations are counted on disk, chunk by chunk and in parts, and follow the definition."""
     folder = tmp_path_factory.mktemp("t")
     (folder / "temp").mkdir()
     max_size = data.draw(st.integers(1, len(table)))
@@ -146,7 +146,7 @@ def test_files_whose_codes_do_not_fit(counting_engine, table, data, tmp_path_fac
 
 
 @pytest.mark.parametrize("words", [1, 2])
-def test_the_same_bits_where_codes_do_not_fit(counting_engine, tmp_path, monkeypatch, words):
+def test_codes_that_do_not_fit_give_the_same_bits(counting_engine, tmp_path, monkeypatch, words):
     frame = gpupif.datasets.census(1500)
     if words == 2:
         # Three columns of 22 bits and more make keys of two words.
@@ -167,7 +167,7 @@ def test_the_same_bits_where_codes_do_not_fit(counting_engine, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("limit", [None, "2GiB"])
-def test_too_little_memory_is_said_before_the_work(monkeypatch, limit):
+def test_too_little_memory_is_an_error_before_the_work(monkeypatch, limit):
     """How many sets, how much memory, and what to do."""
     monkeypatch.setattr("gpupif.special_uniques.search_time_and_memory.free_bytes", lambda: 1000)
     monkeypatch.setattr("gpupif.special_uniques.search_time_and_memory.resident_bytes", lambda: 2**31 - 1000)
@@ -186,7 +186,7 @@ def test_too_little_memory_is_said_before_the_work(monkeypatch, limit):
         suda(EXAMPLE, contributions=True)
 
 
-def test_bad_input(tmp_path, monkeypatch):
+def test_bad_input_is_refused(tmp_path, monkeypatch):
     path = write_parts(tmp_path / "in", EXAMPLE)
     lazy = cut(EXAMPLE, [3])
     with pytest.raises(gpupif.InputError, match="max_size: expected at most 4"):
@@ -210,8 +210,8 @@ def test_bad_input(tmp_path, monkeypatch):
         suda(path)
 
 
-def test_too_long(monkeypatch):
-    """What would take days is refused at once, with what would not; what takes a while is said before it begins."""
+def test_a_search_that_takes_too_long_is_refused_at_once(monkeypatch):
+    """A search of days is refused with a feasible size; a long search says so before it begins."""
     wide = pd.DataFrame({f"c{place}": range(40) for place in range(40)})
     with pytest.raises(gpupif.InputError, match=r"max_size: 40 columns have .* sets of up to 20, .*Give max_size=6 "):
         suda(wide, 20)
@@ -226,7 +226,7 @@ def test_too_long(monkeypatch):
 
 
 @pytest.mark.parametrize("search", ["pairs", "sets"])
-def test_how_long_it_takes_is_said(monkeypatch, capsys, search):
+def test_a_long_search_says_how_long_it_takes(monkeypatch, capsys, search):
     monkeypatch.setattr("gpupif.special_uniques.search.WORTH_SAYING", 0)
     with searched_by(search), gpupif.config(progress=None):
         suda(EXAMPLE)
@@ -236,7 +236,7 @@ def test_how_long_it_takes_is_said(monkeypatch, capsys, search):
     assert capsys.readouterr().err == ""
 
 
-def test_no_memory_for_blocks(monkeypatch):
+def test_too_little_memory_for_blocks_is_an_error(monkeypatch):
     monkeypatch.setattr("gpupif.special_uniques.search_by_pairs.FIRST_BLOCKS", 1)
     monkeypatch.setattr("gpupif.special_uniques.search_by_pairs.BLOCK_BYTES", 2**60)
     random = np.random.default_rng(1)
@@ -246,8 +246,8 @@ def test_no_memory_for_blocks(monkeypatch):
 
 
 @pytest.mark.dask
-def test_too_much_for_dask(monkeypatch):
-    """Too many sets to count where distinct rows have no room, or pairs that take too long: said, not begun."""
+def test_a_search_too_large_for_dask_is_refused(monkeypatch):
+    """Distinct rows without room leave too many sets to count, or pairs that take too long."""
     random = np.random.default_rng(1)
     table = pd.DataFrame({f"c{place}": random.integers(0, 2, 30) for place in range(26)})
     monkeypatch.setattr("gpupif.special_uniques.dask_search.task_memory", lambda: 1000)
@@ -261,7 +261,7 @@ def test_too_much_for_dask(monkeypatch):
         suda(cut(table, [9]), 26)
 
 
-def test_a_full_disk_is_said(tmp_path, monkeypatch):
+def test_a_full_disk_is_an_error_and_leaves_no_files(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
@@ -278,7 +278,7 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
 @pytest.mark.slow
 @given(table=tables(most_columns=4), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=8)
-def test_dask_frames(counting_engine, table, data):
+def test_dask_frames_give_the_same_bits(counting_engine, table, data):
     frame = frame_of(table).set_index(np.arange(len(next(iter(table.values())))) * 7)
     max_size = data.draw(st.integers(1, len(table)))
     edges = data.draw(st.lists(st.integers(0, len(frame)), max_size=4))
@@ -314,7 +314,7 @@ READ = {"parquet": pd.read_parquet, "csv": pd.read_csv, "feather": pd.read_feath
 
 
 @pytest.mark.parametrize("ending", READ)
-def test_scores_written_in_the_order_of_rows(tmp_path, monkeypatch, ending):
+def test_scores_are_written_in_the_order_of_rows(tmp_path, monkeypatch, ending):
     monkeypatch.setattr("gpupif.io.write.GROUP_ROWS", 3)
     found = suda(EXAMPLE, sampling_fraction=0.01, contributions=True)
     path = tmp_path / f"scores.{ending}"

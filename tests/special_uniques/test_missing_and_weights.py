@@ -44,7 +44,7 @@ def rows_of(*texts):
 @LACKING
 @given(table=sparse(), data=st.data(), search=st.sampled_from([name for name in SEARCHES if name != "counted"]))
 @SHARED_FIXTURES
-def test_against_the_definition(counting_engine, missing, table, data, search):
+def test_special_uniques_follow_the_definition_with_missing_values(counting_engine, missing, table, data, search):
     max_size = data.draw(st.integers(1, len(table)))
     with searched_by(search):
         check(suda(frame_of(table), max_size, missing=missing, contributions=True), table, max_size, missing)
@@ -53,8 +53,8 @@ def test_against_the_definition(counting_engine, missing, table, data, search):
 @pytest.mark.slow
 @LACKING
 @pytest.mark.parametrize("search", ["pairs", "sets", "sets-grouped"])
-def test_many_rows(counting_engine, monkeypatch, missing, search):
-    """More rows than a word of bits; keys of two words; rows that lack all of a set, and that repeat."""
+def test_many_rows_with_missing_values_follow_the_definition(counting_engine, monkeypatch, missing, search):
+    """There are more rows than bits of a word, keys of two words, rows that lack a whole set, and repeated rows."""
     monkeypatch.setattr("gpupif.rows.keys.WORD_BITS", 12)
     monkeypatch.setattr("gpupif.engines.cpu.count_tables.WORD_BITS", 12)
     random = np.random.default_rng(5)
@@ -71,7 +71,7 @@ def test_many_rows(counting_engine, monkeypatch, missing, search):
 @pytest.mark.parametrize("way", OTHERS)
 @given(table=sparse(most_columns=3), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=2 if SIMULATED else 5)
-def test_the_same_in_every_way(missing, way, table, data):
+def test_every_way_gives_the_same_special_uniques(missing, way, table, data):
     max_size = data.draw(st.integers(1, len(table)))
     frame = frame_of(table)
     fraction = None if missing == "wildcard" else 0.1
@@ -95,7 +95,7 @@ def assert_same(found, wanted):
 
 
 @LACKING
-def test_files_whose_codes_fit(tmp_path, missing):
+def test_files_whose_codes_fit_give_the_same_bits(tmp_path, missing):
     frame = gpupif.datasets.census(400).mask(np.random.default_rng(1).random((400, 10)) < 0.05)
     frame.to_parquet(tmp_path / "t.parquet")
     wanted = suda(frame, missing=missing, contributions=True)
@@ -114,14 +114,14 @@ OF_SDCMICRO = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("texts", "scores"), OF_SDCMICRO.items())
-def test_missing_values_as_in_sdcmicro(way, texts, scores):
+def test_scores_with_missing_values_are_those_of_sdcmicro(way, texts, scores):
     found = counted(way, rows_of(*texts), 4, missing="ignore").score
     with dask.config.set(scheduler="sync"):
         assert dask.compute(found)[0].tolist() == scores
 
 
-def test_dis_suda_with_missing_values_as_in_sdcmicro():
-    """Equal rows are pairs there, with what they lack."""
+def test_dis_suda_with_missing_values_is_that_of_sdcmicro():
+    """sdcMicro counts equal rows, missing values included, as pairs."""
     texts = ["cb--", "bbca", "ab-a", "a-ba", "--cb", "aacc", "c-bc", "bc-a", "cbba", "cb--", "a-ba"]
     found = suda(rows_of(*texts), 4, missing="ignore", sampling_fraction=0.1)
     assert found.score.tolist() == [0, 8, 2, 0, 6, 12, 4, 6, 4, 0, 0]
@@ -129,8 +129,8 @@ def test_dis_suda_with_missing_values_as_in_sdcmicro():
     assert found.dis_score.tolist() == pytest.approx(of_sdcmicro, rel=1e-6)
 
 
-def test_what_a_missing_value_does():
-    """The only x; suppressed values of another row that was x, and of one that was not."""
+def test_a_missing_value_matches_as_its_option_says():
+    """One row has the only x; other rows have suppressed values in place of an x or of another value."""
     one = rows_of("xa", "yb", "yb", "-c")
     assert suda(one, 2, missing="category").msus["msu_1"].tolist() == [2, 0, 0, 2]
     assert suda(one, 2, missing="ignore").msus["msu_1"].tolist() == [2, 0, 0, 1]
@@ -141,7 +141,7 @@ def test_what_a_missing_value_does():
 
 
 @LACKING
-def test_complete_tables_are_as_ever(missing):
+def test_options_for_missing_values_do_not_matter_to_complete_tables(missing):
     wanted = suda(EXAMPLE, contributions=True)
     found = suda(EXAMPLE, contributions=True, missing=missing)
     assert found.score.equals(wanted.score)
@@ -166,7 +166,7 @@ def test_suppressing_a_value_makes_no_row_riskier_with_wildcards(table, data):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_weights_in_every_way(way):
+def test_weights_give_the_same_dis_suda_in_every_way(way):
     random = np.random.default_rng(3)
     frame = pd.DataFrame(
         {"a": random.integers(0, 4, 90), "b": random.integers(0, 5, 90), "c": random.integers(0, 3, 90)}
@@ -220,13 +220,13 @@ def test_equal_weights_are_a_sampling_fraction():
         ({"missing": "skip"}, "missing: expected"),
     ],
 )
-def test_what_is_not_defined_the_same_everywhere(way, options, words):
+def test_every_way_refuses_options_that_are_not_defined(way, options, words):
     frame = pd.DataFrame({"a": [1, 2, 2], "b": [1, 1, None], "w": [1, 2, 3], "small": [1, 0.5, 9], "zero": [0, 5, 5]})
     with pytest.raises(gpupif.InputError, match=words):
         way(suda, frame, 2, columns=["a", "b"], **options)
 
 
-def test_combinations_that_match_need_memory_too(tmp_path, monkeypatch):
+def test_combinations_matched_by_missing_values_need_memory_too(tmp_path, monkeypatch):
     rows_of("xa", "yb", "-c").to_parquet(tmp_path / "t.parquet")
     monkeypatch.setattr("gpupif.special_uniques.search.MINIMAL_SHARE", 0)
     words = "3 minimal sample uniques and combinations that missing values match"
@@ -234,7 +234,7 @@ def test_combinations_that_match_need_memory_too(tmp_path, monkeypatch):
         suda(tmp_path / "t.parquet", 2, missing="wildcard")
 
 
-def test_command(folder, run):
+def test_the_command_finds_special_uniques_with_weights_and_missing_values(folder, run):
     frame = rows_of("bcba", "-aab", "ac--", "abac", "abba", "bcaa", "baaa", "bcbb", "ba-a").assign(w=4.5)
     frame.to_csv(folder / "t.csv", index=False)
     told = run("suda", "t.csv", "--weights", "w", "--missing", "ignore", "--max-size", "4", "--json", "--top", "2")
@@ -250,7 +250,7 @@ def test_command(folder, run):
     assert told.err.startswith("gpupif: error: --missing wildcard: not defined for DIS and DIS-SUDA scores")
 
 
-def test_rows_that_are_told_apart_by_missing_values_are_said_to_be(folder, run):
+def test_the_summary_counts_rows_told_apart_by_missing_values(folder, run):
     rows_of("xa", "xb", "-b").to_csv(folder / "t.csv", index=False)
     told = run("suda", "t.csv", "--missing", "wildcard")
     assert "3 rows, 3 unique on all columns with missing values as one value more, 1 singled out" in told.out
@@ -267,7 +267,7 @@ def test_weights_of_a_file_of_roles_are_left_out_with_wildcards(folder, run):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_rows_that_fit_but_not_the_search_are_counted(monkeypatch, way):
+def test_combinations_are_counted_if_only_the_rows_fit(monkeypatch, way):
     frame = gpupif.datasets.census(60)[["sex", "region", "education"]]
     monkeypatch.setattr("gpupif.special_uniques.search.fits", lambda *_: False)
     assert_same(way(suda, frame, 3, contributions=True), suda(frame, 3, contributions=True))

@@ -37,7 +37,7 @@ IN_MEMORY = st.sampled_from([name for name in SEARCHES if name != "counted"])
 @pytest.mark.slow
 @given(table=tables(), data=st.data(), search=IN_MEMORY)
 @SHARED_FIXTURES
-def test_against_the_definition(counting_engine, table, data, search):
+def test_special_uniques_follow_the_definition(counting_engine, table, data, search):
     max_size = data.draw(st.integers(1, len(table)))
     with searched_by(search):
         check(suda(frame_of(table), max_size, contributions=True), table, max_size)
@@ -45,8 +45,8 @@ def test_against_the_definition(counting_engine, table, data, search):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("search", ["pairs", "sets", "sets-grouped"])
-def test_many_rows(counting_engine, search):
-    """More rows than a block; columns of so many values that several words make a key; rows that repeat."""
+def test_many_rows_follow_the_definition(counting_engine, search):
+    """There are more rows than a block holds, keys of several words, and repeated rows."""
     random = np.random.default_rng(5)
     rows = 700 if SIMULATED else 9000
     cells = {"a": 3, "b": 4000, "c": 60, "d": 20_000, "e": 9}
@@ -56,7 +56,7 @@ def test_many_rows(counting_engine, search):
         check(suda(pd.DataFrame(table), 3, contributions=True), table, 3)
 
 
-def test_keys_of_several_words():
+def test_keys_of_several_words_are_searched_right():
     """Seven columns of 16 bits are two words."""
     random = np.random.default_rng(2)
     codes = [random.integers(0, 40_000, 300).astype(np.uint16) for _ in range(7)]
@@ -72,8 +72,8 @@ def test_keys_of_several_words():
 @pytest.mark.slow
 @given(rows=st.integers(1, 12), columns=st.integers(1, 6), low=st.sampled_from([0, 1, 3]), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=25)
-def test_blocks_of_few_columns(rows, columns, low, data):
-    """As if a block was of few columns, so that there are many; there is room for more and more of them."""
+def test_blocks_of_few_columns_are_searched_right(rows, columns, low, data):
+    """Blocks are made small, so that there are many of them, with growing room."""
     cells = st.lists(st.integers(0, 2), min_size=rows, max_size=rows)
     table = {place: data.draw(cells) for place in range(columns)}
     largest = data.draw(st.integers(1, columns))
@@ -86,8 +86,8 @@ def test_blocks_of_few_columns(rows, columns, low, data):
     check(found, table, largest)
 
 
-def test_many_columns():
-    """More columns than number the bits of a block; against counting, set by set."""
+def test_many_columns_give_the_special_uniques_of_counting():
+    """There are more columns than bits of a block."""
     random = np.random.default_rng(4)
     frame = pd.DataFrame({f"c{place}": random.integers(0, 2 + place % 3, 60) for place in range(13)})
     for missing, table in (("category", frame), ("wildcard", frame.mask(random.random(frame.shape) < 0.1))):
@@ -101,7 +101,7 @@ def test_many_columns():
         assert found.summary().columns.equals(wanted.summary().columns)
 
 
-def test_the_published_example(counting_engine):
+def test_the_published_example_has_its_published_scores(counting_engine):
     """The table with which the International Household Survey Network's guide to sdcMicro explains the scores."""
     found = suda(EXAMPLE, 3, sampling_fraction=0.01)
     assert found.score.tolist() == [0, 0, 6, 0, 12, 0, 6, 10, 0, 0]
@@ -117,7 +117,7 @@ def test_the_published_example(counting_engine):
     assert found.dis_score[4] > found.dis_score[7] > found.dis_score[2] > 0
 
 
-def test_weights():
+def test_weights_of_msus_follow_their_formula():
     assert msu_weights(10, 3) == [9 * 8 * 7, 8 * 7, 7]
     assert msu_weights(4, 4) == [*msu_weights(4, 3), 1] == [6, 2, 1, 1]
     assert msu_weights(1, 1) == [1]
@@ -125,7 +125,7 @@ def test_weights():
         assert msu_weights(columns, columns) == [math.factorial(columns - size) for size in range(1, columns + 1)]
 
 
-def test_dis_at_its_ends():
+def test_dis_is_right_at_both_ends():
     assert intrusion(0, 10, 0.5) == 0
     assert intrusion(5, 0, 0.1) == 1
     assert suda(EXAMPLE, sampling_fraction=1).dis_score.isin([0, 1]).all()
@@ -134,7 +134,7 @@ def test_dis_at_its_ends():
     assert suda(same, 2).summary().to_dict()["top"] == []
 
 
-def test_sets_of_up_to_3_columns_or_all_of_fewer(tmp_path):
+def test_the_default_size_is_3_columns_or_all_of_fewer(tmp_path):
     EXAMPLE.to_parquet(tmp_path / "t.parquet")
     two = list(EXAMPLE)[:2]
     for columns, size in ((two, 2), (two[:1], 1), (None, 3)):
@@ -148,7 +148,7 @@ def test_sets_of_up_to_3_columns_or_all_of_fewer(tmp_path):
         assert suda(tmp_path / "t.parquet", columns=two).score.tolist() == suda(EXAMPLE, 2, two).score.tolist()
 
 
-def test_kinds_of_tables(tmp_path):
+def test_every_kind_of_table_gives_the_same_scores(tmp_path):
     frame = EXAMPLE.set_index(np.arange(10) * 7)
     path = tmp_path / "t.parquet"
     EXAMPLE.to_parquet(path)
@@ -170,7 +170,7 @@ def test_kinds_of_tables(tmp_path):
     assert from_file.columns == ["labour", "residence"]
 
 
-def test_the_same_bits_whatever_the_threads(monkeypatch):
+def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
     frame = gpupif.datasets.census(80 if SIMULATED else 3000)
     seen = []
     for threads in ("1", "2", "5"):
@@ -181,7 +181,7 @@ def test_the_same_bits_whatever_the_threads(monkeypatch):
     assert all(each == seen[0] for each in seen)
 
 
-def test_shares_of_all_scores():
+def test_columns_have_their_shares_of_all_scores():
     """An MSU counts for each of its columns, in the sum of all scores once: shares are those that sdcMicro has."""
     summary = suda(pd.DataFrame({"a": [2, 1, 1], "b": [0, 3, 0], "c": [0, 6, 0]})).summary()
     # Of 8: a has 2 and, with b and with c, 1 each; b has 2, and 1 with a.
@@ -192,7 +192,7 @@ def test_shares_of_all_scores():
     assert "An MSU counts for each of its columns: the shares add up to more than 100 %." in printed
 
 
-def test_summary_prints_and_is_json():
+def test_the_summary_prints_and_is_given_as_json():
     summary = suda(EXAMPLE, sampling_fraction=0.01).summary()
     text = str(summary)
     for part in ("10 rows, 4 unique on all columns", "residence", "msus", "DIS 0.0067", "Rows at the highest risk"):
@@ -216,7 +216,7 @@ def test_summary_prints_and_is_json():
         ({"missing": "no"}, "missing: expected"),
     ],
 )
-def test_bad_input(arguments, words):
+def test_bad_input_is_refused(arguments, words):
     with pytest.raises(gpupif.InputError, match=words):
         suda(EXAMPLE, **arguments)
 
@@ -228,7 +228,7 @@ def test_too_many_sets_are_refused_with_their_number():
         suda(wide, 8)
 
 
-def test_what_was_not_asked_for():
+def test_results_that_were_not_asked_for_are_refused():
     found = suda(EXAMPLE)
     with pytest.raises(gpupif.InputError, match="contributions=True"):
         _ = found.contributions
@@ -238,7 +238,7 @@ def test_what_was_not_asked_for():
         found.top(0)
 
 
-def test_example():
+def test_the_examples_of_the_docstring_are_right():
     tried = doctest.testmod(gpupif.special_uniques.suda)
     assert tried.attempted >= 4
     assert tried.failed == 0

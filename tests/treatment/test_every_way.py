@@ -53,7 +53,7 @@ def test_every_treatment_has_an_example():
     "pieces",
     [pytest.param(pieces, id=name, marks=slow_but(name, "empty files")) for name, pieces in PIECES.items()],
 )
-def test_what_treatments_may_do(way, pieces):
+def test_every_way_allows_all_that_a_treatment_may_do(way, pieces):
     found = way.treat(TABLE, MECHANISM, pieces)
     expected = MEMORY.treat(TABLE, MECHANISM)
     assert_same_treated(found, expected)
@@ -62,7 +62,7 @@ def test_what_treatments_may_do(way, pieces):
 
 
 @pytest.mark.parametrize("do", [pytest.param(do, marks=slow_but(do, *TOGETHER)) for do in PLANS])
-def test_every_treatment(way, do):
+def test_every_way_treats_a_table_the_same(way, do):
     expected = MEMORY.treat(TABLE, PLANS[do], key=KEY)
     assert_same_treated(way.treat(TABLE, PLANS[do], key=KEY), expected)
     assert any(one.changed or one.dropped or one.rows_removed for one in expected.record.treatments)
@@ -70,7 +70,7 @@ def test_every_treatment(way, do):
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("rows", [pytest.param(rows, marks=slow_but(rows, 7)) for rows in (1, 7, 119)])
-def test_any_number_of_threads_in_pieces_of_any_size(threads, rows):
+def test_any_threads_and_pieces_treat_a_table_the_same(threads, rows):
     expected = MEMORY.treat(TABLE, PLANS["all"], Pieces(chunk_rows=10_000), key=KEY)
     with gpupif.config(threads=threads):
         found = MEMORY.treat(TABLE, PLANS["all"], Pieces(chunk_rows=rows), key=KEY)
@@ -79,7 +79,7 @@ def test_any_number_of_threads_in_pieces_of_any_size(threads, rows):
 
 
 @pytest.mark.parametrize("do", [do for do in PLANS if do not in TOGETHER])
-def test_columns_that_are_not_named_stay_as_they_are(do):
+def test_columns_without_a_treatment_stay_as_they_are(do):
     done = gpupif.treat(TABLE, PLANS[do], key=KEY)
     changed = {name for one in done.record.treatments for name, cells in one.changed.items() if cells}
     same = [name for name in done.table if name not in changed]
@@ -94,13 +94,13 @@ def test_columns_that_are_not_named_stay_as_they_are(do):
                 assert np.shares_memory(done.table[name].to_numpy(), TABLE[name].to_numpy())
 
 
-def test_the_table_that_came_in_stays_as_it_is():
+def test_the_given_table_is_not_changed():
     table = TABLE.copy(deep=True)
     gpupif.treat(table, PLANS["all"], key=KEY)
     pd.testing.assert_frame_equal(table, TABLE)
 
 
-def test_counts_of_changed_cells_are_those_of_the_values():
+def test_the_record_counts_the_cells_that_changed():
     for do in ("recode", "randomized_response", "jitter"):
         if do not in PLANS:
             continue
@@ -141,14 +141,14 @@ ON_HALF_EMPTY = [
         pytest.param([gpupif.treatments.DatePart("born", to="year")], id="year", marks=pytest.mark.slow),
     ],
 )
-def test_columns_without_values_in_some_pieces(way, emptied, treatments):
+def test_columns_without_values_in_some_pieces_are_treated_the_same(way, emptied, treatments):
     table = TABLE.assign(**{name: emptied(TABLE[name]) for name in ("born", "income", "job", "zip")})
     plan = [*treatments, gpupif.treatments.Rare("zip", below=3)]
     found = way.treat(table, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=7, part_rows=3), key=KEY)
     assert_same_treated(found, MEMORY.treat(table, plan, key=KEY))
 
 
-def test_no_rows_are_left(way):
+def test_a_plan_that_leaves_no_rows_gives_the_same_in_every_way(way):
     plan = [
         gpupif.treatments.SuppressRows(k=121, quasi_identifiers=["sex"]),
         gpupif.treatments.RandomizedResponse("job", keep=0.5, missing="category"),
@@ -160,8 +160,8 @@ def test_no_rows_are_left(way):
     assert len(found.table) == 0
 
 
-def test_errors_are_said_of_the_treatment_they_are_of(way):
-    """Also where rows are treated only when a later one asks for values, or when they are written."""
+def test_errors_name_the_treatment_that_failed(way):
+    """Rows may be treated only when a later treatment needs their values, or when they are written."""
     table = TABLE.assign(born=[*TABLE["born"].dt.strftime("%Y-%m-%d")[:-1], "9999-12-30"])
     for later in ([gpupif.treatments.Rare("zip", below=3)], [gpupif.treatments.Rare("born", below=3)]):
         plan = [gpupif.treatments.Round("age", base=5), gpupif.treatments.Jitter("born", within=10_000), *later]

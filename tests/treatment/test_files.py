@@ -66,7 +66,7 @@ def read(path):
         for other in ("", ".parquet", ".feather")
     ],
 )
-def test_from_and_to_every_format(tmp_path, expected, kind, output):
+def test_tables_are_treated_from_and_to_every_format(tmp_path, expected, kind, output):
     source = tmp_path / kind
     if kind == "in":
         write_parts(source, TABLE, (0, 30, 30, 110))
@@ -82,8 +82,8 @@ def test_from_and_to_every_format(tmp_path, expected, kind, output):
 
 
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
-def test_csv(tmp_path, output):
-    """Texts of a CSV file are the values that they say; those that nobody treats are written as they were read."""
+def test_untreated_texts_of_csv_are_written_as_they_were_read(tmp_path, output):
+    """Texts of a CSV file are treated as the values they stand for."""
     TABLE.to_csv(tmp_path / "in.csv", index=False)
     plan = [*PLAN[:2], Gone(("born",))]
     expected = gpupif.treat(tmp_path / "in.csv", plan).table
@@ -93,7 +93,7 @@ def test_csv(tmp_path, output):
 
 
 @pytest.mark.parametrize("rows", [pytest.param(1, marks=pytest.mark.slow), 7, 50, 1000])
-def test_files_of_so_many_rows(tmp_path, expected, rows):
+def test_output_files_have_the_rows_that_were_asked_for(tmp_path, expected, rows):
     source = write_parts(tmp_path / "in", TABLE, (30, 110))
     done = gpupif.treat_files(source, tmp_path / "out", PLAN, rows_per_file=rows)
     assert_same(read(tmp_path / "out"), expected.table)
@@ -102,7 +102,7 @@ def test_files_of_so_many_rows(tmp_path, expected, rows):
     assert 0 < sizes[-1] <= rows
 
 
-def test_one_file_for_each(tmp_path):
+def test_each_input_file_has_an_output_file(tmp_path):
     source = write_parts(tmp_path / "in", TABLE, (30, 110))
     done = gpupif.treat_files(source, tmp_path / "out", PLAN[:2])
     assert [file.name for file in done.files] == ["000.parquet", "001.parquet", "002.parquet"]
@@ -119,7 +119,7 @@ def test_the_input_is_never_written_over(tmp_path):
     assert nothing_left(tmp_path)
 
 
-def test_what_exists_stays_unless_it_is_to_be_replaced(tmp_path):
+def test_an_existing_output_stays_without_overwrite(tmp_path):
     source = write_parts(tmp_path / "in", TABLE)
     (tmp_path / "out.parquet").write_text("mine")
     with pytest.raises(OutputError, match="exists already"):
@@ -141,12 +141,12 @@ def test_a_folder_of_something_else_is_not_replaced(tmp_path):
     assert (tmp_path / "out" / "thesis.txt").read_text() == "mine"
 
 
-def test_no_path(tmp_path):
+def test_a_source_that_is_no_path_is_refused(tmp_path):
     with pytest.raises(InputError, match="source: expected the path"):
         gpupif.treat_files(TABLE, tmp_path / "out", PLAN)
 
 
-def test_too_little_memory(tmp_path):
+def test_too_little_memory_is_an_error_and_leaves_no_files(tmp_path):
     source = write_parts(tmp_path / "in", TABLE)
     with gpupif.config(memory_limit="10MiB"), pytest.raises(InputError, match="memory_limit"):
         gpupif.treat_files(source, tmp_path / "out", PLAN)
@@ -174,8 +174,8 @@ quasi_identifiers = ["sex", "job"]
 @pytest.mark.subprocess
 @pytest.mark.parametrize("moment", ["next", "mark"])
 @pytest.mark.parametrize("kind", ["folder", "rows", "file"])
-def test_killed_at_each_mark_and_resumed(tmp_path, kind, moment):
-    """Killed at each step, it ends in the same bits, and leaves nothing else."""
+def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(tmp_path, kind, moment):
+    """The resumed run leaves no other files."""
     source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
     (tmp_path / "plan.toml").write_text(PLAN_FILE)
     expected = gpupif.treat(TABLE, tmp_path / "plan.toml")
@@ -192,7 +192,7 @@ def test_killed_at_each_mark_and_resumed(tmp_path, kind, moment):
 @pytest.mark.slow
 @pytest.mark.subprocess
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted(tmp_path, number):
+def test_an_interrupted_run_leaves_no_files(tmp_path, number):
     source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
     (tmp_path / "plan.toml").write_text(PLAN_FILE)
     codes, said = die(
@@ -203,7 +203,7 @@ def test_interrupted(tmp_path, number):
     assert nothing_left(tmp_path)
 
 
-def test_a_run_that_is_resumed_has_the_same_plan_and_key(tmp_path, monkeypatch):
+def test_a_run_resumed_with_another_plan_or_key_is_refused(tmp_path, monkeypatch):
     source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
 
     def fail(*_):
@@ -239,7 +239,7 @@ def test_a_part_of_a_file_of_text_loses_all_its_rows(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::gpupif.errors.SeedWarning")
-def test_a_run_that_is_resumed_reads_the_same_files_and_has_the_same_seed(tmp_path, monkeypatch):
+def test_a_run_resumed_with_other_files_or_seed_is_refused(tmp_path, monkeypatch):
     source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))
     (tmp_path / "people.csv").write_text("zip3,people\n021,900000\n941,15000\n100,20001\n")
     (tmp_path / "sex.csv").write_text("f;person;*\nm;person;*\n")
@@ -271,7 +271,7 @@ def test_a_run_that_is_resumed_reads_the_same_files_and_has_the_same_seed(tmp_pa
     assert_same(read(tmp_path / "out"), gpupif.treat(TABLE, plan, seed=1).table)
 
 
-def test_suppression_until_criteria_hold_counts_what_it_takes(tmp_path):
+def test_suppression_plans_its_memory(tmp_path):
     rows = 300_000
     pd.DataFrame({"a": [1, 2, 3] * (rows // 3), "b": [1, 2] * (rows // 2)}).to_parquet(tmp_path / "in.parquet")
     plan = [gpupif.treatments.Suppress(["a", "b"], k=3)]
@@ -284,7 +284,7 @@ def test_suppression_until_criteria_hold_counts_what_it_takes(tmp_path):
     assert not (tmp_path / "out.parquet").exists()
 
 
-def test_groups_that_are_written_fit_into_the_memory_limit(tmp_path):
+def test_row_groups_of_the_output_fit_into_the_memory_limit(tmp_path):
     pd.DataFrame({"a": range(200_000)}).to_parquet(tmp_path / "in.parquet", row_group_size=5_000)
     with gpupif.config(memory_limit=resident_bytes() + RESERVE + (8 << 20)):
         gpupif.treat_files(tmp_path / "in.parquet", tmp_path / "out.parquet", [gpupif.treatments.Cap("a")])
@@ -293,8 +293,8 @@ def test_groups_that_are_written_fit_into_the_memory_limit(tmp_path):
     assert pq.read_table(tmp_path / "out.parquet").num_rows == 200_000
 
 
-def test_scores_that_a_condition_asks_for_are_read_as_the_memory_limit_allows(tmp_path, monkeypatch):
-    """A million rows of them at once were half as much again as the limit of 500 MB."""
+def test_scores_for_a_condition_are_read_in_chunks_within_the_limit(tmp_path, monkeypatch):
+    """A million rows at once would take 1.5 times the limit of 500 MB."""
     source = tmp_path / "in.parquet"
     TABLE.to_parquet(source)
     store = Store(tmp_path / "work", tmp_path / "work")
@@ -317,8 +317,8 @@ def test_scores_that_a_condition_asks_for_are_read_as_the_memory_limit_allows(tm
     store.close(False)
 
 
-def test_advice_where_a_treatment_lacks_memory(tmp_path, monkeypatch):
-    """What scoring lacks is no question of what to score: the plan says that."""
+def test_a_treatment_that_lacks_memory_is_named_with_advice(tmp_path, monkeypatch):
+    """The advice names no columns or measures, which only the plan can change."""
     source = tmp_path / "in.parquet"
     TABLE.to_parquet(source)
     plan = [gpupif.treatments.SuppressRows(where="csf > 1", known=["sex"])]
@@ -333,7 +333,7 @@ def test_advice_where_a_treatment_lacks_memory(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-def test_the_memory_limit_holds_where_treatments_score(tmp_path):
+def test_the_memory_limit_holds_for_treatments_that_score(tmp_path):
     gpupif.datasets.census(1_500_000).to_parquet(tmp_path / "in.parquet")
     scored = '[[treatment]]\ndo = "suppress_rows"\nwhere = "csf > 12"\nknown = ["region", "sex"]\n'
     (tmp_path / "plan.toml").write_text(2 * scored)

@@ -45,7 +45,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("dtype", KEPT)
-def test_a_suppressed_cell_leaves_the_type(dtype):
+def test_a_suppressed_cell_does_not_change_the_type(dtype):
     table = column(dtype)
     found = gpupif.treat(table, [RareAway("x", 2)]).table["x"]
     # Which pandas calls what it has for `str` differs by its version.
@@ -55,7 +55,7 @@ def test_a_suppressed_cell_leaves_the_type(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "float32", "Int16", "category", "int32[pyarrow]", "object"])
-def test_other_values_of_the_old_kind_leave_the_type(dtype):
+def test_other_values_of_the_same_kind_do_not_change_the_type(dtype):
     found = gpupif.treat(column(dtype), [Shifted("x")]).table["x"]
     assert found.dtype == (dtype if dtype != "category" else found.cat.as_unordered().dtype)
     assert plain(found) == [value + 1 for value in VALUES]
@@ -78,13 +78,13 @@ def test_text_of_anything_else_is_categorical(dtype):
     assert found.astype(str).tolist() == [f"{value // 2 * 2}-{value // 2 * 2 + 1}" for value in VALUES]
 
 
-def test_values_beyond_the_old_type_get_a_wider_one():
+def test_values_beyond_the_old_type_get_a_wider_type():
     found = gpupif.treat(column("int8"), [Shifted("x", 1000)]).table["x"]
     assert found.dtype == "int64"
     assert found.tolist() == [value + 1000 for value in VALUES]
 
 
-def test_truth_values_and_times_with_zones():
+def test_truth_values_and_times_with_zones_keep_their_types():
     table = pd.DataFrame(
         {
             "truth": [True] * 7 + [False],
@@ -111,7 +111,7 @@ def test_ordered_categories_keep_their_order():
     assert gpupif.treat(table, [RareAway("x", 1)]).table["x"].dtype == kept
 
 
-def test_names_and_index_of_any_kind():
+def test_names_and_index_may_be_of_any_kind():
     names = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
     table = pd.DataFrame(np.arange(12).reshape(4, 3), columns=names, index=list("wxyz"))
     done = gpupif.treat(table, [Bins(("a", 2)), Gone((("b", 1),))]).table
@@ -123,7 +123,7 @@ def test_names_and_index_of_any_kind():
     assert gpupif.treat(dates, [Shifted(7), Shifted(day)]).table.to_numpy().tolist() == [[2, 4], [3, 5]]
 
 
-def test_rows_that_go_take_their_labels_with_them():
+def test_removed_rows_take_their_labels_with_them():
     table = pd.DataFrame({"x": VALUES, "y": pd.Categorical(list("aaabcccc"))}, index=range(100, 108))
     done = gpupif.treat(table, [RiskyAway("x", 2.0, rows=True, known=("y",))])
     assert list(done.table.index) == [100, 101, 102, 104, 105, 106, 107]
@@ -131,7 +131,7 @@ def test_rows_that_go_take_their_labels_with_them():
     assert done.record.rows_removed == 1
 
 
-def test_polars():
+def test_polars_columns_keep_their_types():
     pl = pytest.importorskip("polars")
     table = pl.DataFrame(
         {
@@ -158,7 +158,7 @@ def test_polars():
     assert rows["categorical"].dtype == pl.Enum(["a", "c"])
 
 
-def test_pyarrow():
+def test_arrow_columns_keep_their_types():
     table = pa.table(
         {
             "whole": pa.array(VALUES, pa.int16()),
@@ -177,7 +177,7 @@ def test_pyarrow():
     assert text.type == pa.dictionary(pa.int32(), pa.string())
 
 
-def test_the_index_that_pandas_noted_in_a_table_of_arrow(tmp_path):
+def test_an_index_that_pandas_noted_in_an_arrow_table_comes_back(tmp_path):
     frame = pd.DataFrame({"x": VALUES, "y": list("aaabcccc")}, index=pd.Index(list("stuvwxyz"), name="who"))
     found = gpupif.treat(pa.Table.from_pandas(frame), [Bins("x", 2)]).table.to_pandas()
     assert list(found.index) == list("stuvwxyz")
@@ -192,7 +192,7 @@ def test_the_index_that_pandas_noted_in_a_table_of_arrow(tmp_path):
 
 
 @pytest.mark.gpu
-def test_cudf():
+def test_cudf_frames_stay_cudf_frames():
     if not (WITHOUT_GPU or cuda_status().usable):
         pytest.skip("no GPU, and nothing that stands in for one")
     library = frame_library()
@@ -203,7 +203,7 @@ def test_cudf():
     assert plain(library.to_pandas(done["z"])) == VALUES
 
 
-def test_what_cannot_be_treated():
+def test_tables_that_cannot_be_treated_are_refused():
     with pytest.raises(InputError, match="expected at least one row"):
         gpupif.treat(pd.DataFrame({"x": []}), [Bins("x")])
     with pytest.raises(InputError, match="different column names"):

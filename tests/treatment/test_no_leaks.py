@@ -48,13 +48,13 @@ def treatments(request):
     return PLANS[request.param]
 
 
-def test_the_secret_is_seen_where_it_is(tmp_path):
+def test_the_check_finds_a_secret_that_is_there(tmp_path):
     """The tests below could not fail otherwise."""
     pq.write_table(pa.Table.from_pandas(table()), tmp_path / "in.parquet", compression="none")
     assert SECRET.encode() in (tmp_path / "in.parquet").read_bytes()
 
 
-def test_pandas(treatments):
+def test_no_removed_value_is_left_in_pandas(treatments):
     found = gpupif.treat(table(), treatments).table
     for name in found:
         values = list(found[name].cat.categories) if found[name].dtype == "category" else list(found[name].dropna())
@@ -66,7 +66,7 @@ def test_pandas(treatments):
     assert_not_in(sink.getvalue())
 
 
-def test_pyarrow(treatments):
+def test_no_removed_value_is_left_in_pyarrow(treatments):
     given = pa.Table.from_pandas(table()).replace_schema_metadata({"bounds": f"{SECRET} {NUMBER}"})
     given = given.cast(
         pa.schema(
@@ -86,7 +86,7 @@ def test_pyarrow(treatments):
     assert not found.schema.metadata
 
 
-def test_polars(treatments):
+def test_no_removed_value_is_left_in_polars(treatments):
     pl = pytest.importorskip("polars")
     given = pl.from_pandas(table()).with_columns(pl.col("job").cast(pl.Categorical))
     found = gpupif.treat(given, treatments).table
@@ -102,7 +102,7 @@ def test_polars(treatments):
 
 @pytest.mark.parametrize("output", ["out", "out.parquet", "out.feather", "out.csv"])
 @pytest.mark.parametrize("source", ["in.parquet", "in.feather", "in.csv"])
-def test_files(tmp_path, treatments, source, output):
+def test_no_removed_value_is_left_in_files(tmp_path, treatments, source, output):
     frame = table()
     if source == "in.parquet":
         frame.to_parquet(tmp_path / source)
@@ -122,7 +122,7 @@ def test_files(tmp_path, treatments, source, output):
 
 @pytest.mark.dask
 @pytest.mark.usefixtures("on_cpu")
-def test_dask(treatments):
+def test_no_removed_value_is_left_in_dask(treatments):
     import dask
 
     from tests.helpers.dask_frames import cut
@@ -148,7 +148,7 @@ def with_unused():
 ONE_CHANGES = [Bins("number", 10)]
 
 
-def test_categories_that_no_row_has_go_from_pandas():
+def test_unused_categories_are_removed_from_pandas():
     given = with_unused()
     arrow = pa.DictionaryArray.from_arrays([0, 0] * 20, ["x", SECRET])
     given["arrow"] = pd.arrays.ArrowExtensionArray(pa.chunked_array([arrow]))
@@ -167,7 +167,7 @@ def test_categories_that_no_row_has_go_from_pandas():
     assert SECRET not in found.index.levels[0].categories
 
 
-def test_categories_that_no_row_has_go_from_pyarrow():
+def test_unused_categories_are_removed_from_pyarrow():
     given = pa.Table.from_pandas(with_unused())
     inner = pa.DictionaryArray.from_arrays([0, 0, 1, 1], ["x", "y", SECRET])
     lists = pa.ListArray.from_arrays(pa.array([0, 2, *[4] * 39], pa.int32()), inner)
@@ -187,7 +187,7 @@ def test_categories_that_no_row_has_go_from_pyarrow():
     assert found.to_pandas()["grade"].cat.categories.tolist() == ["low", "mid", "high"]
 
 
-def test_categories_that_no_row_has_go_from_polars():
+def test_unused_categories_are_removed_from_polars():
     pl = pytest.importorskip("polars")
     given = pl.from_pandas(with_unused()).with_columns(
         pl.col("grade").cast(pl.Enum(["low", SECRET, "mid", "high"])),
@@ -208,7 +208,7 @@ def test_categories_that_no_row_has_go_from_polars():
 @pytest.mark.parametrize("removed", [False, True])
 @pytest.mark.parametrize("output", ["out", "out.parquet", "out.feather"])
 @pytest.mark.parametrize("source", ["in.parquet", "in.feather", "in"])
-def test_categories_that_no_row_has_go_from_files(tmp_path, monkeypatch, source, output, removed):
+def test_unused_categories_are_removed_from_files(tmp_path, monkeypatch, source, output, removed):
     monkeypatch.setattr("gpupif.treatment.treated_source.CHUNK_ROWS", 3)
     monkeypatch.setattr("gpupif.treatment.treat_files.GROUP_ROWS", 7)
     given = pa.Table.from_pandas(with_unused())
@@ -237,7 +237,7 @@ def test_categories_that_no_row_has_go_from_files(tmp_path, monkeypatch, source,
 
 
 @pytest.mark.dask
-def test_categories_that_no_row_has_go_from_dask():
+def test_unused_categories_are_removed_from_dask():
     import dask
 
     from tests.helpers.dask_frames import cut

@@ -122,7 +122,7 @@ def some_plans(draw):
 
 @given(some_plans(), st.sampled_from(["toml", "json", "yaml", "YML"]))
 @SHARED_FIXTURES
-def test_what_is_saved_is_loaded(tmp_path_factory, plan, ending):
+def test_a_saved_plan_is_loaded_again(tmp_path_factory, plan, ending):
     file = tmp_path_factory.mktemp("plans") / f"plan.{ending}"
     plan.save(file)
     loaded = gpupif.Plan.load(file)
@@ -132,7 +132,7 @@ def test_what_is_saved_is_loaded(tmp_path_factory, plan, ending):
     assert gpupif.Plan.of(str(file)) == gpupif.Plan.of(plan.to_dict()) == gpupif.Plan.of(plan)
 
 
-def test_the_document(tmp_path):
+def test_a_saved_plan_is_the_expected_document(tmp_path):
     plan = gpupif.Plan([Everything("age", level=2), Nothing()], AGES)
     plan.save(tmp_path / "plan.toml")
     text = (tmp_path / "plan.toml").read_text()
@@ -156,7 +156,7 @@ def test_the_document(tmp_path):
     assert gpupif.Plan([]).to_dict() == {"treatment": []}
 
 
-def test_a_name_may_stand_alone():
+def test_a_single_column_may_be_given_without_a_list():
     for given_ in (everything(columns="sex"), gpupif.Plan([Everything("age", columns="sex")]).to_dict()):
         plan = gpupif.Plan.from_dict(given_)
         assert plan.treatments == (Everything("age", columns=["sex"]),)
@@ -164,7 +164,7 @@ def test_a_name_may_stand_alone():
     assert list(gpupif.treat(pd.DataFrame(table), [gpupif.treatments.Drop("sex")]).table) == ["age"]
 
 
-def test_plans_are_equal_where_they_do_the_same():
+def test_plans_that_do_the_same_are_equal():
     plan = gpupif.Plan([Everything("age", level=1, columns=["a"])], AGES)
     assert plan == gpupif.Plan(
         [Everything("age", level=1, columns=("a",), share=0.5)], {"age": {"widths": (5, 10.0, 20)}}
@@ -190,7 +190,7 @@ def test_plans_are_equal_where_they_do_the_same():
         ({"b", "a"}, ["a", "b"]),
     ],
 )
-def test_values_as_plans_have_them(value, wanted):
+def test_values_are_written_as_plans_have_them(value, wanted):
     assert plain(value) == wanted
 
 
@@ -221,7 +221,7 @@ def test_files_of_a_plan_begin_at_its_folder(tmp_path, monkeypatch):
     assert gpupif.Plan.load(folder / "moved" / "again.toml").treatments[0].source == str(folder / "moved/h/people.csv")
 
 
-def test_what_exists_is_not_replaced(tmp_path):
+def test_an_existing_file_is_not_replaced_without_overwrite(tmp_path):
     file = tmp_path / "plan.toml"
     plan = gpupif.Plan([Nothing()])
     file.write_text("mine")
@@ -243,7 +243,7 @@ def test_what_exists_is_not_replaced(tmp_path):
         (gpupif.Plan([Everything("a", mapping={"x": None})]), "plan.toml", "None .* Save it as .json or .yaml"),
     ],
 )
-def test_what_cannot_be_saved(tmp_path, plan, name, words):
+def test_plans_that_cannot_be_saved_are_refused(tmp_path, plan, name, words):
     with pytest.raises(OutputError, match=words):
         plan.save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
@@ -309,7 +309,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("document", "words"), BAD.values(), ids=BAD)
-def test_bad_plans(tmp_path, document, words):
+def test_bad_plans_are_refused(tmp_path, document, words):
     with pytest.raises(InputError, match=f"^plan: .*{words}"):
         gpupif.Plan.from_dict(document)
     file = tmp_path / "plan.json"
@@ -334,12 +334,12 @@ def test_bad_plans(tmp_path, document, words):
         (lambda: gpupif.Plan.load("plan.txt"), "expected a name ending in .toml, .json, .yaml, .yml"),
     ],
 )
-def test_bad_arguments(made, words):
+def test_bad_arguments_of_plans_are_refused(made, words):
     with pytest.raises(InputError, match=words):
         made()
 
 
-def test_plans_of_treatments():
+def test_a_plan_is_made_of_one_or_several_treatments():
     assert gpupif.Plan.of([Nothing()]) == gpupif.Plan.of(Nothing()) == gpupif.Plan([Nothing()])
 
 
@@ -353,7 +353,7 @@ def test_yaml_needs_its_library(tmp_path, monkeypatch):
     assert not (tmp_path / "p.yml").exists()
 
 
-def test_every_treatment_has_types_that_a_plan_checks():
+def test_a_plan_can_check_the_types_of_every_treatment():
     from gpupif.treatment.plan_fields import SECRETS, types_of
 
     for word, kind in ALL_TREATMENTS.items():
@@ -364,7 +364,7 @@ def test_every_treatment_has_types_that_a_plan_checks():
 
 
 @pytest.mark.parametrize("ending", ["toml", "json"])
-def test_a_plan_may_say_that_nothing_is_done(tmp_path, ending):
+def test_a_plan_may_have_no_treatments(tmp_path, ending):
     plan = gpupif.Plan([], AGES)
     plan.save(tmp_path / f"plan.{ending}")
     assert gpupif.Plan.load(tmp_path / f"plan.{ending}") == plan

@@ -28,7 +28,7 @@ def done():
     return gpupif.treat(TABLE, gpupif.Plan(plan, hierarchies={"kept": {"widths": [2]}}))
 
 
-def test_the_record_says_what_was_done(done):
+def test_the_record_lists_the_changes_of_each_treatment(done):
     record = done.record.to_dict()
     bins, rare, drawn, risky, gone = record["treatments"]
     assert bins == {"do": "test_bins", "column": "age", "cells_changed": {"age": len(TABLE)}, "cells_suppressed": {}}
@@ -44,7 +44,7 @@ def test_the_record_says_what_was_done(done):
     assert record["seconds"]["treat"] > 0
 
 
-def test_a_public_record_has_no_counts_that_reveal(done):
+def test_a_public_record_has_no_revealing_counts(done):
     record = done.record.public().to_dict()
     assert set(record) == {"versions", "treatments", "hierarchies"}
     for one in record["treatments"]:
@@ -53,8 +53,8 @@ def test_a_public_record_has_no_counts_that_reveal(done):
     assert done.record.to_dict()["rows"] == len(TABLE)
 
 
-def test_a_public_record_tells_nothing_of_how_often_values_are():
-    """What is kept of an epsilon with replacements by the prior is a function of the rarest value's share."""
+def test_a_public_record_does_not_reveal_frequencies_of_values():
+    """With prior replacement the kept share for an epsilon depends on the rarest value's share."""
     plan = [
         gpupif.treatments.RandomizedResponse("job", epsilon=1.0, replaced="prior"),
         gpupif.treatments.Swap(["income"], within=["sex"], share=0.5),
@@ -105,7 +105,7 @@ def test_the_record_prints_as_a_table(done):
     assert "100 %" not in public
 
 
-def test_the_record_is_saved_whole_and_replaces_nothing(done, tmp_path):
+def test_the_record_is_saved_whole_and_replaces_no_file(done, tmp_path):
     done.record.save(tmp_path / "record.json")
     assert json.loads((tmp_path / "record.json").read_text()) == done.record.to_dict()
     assert done.record.to_json() == (tmp_path / "record.json").read_text().rstrip("\n")
@@ -115,7 +115,7 @@ def test_the_record_is_saved_whole_and_replaces_nothing(done, tmp_path):
     assert "rows" not in json.loads((tmp_path / "record.json").read_text())
 
 
-def test_estimates_are_those_of_the_step_that_randomised_a_column(done):
+def test_estimates_come_from_the_step_that_randomised_the_column(done):
     found = done.estimates("sex")
     assert found["value"].tolist() == ["f", "m"]
     shares = done.table["sex"].value_counts(normalize=True)
@@ -133,7 +133,7 @@ needs_random = pytest.mark.skipif(RANDOM is None, reason="no random treatment is
 
 
 @needs_random
-def test_a_plan_that_draws_needs_a_key():
+def test_a_plan_with_random_draws_needs_a_key():
     with pytest.raises(InputError, match=r"key: .*randomized_response.*32 bytes"):
         gpupif.treat(TABLE, RANDOM)
     with pytest.raises(InputError, match="key, seed"):
@@ -143,7 +143,7 @@ def test_a_plan_that_draws_needs_a_key():
 
 
 @needs_random
-def test_a_key_in_a_file(tmp_path):
+def test_a_key_is_read_from_a_file(tmp_path):
     file = tmp_path / "key"
     file.write_bytes(KEY)
     file.chmod(0o600)
@@ -175,7 +175,7 @@ def test_the_key_is_written_nowhere(tmp_path):
 
 
 @needs_random
-def test_a_seed_warns():
+def test_a_seed_gives_a_warning():
     with pytest.warns(SeedWarning):
         found = gpupif.treat(TABLE, RANDOM, seed=7)
     with pytest.warns(SeedWarning):
@@ -184,7 +184,7 @@ def test_a_seed_warns():
     assert found.record.key == "seed"
 
 
-def test_without_anything_random_no_key_is_needed_and_none_is_noted():
+def test_a_plan_without_random_draws_needs_and_notes_no_key():
     assert gpupif.treat(TABLE, [Bins("age")]).record.key is None
     assert gpupif.treat(TABLE, [Bins("age")], key=KEY).record.key is None
 

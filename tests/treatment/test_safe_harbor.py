@@ -31,7 +31,7 @@ def plan(columns=DECLARED):
     return Plan.safe_harbor(columns, PEOPLE, as_of=2026, date_format={"admitted": "%m/%d/%Y"})
 
 
-def test_what_is_left():
+def test_only_values_that_safe_harbor_allows_are_left():
     found = gpupif.treat(TABLE, plan()).table
     assert list(found.columns) == ["birth", "admitted", "zip", "age", "sex"]
     shown = found.astype(object).where(found.notna(), None)
@@ -62,7 +62,7 @@ def test_every_column_is_declared():
         pd.DatetimeIndex(["1936-07-01", "1937-01-01", "2001-05-17"]),
     ],
 )
-def test_an_index_is_no_way_around(made, index):
+def test_a_table_with_an_index_is_refused(made, index):
     table = pd.DataFrame({"age": [90, 89, 25]}, index=index)
     if made == "dask":
         if isinstance(index, pd.MultiIndex):
@@ -78,7 +78,7 @@ def test_an_index_of_places_goes_with_the_rows():
     assert gpupif.treat(table.iloc[[2, 0]], Plan.safe_harbor({"age": "age"})).table.index.tolist() == [2, 0]
 
 
-def test_eighteen_categories_and_their_paragraphs():
+def test_all_eighteen_categories_have_their_paragraphs():
     named = {letter for kind in KINDS.values() if len(kind.paragraph) == 1 for letter in kind.paragraph}
     assert named == set("ABCDEFGHIJKLMNOPQR")
     dropped = {word for word, kind in KINDS.items() if kind.done == "dropped"}
@@ -108,7 +108,7 @@ def test_years_are_pooled_as_dates_are():
     assert by_default.table["born"].tolist() == [f"{this - 90} or before", str(this - 89)]
 
 
-def test_a_plan_that_is_saved_does_the_same(tmp_path):
+def test_a_saved_plan_treats_the_table_the_same(tmp_path):
     for ending in ("toml", "json"):
         path = tmp_path / f"plan.{ending}"
         plan().save(path)
@@ -130,7 +130,7 @@ def test_a_plan_that_is_saved_does_the_same(tmp_path):
         ({"columns": {"born": "date"}, "date_format": 3}, "date_format: expected a text such as"),
     ],
 )
-def test_refused(how, fragment):
+def test_bad_declarations_of_columns_are_refused(how, fragment):
     with pytest.raises(InputError) as caught:
         Plan.safe_harbor(**how)
     assert fragment in str(caught.value)

@@ -29,12 +29,12 @@ def nothing_said(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def test_gpupif_chooses_what_nobody_says():
+def test_gpupif_chooses_options_that_are_not_set():
     assert resources() == Resources()
     assert resources().memory > 2**20
 
 
-def test_blocks_are_nested_and_leave_nothing():
+def test_nested_blocks_restore_the_outer_options():
     with gpupif.config(device="cpu", memory_limit="8GiB", progress=False) as outer:
         assert outer == resources() == Resources(device="cpu", memory_limit=2**33, progress=False)
         assert outer.memory == 2**33
@@ -47,7 +47,7 @@ def test_blocks_are_nested_and_leave_nothing():
     assert resources() == Resources()
 
 
-def test_a_block_used_again_and_in_itself():
+def test_a_block_can_be_used_again_and_within_itself():
     block = gpupif.config(threads=5)
     with block, gpupif.config(threads=2), block:
         assert default_threads() == 5
@@ -78,8 +78,8 @@ BAD = [
 
 
 @pytest.mark.parametrize(("option", "variable", "value", "kind", "says"), BAD, ids=[case[0] for case in BAD])
-def test_values_that_an_option_cannot_have(monkeypatch, tmp_path, option, variable, value, kind, says):
-    """Refused at once, and nothing is changed; what is wrong in the environment is said where it is first of use."""
+def test_bad_values_of_an_option_are_refused(monkeypatch, tmp_path, option, variable, value, kind, says):
+    """A bad argument is refused at once; a bad variable of the environment is refused at its first use."""
     monkeypatch.chdir(tmp_path)
     for say in (gpupif.config, gpupif.set_config):
         with pytest.raises(kind, match=f"^{option}: {says}"):
@@ -95,12 +95,12 @@ def test_values_that_an_option_cannot_have(monkeypatch, tmp_path, option, variab
 @pytest.mark.parametrize(
     "given", [{"threads": 0}, {"threads": 1.5}, {"progress": 1}, {"temp": 3}, {"device": 3}, {"memory_limit": True}]
 )
-def test_values_of_other_types(given):
+def test_option_values_of_other_types_are_refused(given):
     with pytest.raises(gpupif.InputError, match=rf"^{next(iter(given))}: expected"):
         gpupif.config(**given)
 
 
-def test_words_for_what_there_is_not():
+def test_unknown_options_and_contradictions_are_refused():
     with pytest.raises(TypeError, match="devise"):
         gpupif.config(devise="cpu")
     with pytest.raises(gpupif.InputError, match="gpu_grouping: 'cudf' is a way of GPUs, and device='cpu'"):
@@ -110,7 +110,7 @@ def test_words_for_what_there_is_not():
         assert gpupif.score(gpupif.datasets.census(9), "cig").device == "cpu"
 
 
-def test_a_block_that_is_none():
+def test_a_config_call_without_with_warns():
     with pytest.warns(RuntimeWarning, match="does nothing without `with`; for the whole process .* gpupif.set_config"):
         gpupif.config(threads=2)
     assert resources() == Resources()
@@ -119,7 +119,7 @@ def test_a_block_that_is_none():
         assert default_threads() == 2
 
 
-def test_threads_do_not_mind_each_others_blocks():
+def test_threads_do_not_see_each_others_blocks():
     """Each sees its own block, those without one the process."""
     gpupif.set_config(threads=9)
     seen, together = {}, threading.Barrier(3)
@@ -139,7 +139,7 @@ def test_threads_do_not_mind_each_others_blocks():
     assert seen == {"two": 2, "three": 3, "none": 9}
 
 
-def test_threads_of_gpupif_see_the_block_of_who_calls():
+def test_threads_of_gpupif_see_the_block_of_their_caller():
     here = threading.Barrier(3)
 
     def look():
@@ -153,7 +153,7 @@ def test_threads_of_gpupif_see_the_block_of_who_calls():
     assert len({thread for _, thread in found}) == 3
 
 
-def test_progress_is_what_it_says(capsys, monkeypatch):
+def test_progress_is_shown_as_its_option_says(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: False)
     assert not Reporter().visible
     with gpupif.config(progress=True):
@@ -167,8 +167,8 @@ def test_progress_is_what_it_says(capsys, monkeypatch):
     assert capsys.readouterr().err == "gpupif: a word\n"
 
 
-def test_every_function_heeds_it(tmp_path, monkeypatch):
-    """Files are read in streams where there is a limit, with temporary files where they are to be."""
+def test_every_function_heeds_the_configuration(tmp_path, monkeypatch):
+    """Files are read in streams if there is a limit, with temporary files in the configured folder."""
     frame = gpupif.datasets.census(200, columns=4)
     frame.to_parquet(tmp_path / "in.parquet")
     (tmp_path / "temp").mkdir()
@@ -203,7 +203,7 @@ def test_every_parameter_of_a_function_is_documented():
         assert set(inspect.signature(function).parameters) == named, function
 
 
-def test_documentation_that_is_said_once():
+def test_shared_documentation_is_in_every_docstring():
     shared = inspect.getdoc(gpupif.score)
     attack = shared[shared.index("\nknown:\n") : shared.index("\nReturns\n")]
     assert attack in inspect.getdoc(gpupif.score_files)
@@ -213,7 +213,7 @@ def test_documentation_that_is_said_once():
     assert own[own.index("\nmissing:\n") :].partition("\n\n")[0] in inspect.getdoc(gpupif.models.k_anonymity)
 
 
-def test_documentation_of_what_is_not_there():
+def test_documentation_of_an_unknown_parameter_is_an_error():
     def source(table):
         """One.
 
@@ -250,7 +250,7 @@ def test_documentation_of_what_is_not_there():
     assert documented_as(source)(function).__doc__ is None
 
 
-def test_temporary_files_of_a_folder_by_its_name(tmp_path, monkeypatch):
+def test_the_path_auto_is_a_folder_and_the_word_auto_the_default(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "auto").mkdir()
     with gpupif.config(temp=Path("auto")):

@@ -27,7 +27,7 @@ SIGNS = [chr(number) for numbers in PLACES for number in numbers]
 HOSTILE = "a\x1b]0;b\x07\x9b2J\u202e\u2028\n\ud800[red]:smile:"
 
 
-def test_what_is_escaped():
+def test_signs_that_cannot_be_seen_are_escaped():
     escaped = {sign for sign in SIGNS if printable(sign) != sign}
     assert escaped == {sign for sign in SIGNS if sign != " " and unicodedata.category(sign) in UNSEEN}
     assert "".join(printable(sign) for sign in "\x1b\n\x9b\u202e\ud800\U000e0041é") == (
@@ -50,7 +50,7 @@ def test_toml_gives_every_text_back():
     assert written.isprintable()
 
 
-def test_errors_and_warnings():
+def test_errors_and_warnings_are_escaped():
     error = gpupif.InputError(HOSTILE, "a second line")
     assert str(error) == f"{printable(HOSTILE)}\na second line"
     assert str(error.about("columns")) == f"columns: {error}"
@@ -60,12 +60,12 @@ def test_errors_and_warnings():
     assert str(caught[0].message) == printable(HOSTILE)
 
 
-def test_a_line_is_text_and_nothing_else(capsys):
+def test_a_printed_line_has_no_control_signs(capsys):
     draw_line(standard_output(), HOSTILE)
     assert capsys.readouterr().out == f"{printable(HOSTILE)}\n"
 
 
-def test_progress(capsys):
+def test_texts_of_progress_are_escaped(capsys):
     with Reporter(visible=True) as report:
         report.say(HOSTILE)
         report.stage(HOSTILE, 1, "rows")
@@ -114,7 +114,7 @@ def kinds(base=Displayable):
     return {kind for one in base.__subclasses__() for kind in ({one} | kinds(one))}
 
 
-def test_every_result_prints_itself(results, capsys):
+def test_every_result_prints_without_control_signs(results, capsys):
     assert {type(one) for one in results} == {kind for kind in kinds() if kind.__module__.startswith("gpupif.")}
     for one in results:
         one.print()

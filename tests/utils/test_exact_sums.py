@@ -56,7 +56,7 @@ def test_sums_beyond_the_largest_float_are_infinite(device):
     number=st.integers(1, 10**10),
     random=st.randoms(),
 )
-def test_any_numbers_in_any_order_and_any_parts(drawn, cuts, number, random):
+def test_sums_are_exact_in_any_order_and_any_parts(drawn, cuts, number, random):
     kind, several = drawn
     numbers = np.array(several, kind)
     plain = [float(one) for one in numbers]
@@ -80,19 +80,19 @@ def test_any_numbers_in_any_order_and_any_parts(drawn, cuts, number, random):
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(NUMBERS, st.integers(1, 5)), min_size=1, max_size=20))
-def test_numbers_that_occur_so_often(several):
+def test_a_number_with_a_multiplicity_counts_as_repeated(several):
     numbers, times = np.array([one for one, _ in several]), np.array([often for _, often in several], np.int64)
     assert repr(ExactSum.of(numbers, times)) == repr(ExactSum.of(np.repeat(numbers, times)))
 
 
 @pytest.mark.parametrize("number", [1.0 - 2.0**-53, -5e-324, 1.7e308])
-def test_as_often_as_may_be(number):
-    """The halves of mantissas have room for it."""
+def test_the_highest_multiplicity_is_summed_exactly(number):
+    """The halves of mantissas have room for such a multiplicity."""
     often = np.array([1 << 35, (1 << 35) - 1, 1], np.int64)
     assert ExactSum.of(np.full(3, number), often).units == ExactSum.of(np.array([number])).units << 36
 
 
-def test_of_no_numbers():
+def test_the_sum_of_no_numbers_is_empty():
     for nothing in (np.empty(0), on_device(np.empty(0)), np.array([math.nan]), on_device([math.nan])):
         assert ExactSum.of(nothing) == ExactSum.total([]) == ExactSum()
     assert math.isnan(ExactSum().mean)
@@ -101,8 +101,8 @@ def test_of_no_numbers():
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(SPECIAL[:3]) | st.floats(0, 40), min_size=1, max_size=30), st.integers(0, 30))
-def test_figures_of_parts_are_those_of_the_whole(numbers, cut):
-    """Also once they were stored."""
+def test_figures_of_parts_add_up_to_those_of_the_whole(numbers, cut):
+    """The figures are the same after they were stored."""
     scores = np.array(numbers)
     values, times = np.unique(scores, return_counts=True)
     parts = [ColumnFigures.of("class_size", part) for part in (scores[:cut], scores[cut:])]

@@ -30,7 +30,7 @@ def test_parts_add_up_to_the_whole(parts):
     assert whole.sum_log() == pytest.approx(math.fsum(c * math.log2(c) for part in parts for c in part), rel=1e-14)
 
 
-def test_times_count():
+def test_multiplicities_count():
     sizes = Sizes.of(np.array([3, 5, 3]), np.array([2, 1 << 33, 4]))
     three, five = log2_counts(np.array([3, 5])).tolist()
     assert sizes.log_sum() == LogSum(6 * 3 * three + (1 << 33) * 5 * five)
@@ -42,7 +42,7 @@ def test_times_count():
     small=st.lists(st.tuples(st.integers(1, SMALL_COHORTS - 1), st.integers(1, 10**5)), max_size=30),
     large=st.lists(st.integers(SMALL_COHORTS, 2**40), max_size=5),
 )
-def test_tallies(small, large):
+def test_a_tally_has_the_log_sum_of_its_sizes(small, large):
     tally = CohortSizes.of(2, 2**30, 5)
     for size, times in small:
         tally.small[1, size] += times
@@ -53,7 +53,7 @@ def test_tallies(small, large):
     assert tally.log_sum(0) == tally.sizes(0).log_sum()
 
 
-def test_json():
+def test_a_result_of_a_part_comes_back_from_json():
     found = PartitionFacts(WeightSums({1: Sizes.of(np.array([2**60, 7, 7])).log_sum()}, {1: LogSum(0)}), rows=3)
     again = PartitionFacts.from_json(json.loads(json.dumps(found.to_json())))
     assert (again.sums, again.rows) == (found.sums, found.rows)

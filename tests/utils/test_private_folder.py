@@ -38,7 +38,7 @@ def mode(path):
 
 
 @pytest.mark.parametrize("mask", [0, 0o022, 0o277])
-def test_rights_of_what_is_made(tmp_path, mask):
+def test_new_folders_and_files_are_their_owners_alone(tmp_path, mask):
     with umask(mask):
         folder = private_folder(tmp_path / "above" / "folder")
         held = HeldFolder(tmp_path / "held")
@@ -55,7 +55,7 @@ def test_rights_of_what_is_made(tmp_path, mask):
     assert [file.read_bytes() for file in files] == [b"secret more", b"", b"done"]
 
 
-def test_a_group_that_folders_hand_on_is_kept(tmp_path):
+def test_the_group_of_a_shared_folder_is_kept(tmp_path):
     """Outputs in an office's shared folder belong to its group: those in a work folder must get it, too."""
     tmp_path.chmod(0o2775)
     with umask(0o277):
@@ -65,7 +65,7 @@ def test_a_group_that_folders_hand_on_is_kept(tmp_path):
 
 @pytest.mark.parametrize("make", [private_folder, HeldFolder])
 @pytest.mark.parametrize("planted", ["folder", "link", "own link", "open to a group", "sticky", "file"])
-def test_what_is_there_and_not_ours_alone_is_refused(tmp_path, monkeypatch, make, planted):
+def test_an_existing_folder_that_is_not_ours_alone_is_refused(tmp_path, monkeypatch, make, planted):
     victim, place = tmp_path / "victim", tmp_path / "work"
     victim.mkdir()
     (victim / "diary").write_text("dear diary")
@@ -92,7 +92,7 @@ def test_what_is_there_and_not_ours_alone_is_refused(tmp_path, monkeypatch, make
     assert (victim / "diary").read_text() == "dear diary"
 
 
-def test_rights_of_a_folder_that_is_there_stay(tmp_path):
+def test_an_existing_folder_keeps_its_rights(tmp_path):
     tmp_path.chmod(0o755)
     private_folder(tmp_path)
     assert mode(tmp_path) == 0o755
@@ -108,8 +108,8 @@ def test_files_are_opened_through_no_link(tmp_path, make):
     assert (tmp_path / "diary").read_text() == "dear diary"
 
 
-def test_a_held_folder_stays_what_it_is(tmp_path):
-    """Who may rename folders in a shared place puts another one there, while ours is filled, read and deleted."""
+def test_a_held_folder_stays_the_same_if_its_path_is_swapped(tmp_path):
+    """Another user renames the folder and puts another in its place, while ours is filled, read and deleted."""
     victim, place = tmp_path / "victim", tmp_path / "work"
     victim.mkdir()
     (victim / "diary").write_text("dear diary")
@@ -148,7 +148,7 @@ def test_own_links_are_followed(tmp_path, monkeypatch):
         pass
 
 
-def test_links_that_go_round_are_refused(tmp_path):
+def test_circular_links_are_refused(tmp_path):
     (tmp_path / "one").symlink_to("other")
     (tmp_path / "other").symlink_to("one")
     with pytest.raises(OSError, match="Too many levels of symbolic links"):
@@ -169,7 +169,7 @@ def test_links_of_another_user_are_not_followed(tmp_path, monkeypatch, link):
 
 
 @pytest.mark.parametrize("mask", [0, 0o027])
-def test_what_is_published_gets_the_rights_that_new_ones_get(tmp_path, mask):
+def test_published_files_get_the_usual_rights_of_new_files(tmp_path, mask):
     with umask(mask):
         write_private(private_folder(tmp_path / "scores" / "inner") / "part", b"")
         write_private(tmp_path / "file", b"")
@@ -180,15 +180,15 @@ def test_what_is_published_gets_the_rights_that_new_ones_get(tmp_path, mask):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "scores"]
 
 
-def test_rights_are_handed_on_by_files_alone(tmp_path):
-    """All rights are there on a link: who puts one in the place of an output would have it opened to everybody."""
+def test_only_files_pass_on_their_rights(tmp_path):
+    """A link has all rights; a link in place of an output would open the output to all users."""
     (tmp_path / "file").touch(0o640)
     (tmp_path / "link").symlink_to("file")
     assert [rights_of(tmp_path / name) for name in ("file", "link", "none", ".")] == [0o640, None, None, None]
 
 
-def test_rights_are_handed_on_by_own_files_alone(tmp_path, monkeypatch):
-    """A file that another user plants, open to everybody, would have the output that replaces it opened as well."""
+def test_only_own_files_pass_on_their_rights(tmp_path, monkeypatch):
+    """A planted file that all users may write to would open the output that replaces it."""
     (tmp_path / "scores.csv").touch()
     (tmp_path / "scores.csv").chmod(0o666)
     give_away(tmp_path / "scores.csv", monkeypatch)

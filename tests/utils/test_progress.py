@@ -26,7 +26,7 @@ def compile_twice(monkeypatch, capsys):
     return compiled
 
 
-def test_where_it_is_kept(compile_twice):
+def test_the_message_names_the_folder_of_compiled_kernels(compile_twice):
     said = compile_twice("/home/someone/.cache/gpupif/0123456789abcdef")
     assert said == (
         "gpupif: compiling for this machine, for a few seconds; once for each kind of question, as it is kept in "
@@ -34,12 +34,12 @@ def test_where_it_is_kept(compile_twice):
     )
 
 
-def test_where_there_is_no_folder_to_keep_it_in(compile_twice):
+def test_the_message_says_if_kernels_cannot_be_kept(compile_twice):
     said = compile_twice("")
     assert "every time, as there is no folder to keep it in: set XDG_CACHE_HOME to one" in said
     assert said.count("\n") == 1
 
 
-def test_nothing_where_no_progress_is_to_be_shown(compile_twice):
+def test_no_message_comes_if_progress_is_off(compile_twice):
     with gpupif.config(progress=False):
         assert compile_twice("") == ""

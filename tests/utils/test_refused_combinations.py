@@ -39,7 +39,7 @@ ASKED = {
 @pytest.mark.parametrize(
     "one", refused_combinations.REFUSED_COMBINATIONS, ids=lambda one: f"{one.option} of {one.measures}"
 )
-def test_refused_by_one_sentence_that_stands_in_the_documentation(one):
+def test_each_refused_combination_gives_the_documented_sentence(one):
     for ask in ASKED[one]:
         with pytest.raises(gpupif.InputError) as error:
             ask()

@@ -21,7 +21,7 @@ def rounded(columns):
 
 
 @given(ROWS, st.randoms())
-def test_rounded_once_in_any_order(columns, draw):
+def test_sums_are_rounded_once_in_any_order(columns, draw):
     arrays = [np.array(column) for column in columns]
     assert sum_rows(arrays).tolist() == rounded(columns)
     draw.shuffle(arrays)
@@ -29,7 +29,7 @@ def test_rounded_once_in_any_order(columns, draw):
 
 
 @given(ROWS, ROWS)
-def test_from_parts(columns, others):
+def test_sums_of_parts_are_those_of_the_whole(columns, others):
     rows = min(len(columns[0]), len(others[0]))
     one, other = ([np.array(column[:rows]) for column in several] for several in (columns, others))
     sums = RowSums.zeros(rows + 1)
@@ -40,7 +40,7 @@ def test_from_parts(columns, others):
     assert sums.rounded()[0] == 0
 
 
-def test_of_float32_and_none():
+def test_float32_columns_are_summed_in_float64():
     columns = [np.array([0.1, 0.2], "float32"), np.array([1e-9, 3], "float32")]
     assert sum_rows(columns).tolist() == rounded(columns)
     assert sum_rows(columns).dtype == np.float64
@@ -48,6 +48,6 @@ def test_of_float32_and_none():
     assert columns[0].tolist() == pytest.approx([0.1, 0.2])
 
 
-def test_what_is_not_finite():
+def test_infinite_and_unknown_numbers_stay_so_in_sums():
     columns = [np.array([np.inf, np.nan, 1.0]), np.array([1.0, 1.0, np.nan])]
     np.testing.assert_array_equal(sum_rows(columns), [np.inf, np.nan, np.nan])

@@ -34,7 +34,7 @@ def came():
         signal.signal(number, handler)
 
 
-def test_they_wait_until_it_is_left(came):
+def test_signals_wait_until_the_block_is_left(came):
     handlers = [signal.getsignal(number) for number in SIGNALS]
     with held_back():
         with held_back():
@@ -44,7 +44,7 @@ def test_they_wait_until_it_is_left(came):
     assert [signal.getsignal(number) for number in SIGNALS] == handlers
 
 
-def test_they_come_after_an_error_too(came):
+def test_held_signals_come_after_an_error_too(came):
     def fail():
         with held_back():
             send(signal.SIGHUP)
@@ -55,7 +55,7 @@ def test_they_come_after_an_error_too(came):
     assert came == [signal.SIGHUP]
 
 
-def test_what_they_raise_is_raised_when_it_is_left():
+def test_the_exception_of_a_signal_is_raised_when_the_block_is_left():
     done = []
     # In the background of a shell it is ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -72,15 +72,15 @@ def test_what_they_raise_is_raised_when_it_is_left():
 
 
 @pytest.mark.parametrize("ignored", [signal.SIG_IGN, signal.SIG_DFL])
-def test_handlers_that_are_no_functions(came, ignored):
+def test_handlers_that_are_no_functions_are_restored(came, ignored):
     signal.signal(signal.SIGHUP, ignored)
     with held_back():
         send(*([signal.SIGHUP] if ignored is signal.SIG_IGN else []))
     assert signal.getsignal(signal.SIGHUP) is ignored
 
 
-def test_one_that_raises_while_handlers_are_put_back_leaves_none_without_effect(monkeypatch):
-    """Each in turn comes right before its handler, or that of another one, is put back."""
+def test_an_exception_while_restoring_handlers_loses_no_handler(monkeypatch):
+    """Each signal in turn comes right before a handler is restored."""
     real = signal.signal
     for number in SIGNALS:
         for turn in range(len(SIGNALS)):
@@ -109,7 +109,7 @@ def test_one_that_raises_while_handlers_are_put_back_leaves_none_without_effect(
                     real(one, handler)
 
 
-def test_in_another_thread_it_does_nothing():
+def test_holding_back_signals_in_another_thread_has_no_effect():
     handlers = []
 
     def work():
@@ -147,7 +147,7 @@ cli.main()
 
 @pytest.mark.subprocess
 @pytest.mark.parametrize("where", ["in main", "after main"])
-def test_a_process_that_hangs_while_it_cleans_up_ends(where):
+def test_a_process_that_hangs_in_its_clean_up_is_ended(where):
     ended = subprocess.run([sys.executable, "-P", "-c", HANGING, where], timeout=30, check=False)
     assert ended.returncode == -signal.SIGALRM
 
@@ -185,7 +185,7 @@ def until_interrupted(work):
             work()
 
 
-def test_a_signal_at_any_acquisition_of_the_lock_of_llvmlite_leaves_it_free(raising):
+def test_a_signal_while_llvmlite_takes_its_lock_leaves_the_lock_free(raising):
     lock, moment, count = llvm.ffi.lib._lock, 0, 0
 
     def acquired():
@@ -261,7 +261,7 @@ def collect_garbage():
 
 
 @pytest.mark.parametrize("swallow", [drop_object, drop_generator, drop_finalized, drop_referred, collect_garbage])
-def test_a_signal_where_python_swallows_exceptions_is_not_lost(raising, swallow):
+def test_a_signal_is_not_lost_if_python_swallows_its_exception(raising, swallow):
     turns = []
 
     def work():
@@ -311,8 +311,8 @@ def in_a_list(call, given_back):
 
 
 @pytest.mark.parametrize("caller", [in_finally, returned, last_of_a_block, in_a_list])
-def test_callers_of_the_compiler_give_back_what_they_took(raising, compile_something, caller):
-    """The exception comes out of the call, after all that the compiler does."""
+def test_callers_of_the_compiler_release_what_they_took(raising, compile_something, caller):
+    """The exception leaves the call after the compiler is done."""
     raising()
     done, given_back = [], []
     with pytest.raises(Interrupted):
@@ -327,7 +327,7 @@ def test_a_signal_in_a_frame_without_a_module_is_raised(raising):
 
 
 @pytest.mark.parametrize("then", ["held back", "ignored"])
-def test_a_signal_that_waits_for_the_compiler_may_be_held_back_or_ignored_by_then(raising, then):
+def test_a_signal_delayed_by_the_compiler_may_then_be_held_back_or_ignored(raising, then):
     raising()
     done = []
     code = "def compile_something(work):\n    work()\n"
@@ -353,8 +353,8 @@ def test_a_signal_that_waits_for_the_compiler_may_be_held_back_or_ignored_by_the
     assert done == ["all"]
 
 
-def test_a_signal_while_a_lock_is_being_taken_leaves_it_free(raising):
-    """`Condition.__enter__` is Python code: an exception in it comes before the block that gives the lock back."""
+def test_a_signal_while_a_lock_is_taken_leaves_the_lock_free(raising):
+    """`Condition.__enter__` is Python code: an exception in it comes before the block that releases the lock."""
 
     class Lock:
         lock = threading.Lock()
@@ -375,7 +375,7 @@ def test_a_signal_while_a_lock_is_being_taken_leaves_it_free(raising):
     assert is_free(Lock.lock)
 
 
-def test_signals_are_ignored_once_one_was_raised(raising):
+def test_signals_are_ignored_after_the_first(raising):
     raising()
     cleaned = []
 
@@ -392,7 +392,7 @@ def test_signals_are_ignored_once_one_was_raised(raising):
     assert cleaned == ["all"]
 
 
-def test_a_signal_that_was_held_back_raises_where_that_ends(raising):
+def test_a_held_back_signal_is_raised_at_the_end_of_the_block(raising):
     raising()
     done = []
 

@@ -27,5 +27,5 @@ DAY = datetime.datetime(1999, 12, 31, 12)
         ([10**5000], "a number of thousands of digits"),
     ],
 )
-def test_the_same_in_every_librarys_type(values, text):
+def test_brief_texts_are_the_same_for_types_of_every_library(values, text):
     assert [brief(value) for value in values] == (list(text) if isinstance(text, tuple) else [text] * len(values))

@@ -20,13 +20,13 @@ def stream(draws: Draws, first: int, blocks: int) -> bytes:
     return draws.of_rows(8 * first, 8 * blocks).astype("<u8").tobytes()
 
 
-def test_quarter_round_of_rfc_8439_section_2_1_1():
+def test_the_quarter_round_is_that_of_rfc_8439_section_2_1_1():
     state = [0x11111111, 0x01020304, 0x9B8D6F43, 0x01234567]
     quarter_round(state, 0, 1, 2, 3)
     assert state == [0xEA2A92F4, 0xCB1CF8CE, 0x4581472E, 0x5881C4BB]
 
 
-def test_block_of_rfc_8439_section_2_3_2():
+def test_the_block_is_that_of_rfc_8439_section_2_3_2():
     known = bytes.fromhex(
         "10f1e7e4d13b5915500fdd1fa32071c4c7d1f4c733c068030422aa9ac3d46c4e"
         "d2826446079faa0914c2d705d98b02a2b5129cd1de164eb9cbd083e8a2503c4e"
@@ -35,7 +35,7 @@ def test_block_of_rfc_8439_section_2_3_2():
     assert stream(Draws(KEY, NONCE), 1, 1) == known
 
 
-def test_encryption_of_rfc_8439_section_2_4_2():
+def test_the_encryption_is_that_of_rfc_8439_section_2_4_2():
     text = (
         b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, "
         b"sunscreen would be it."
@@ -61,7 +61,7 @@ def test_encryption_of_rfc_8439_section_2_4_2():
         (bytes(32), 0, bytes(11) + b"\x02", "c2c64d378cd536374ae204b9ef933fcd1a8b2288b3dfa49672ab765b54ee27c7"),
     ],
 )
-def test_blocks_of_rfc_8439_appendix_a_1(key, counter, nonce, begins):
+def test_blocks_are_those_of_rfc_8439_appendix_a_1(key, counter, nonce, begins):
     assert block(key, counter, nonce).hex().startswith(begins)
     assert stream(Draws(key, nonce), counter, 1).hex().startswith(begins)
 
@@ -73,7 +73,7 @@ def test_blocks_of_rfc_8439_appendix_a_1(key, counter, nonce, begins):
     st.one_of(st.integers(0, 5000), st.integers(2**35 - 700, 2**35 + 700), st.integers(0, 2**62)),
     st.integers(0, 600),
 )
-def test_numbers_are_those_of_the_definition(key, nonce, start, rows):
+def test_drawn_numbers_follow_their_definition(key, nonce, start, rows):
     found = Draws(key, nonce).of_rows(start, rows)
     asked = sorted({0, 1, rows // 3, rows // 2, rows - 2, rows - 1} & set(range(rows)))
     assert [int(found[place]) for place in asked] == [number_of_row(key, nonce, start + place) for place in asked]
@@ -81,14 +81,14 @@ def test_numbers_are_those_of_the_definition(key, nonce, start, rows):
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 3000), st.lists(st.integers(0, 1500), max_size=5))
-def test_any_cut_draws_the_same(start, sizes):
+def test_any_cut_of_the_rows_draws_the_same_numbers(start, sizes):
     draws = Draws(KEY, NONCE)
     edges = np.cumsum([start, *sizes]).tolist()
     pieces = [draws.of_rows(first, size) for first, size in zip(edges, sizes, strict=False)]
     assert np.concatenate([*pieces, np.empty(0, np.uint64)]).tolist() == draws.of_rows(start, sum(sizes)).tolist()
 
 
-def test_any_number_of_threads_draws_the_same():
+def test_any_number_of_threads_draws_the_same_numbers():
     rows = 200_001
     with gpupif.config(threads=1):
         alone = Draws(KEY, NONCE).of_rows(3, rows)

@@ -21,7 +21,7 @@ KEY = gpupif.treatments.Key.of(SECRET)
 
 
 @pytest.mark.parametrize("text", [SECRET, SECRET.hex().encode(), SECRET.hex().upper().encode() + b"\n"])
-def test_bytes_and_files_of_them_are_the_same_key(tmp_path, text):
+def test_bytes_and_a_file_of_the_bytes_give_the_same_key(tmp_path, text):
     file = tmp_path / "key"
     file.write_bytes(text)
     assert (
@@ -44,7 +44,7 @@ def test_bytes_and_files_of_them_are_the_same_key(tmp_path, text):
         (b"ab" * 33, "66 hexadecimal digits, which is too long"),
     ],
 )
-def test_keys_of_another_size(tmp_path, came, said):
+def test_keys_of_another_size_are_refused(tmp_path, came, said):
     file = tmp_path / "key"
     file.write_bytes(came)
     for key in (came, file):
@@ -52,7 +52,7 @@ def test_keys_of_another_size(tmp_path, came, said):
             gpupif.treatments.Key.of(key)
 
 
-def test_what_is_no_key(tmp_path):
+def test_files_that_hold_no_key_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"nowhere' cannot be read: No such file.*Key.new\(\).save"):
         gpupif.treatments.Key.of(tmp_path / "nowhere")
     table, plan = pd.DataFrame({"x": ["a", "b"]}), [gpupif.treatments.RandomizedResponse("x", keep=0.5)]
@@ -72,7 +72,7 @@ def test_a_key_in_the_place_of_a_path_is_not_repeated():
     assert SECRET.hex()[:8] not in str(raised.value)
 
 
-def test_nothing_printed_shows_it():
+def test_no_printed_text_shows_the_key():
     draws = KEY.draws(0, "a")
     for shown in (repr(KEY), str(KEY), repr(draws), KEY.digest):
         assert SECRET.hex()[:6] not in shown
@@ -91,7 +91,7 @@ def test_new_keys_are_saved_for_their_owner_alone(tmp_path):
     assert gpupif.treatments.Key.of(file) == key
 
 
-def test_a_seed_warns_and_its_digest_tells_nothing():
+def test_a_seed_gives_a_warning_and_a_digest_without_information():
     with pytest.warns(SeedWarning, match="found by trying seeds"):
         one = gpupif.treatments.Key.from_seed(1)
     with pytest.warns(SeedWarning):

@@ -55,8 +55,8 @@ def test_noise_is_the_inverse_of_the_distribution_function(distribution):
     assert moved == pytest.approx(5 + 3 * found[:500], rel=1e-13)
 
 
-def test_bits_of_noise():
-    """The same on every machine: as they were found on one."""
+def test_noise_has_the_same_bits_on_every_machine():
+    """The expected bits were found on one machine."""
     found = after([0.0] * 3, Noise("x", 1.0)).to_pylist() + after([0.0] * 3, Noise("x", 1.0, "laplace")).to_pylist()
     assert [value.hex() for value in found] == BITS
 
@@ -74,14 +74,14 @@ BITS = [
 @pytest.mark.parametrize(
     ("distribution", "variance", "tails"), [("normal", 1, 3), ("laplace", 2, 6), ("uniform", 1 / 3, 1.8)]
 )
-def test_spread_of_noise(distribution, variance, tails):
-    """Mean and variance within 5 standard errors; tails: the kurtosis."""
+def test_noise_has_the_mean_and_variance_of_its_distribution(distribution, variance, tails):
+    """Mean and variance are within 5 standard errors; `tails` is the kurtosis."""
     moved = after([10.0] * ROWS, Noise("x", 2, distribution)).to_numpy()
     assert abs(moved.mean() - 10) < 5 * math.sqrt(4 * variance / ROWS)
     assert abs(moved.var() / 4 - variance) < 5 * variance * math.sqrt((tails - 1) / ROWS)
 
 
-def test_relative_noise():
+def test_relative_noise_scales_with_the_value_or_the_deviation():
     values = [100.0, 0.0, -100.0, 1.0] * 2500
     moved = after(values, Noise("x", 0.1, relative="value")).to_numpy() - np.array(values)
     assert (moved[1::4] == 0).all()
@@ -94,7 +94,7 @@ def test_relative_noise():
     )
 
 
-def test_whole_and_decimal_numbers_stay_so():
+def test_whole_and_decimal_numbers_keep_their_types():
     found = after([7, None, 8] * 100, Noise("x", 2.5))
     assert found.type == pa.int64()
     assert found[1].as_py() is None
@@ -130,7 +130,7 @@ def test_texts_that_are_numbers_move_as_decimals(treatment):
 @pytest.mark.parametrize(("treatment", "values", "kind"), TREATMENTS)
 @settings(max_examples=6, deadline=None)
 @given(cuts=st.lists(st.integers(0, 900), max_size=4))
-def test_any_cut_moves_the_same(treatment, values, kind, cuts):
+def test_any_cut_of_the_rows_moves_values_the_same(treatment, values, kind, cuts):
     assert after(values * 200, treatment, kind, cuts).to_pylist() == after(values * 200, treatment, kind).to_pylist()
 
 
@@ -189,7 +189,7 @@ SHIFT = ShiftDates(["in", "out"], person="person", days=30)
 
 
 @pytest.mark.parametrize("texts", [False, True])
-def test_intervals_of_a_person_stay(texts):
+def test_intervals_between_dates_of_a_person_stay(texts):
     table = visits(texts=texts)
     found = treated(table, SHIFT, KEY, cuts=[17, 200])
     assert found.schema == table.schema
@@ -220,7 +220,7 @@ def test_shifts_are_the_keyed_hash_of_the_person():
     assert found[0].to_pylist() == [DAY + dt.timedelta(step) for step in steps]
 
 
-def test_rows_without_a_person():
+def test_rows_without_a_person_move_alone_or_are_suppressed():
     table = visits(nobody=200)
     rows = treated(table, ShiftDates(["in"], "person", 30, missing="row"), KEY, cuts=[70])
     moved = [(now - was).days for now, was in zip(rows["in"].to_pylist()[:200], table["in"].to_pylist(), strict=False)]
@@ -232,7 +232,7 @@ def test_rows_without_a_person():
         prepared(table, SHIFT, KEY)
 
 
-def test_columns_without_any_value():
+def test_columns_without_any_value_stay_as_they_are():
     table = pa.table({"x": pa.nulls(5), "y": pa.nulls(5, pa.string()), "p": ["a"] * 5})
     for treatment in (Noise("x", 1), Jitter("x", 1), Jitter("y", 1), ShiftDates(["x", "y"], "p", 3)):
         assert treated(table, treatment, KEY, cuts=[2]).to_pylist() == table.to_pylist()
@@ -263,7 +263,7 @@ def test_columns_without_any_value():
         (ShiftDates(["x"], "p", 3, missing="keep"), [1], "missing: expected 'row' or 'suppress', got 'keep'"),
     ],
 )
-def test_bad_input(treatment, values, said):
+def test_bad_input_is_refused(treatment, values, said):
     with pytest.raises(InputError, match=said):
         treated(pa.table({"x": values * 20, "p": ["a"] * len(values * 20)}), treatment, KEY)
 
@@ -277,13 +277,13 @@ def test_bad_input(treatment, values, said):
         (ShiftDates(["x"], "p", 3), [1], "expected dates, got int64"),
     ],
 )
-def test_types_that_cannot_be_moved(treatment, values, expected):
+def test_columns_of_types_that_cannot_be_moved_are_refused(treatment, values, expected):
     with pytest.raises(ColumnTypeError, match=expected):
         prepared(pa.table({"x": values, "p": ["a"]}), treatment, KEY)
 
 
 @pytest.mark.parametrize("treatment", [Noise("x", 1), Jitter("x", 1), ShiftDates(["x"], "p", 3)])
-def test_no_key(treatment):
+def test_a_missing_key_is_an_error(treatment):
     values = [DAY] if isinstance(treatment, ShiftDates) else [1]
     with pytest.raises(InputError, match=f"key: {treatment.do} of column .* draws by a secret key, and none was given"):
         prepared(pa.table({"x": values, "p": ["a"]}), treatment, None)

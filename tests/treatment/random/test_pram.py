@@ -32,7 +32,7 @@ def transitions_of(before, after):
     return found
 
 
-def test_drawn_by_the_matrix():
+def test_values_are_drawn_by_the_matrix():
     table = letters()
     counted = transitions_of(table, treated(table, Pram("x", MATRIX), KEY))
     assert set(counted) == {(one, other) for one in MATRIX for other in MATRIX[one]}
@@ -42,7 +42,7 @@ def test_drawn_by_the_matrix():
         assert sum((counted[value, other] - rows * p) ** 2 / (rows * p) for other, p in row.items()) < 20
 
 
-def test_every_cell_is_what_the_definition_draws():
+def test_every_cell_has_the_value_that_the_definition_draws():
     table = letters(800)
     expected = []
     for row, value in enumerate(table["x"].to_pylist()):
@@ -61,12 +61,12 @@ def test_every_cell_is_what_the_definition_draws():
 @pytest.mark.parametrize("pram", [Pram("x", MATRIX, missing="keep"), Pram("x", invariant=0.6, missing="category")])
 @settings(max_examples=8, deadline=None)
 @given(cuts=st.lists(st.integers(0, 2000), max_size=4))
-def test_any_cut_draws_the_same(pram, cuts):
+def test_any_cut_of_the_rows_draws_the_same_values(pram, cuts):
     table = letters(2000, missing=60)
     assert treated(table, pram, KEY, cuts)["x"].to_pylist() == treated(table, pram, KEY)["x"].to_pylist()
 
 
-def test_a_matrix_from_a_file(tmp_path):
+def test_a_matrix_may_come_from_a_file(tmp_path):
     file = tmp_path / "matrix.csv"
     file.write_text(LINES)
     table = letters(500)
@@ -74,7 +74,7 @@ def test_a_matrix_from_a_file(tmp_path):
     assert treated(table, Pram("x", file), KEY).equals(treated(table, Pram("x", MATRIX), KEY))
 
 
-def test_values_of_other_types_by_their_texts():
+def test_a_matrix_knows_values_of_other_types_by_their_texts():
     table = pa.table({"x": pa.array([1, 2] * 100)})
     by_text = Pram("x", {"1": {"1": 0.5, "2": 0.5}, "2": {"2": 0.25, "3": 0.75}, "3": {"3": 1}})
     by_value = Pram("x", {1: {1: 0.5, 2: 0.5}, 2: {2: 0.25, 3: 0.75}, 3: {3: 1}})
@@ -96,7 +96,7 @@ def test_missing_values_have_a_row_of_their_own():
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=12), st.floats(0, 1))
-def test_invariant_matrices(counts, keep):
+def test_invariant_matrices_keep_the_counts(counts, keep):
     counts = np.array(counts)
     matrix = invariant_matrix(counts, keep)
     assert (matrix >= 0).all()
@@ -106,8 +106,7 @@ def test_invariant_matrices(counts, keep):
     assert (matrix[np.ix_(counts > 0, counts == 0)] == 0).all()
 
 
-def test_the_two_stages_of_an_invariant_matrix():
-    """As the product of both, written out."""
+def test_an_invariant_matrix_is_the_product_of_two_stages():
     p, keep = np.array([0.5, 0.3, 0.2]), 0.4
     first = keep * np.eye(3) + (1 - keep) / 3
     second = np.array([[p[x] * first[x, z] / sum(p * first[:, z]) for x in range(3)] for z in range(3)])
@@ -118,8 +117,8 @@ def test_the_two_stages_of_an_invariant_matrix():
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6).filter(lambda row: sum(row) > 0), st.integers(0, 5))
-def test_thresholds_add_up(row, state):
-    """Of each state the entries are in order, begin at 0, and stand for the probabilities to 2^-50."""
+def test_thresholds_of_a_state_stand_for_its_probabilities(row, state):
+    """The entries of a state are in order, begin at 0, and differ from the probabilities by at most 2^-50."""
     row = np.array(row) / sum(row)
     state = state % len(row)
     matrix = np.eye(len(row))
@@ -135,13 +134,13 @@ def test_thresholds_add_up(row, state):
     assert shares == pytest.approx(matrix[state], abs=2**-50)
 
 
-def test_all_kept_is_the_table_itself():
+def test_a_matrix_that_keeps_all_values_changes_no_cell():
     table = letters(3000, missing=10)
     assert treated(table, Pram("x", invariant=1, missing="keep"), KEY)["x"].to_pylist() == table["x"].to_pylist()
 
 
 @pytest.mark.parametrize("pram", [Pram("x", MATRIX), Pram("x", invariant=0.5)])
-def test_estimates(pram):
+def test_estimates_are_close_to_the_true_shares(pram):
     table = letters(6000)
     truth = values_after(table, "x").counts / 6000
     for number in range(4):
@@ -151,8 +150,8 @@ def test_estimates(pram):
         assert (np.abs(found["share"] - truth) < 5 * found["standard_error"]).all()
 
 
-def test_errors_of_estimates_are_those_of_a_response_where_that_is_the_matrix():
-    """Also what they are of is: the matrix t[x = y] + (1 - t)/k inverted by hand."""
+def test_a_matrix_of_randomized_response_has_its_standard_errors():
+    """The matrix t[x = y] + (1 - t)/k is inverted by hand."""
     table, t = letters(5000), 0.5
     matrix = {value: {other: t * (value == other) + (1 - t) / 3 for other in "abc"} for value in "abc"}
     after = values_after(treated(table, Pram("x", matrix), KEY), "x")
@@ -162,13 +161,13 @@ def test_errors_of_estimates_are_those_of_a_response_where_that_is_the_matrix():
     assert found["standard_error"].to_numpy() == pytest.approx(np.sqrt(share * (1 - share) / 5000) / t)
 
 
-def test_a_matrix_that_cannot_be_inverted():
+def test_a_matrix_that_cannot_be_inverted_gives_no_estimates():
     for pram in (Pram("x", {value: {"a": 1 / 3, "b": 2 / 3} for value in "abc"}), Pram("x", invariant=0)):
         with pytest.raises(InputError, match="or a matrix that can be inverted"):
             prepared(letters(100), pram, KEY).estimates("x", values_after(letters(100), "x"))
 
 
-def test_records_of_invariant_matrices_tell_shares():
+def test_records_of_invariant_matrices_reveal_shares():
     assert prepared(letters(100), Pram("x", MATRIX), KEY).revealing() == ()
     assert prepared(letters(100), Pram("x", MATRIX), KEY).record() == {
         "values": 3,
@@ -195,7 +194,7 @@ def test_records_of_invariant_matrices_tell_shares():
         (Pram("x", "nowhere.csv"), "'nowhere.csv' cannot be read: .*No such file"),
     ],
 )
-def test_bad_input(pram, said):
+def test_bad_input_is_refused(pram, said):
     with pytest.raises(InputError, match=said):
         prepared(letters(100), pram, KEY)
 
@@ -208,21 +207,21 @@ def test_bad_input(pram, said):
         (",a,b\na,1,x\n", "line 2: expected numbers"),
     ],
 )
-def test_bad_files(tmp_path, text, said):
+def test_bad_files_of_matrices_are_refused(tmp_path, text, said):
     file = tmp_path / "matrix.csv"
     file.write_text(text)
     with pytest.raises(InputError, match=said):
         Pram("x", file).check()
 
 
-def test_missing_values_without_a_rule_and_no_key():
+def test_missing_values_without_a_rule_and_a_missing_key_are_refused():
     with pytest.raises(InputError, match="5 missing values, and no rule for them"):
         prepared(letters(100, missing=5), Pram("x", MATRIX), KEY)
     with pytest.raises(InputError, match="key: pram of column 'x'"):
         prepared(letters(100), Pram("x", MATRIX), None)
 
 
-def test_too_many_values():
+def test_too_many_values_for_a_matrix_are_refused():
     table = pa.table({"x": pa.array(range(2001))})
     with pytest.raises(InputError, match=r"2,001 values, and a matrix may have up to 2,000. Recode"):
         prepared(table, Pram("x", invariant=0.5), KEY)

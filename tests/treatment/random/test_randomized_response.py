@@ -45,7 +45,7 @@ def naive_response(values, domain, drawn, keep):
     return out
 
 
-def test_every_cell_is_what_the_definition_draws():
+def test_every_cell_has_the_value_that_the_definition_draws():
     table = people(1500)
     found = treated(table, RandomizedResponse("drug", keep=0.25), KEY)
     drawn = [math.ceil(Fraction(3, 16) * 2**64)] * 4
@@ -53,7 +53,7 @@ def test_every_cell_is_what_the_definition_draws():
     assert found["row"].to_pylist() == table["row"].to_pylist()
 
 
-def test_missing_values_as_a_category():
+def test_missing_values_are_drawn_as_a_category():
     table = people(1200, missing=300)
     found = treated(table, RandomizedResponse("drug", keep=0.4, missing="category"), KEY)
     drawn = [math.ceil((1 - Fraction(0.4)) / 5 * 2**64)] * 5
@@ -61,7 +61,7 @@ def test_missing_values_as_a_category():
     assert found["drug"].to_pylist() == naive_response(table["drug"].to_pylist(), domain, drawn, 0.4)
 
 
-def test_missing_values_kept():
+def test_missing_values_are_kept():
     table = people(2000, missing=300)
     found = treated(table, RandomizedResponse("drug", keep=0.1, missing="keep"), KEY)["drug"]
     assert found[:300].null_count == 300
@@ -83,19 +83,19 @@ RESPONSES = [
 @pytest.mark.parametrize("response", RESPONSES)
 @settings(max_examples=10, deadline=None)
 @given(st.lists(st.integers(0, 3000), max_size=4))
-def test_any_cut_draws_the_same(response, cuts):
+def test_any_cut_of_the_rows_draws_the_same_values(response, cuts):
     table = people(3000, missing=50)
     assert treated(table, response, KEY, cuts)["drug"].to_pylist() == treated(table, response, KEY)["drug"].to_pylist()
 
 
 @pytest.mark.parametrize("replaced", ["uniform", "prior"])
-def test_all_kept_is_the_table_itself(replaced):
+def test_keeping_all_values_changes_no_cell(replaced):
     table = people(5000, missing=20)
     for missing in ("category", "keep"):
         assert treated(table, RandomizedResponse("drug", 1, None, replaced, missing=missing), KEY).equals(table)
 
 
-def test_nothing_kept_is_uniform():
+def test_keeping_no_value_draws_uniformly():
     found = values_after(treated(people(), RandomizedResponse("drug", keep=0), KEY), "drug")
     expected = 10_000
     # Chi-square with 3 degrees of freedom: above 21.1 once in 10,000 keys.
@@ -103,7 +103,7 @@ def test_nothing_kept_is_uniform():
 
 
 @pytest.mark.parametrize("keep", [0.1, 0.5, 0.9])
-def test_so_many_are_kept(keep):
+def test_the_expected_share_of_values_is_kept(keep):
     table, rows = people(), 40_000
     found = treated(table, RandomizedResponse("drug", keep=keep), KEY)
     same = np.mean(found["drug"].to_numpy() == table["drug"].to_numpy())
@@ -111,7 +111,7 @@ def test_so_many_are_kept(keep):
     assert abs(same - expected) < 5 * math.sqrt(expected * (1 - expected) / rows)
 
 
-def test_keys_places_and_columns_draw_anew():
+def test_another_key_place_or_column_draws_other_values():
     table, response = people(1000), RandomizedResponse("drug", keep=0)
     found = treated(table, response, KEY)["drug"].to_pylist()
     assert treated(table, response, KEY)["drug"].to_pylist() == found
@@ -148,7 +148,7 @@ def test_estimates_are_unbiased_and_their_errors_right(keep, replaced):
     assert np.std(found, axis=0) == pytest.approx(without, rel=0.4)
 
 
-def test_estimates_with_missing_values():
+def test_estimates_are_right_with_missing_values():
     table = people(20_000, missing=5000)
     for missing, values in (("category", 5), ("keep", 4)):
         step = prepared(table, RandomizedResponse("drug", keep=0.5, missing=missing), KEY)
@@ -163,7 +163,7 @@ def test_estimates_with_missing_values():
         assert found["value"].isna().sum() == (missing == "category")
 
 
-def test_estimates_that_cannot_be():
+def test_estimates_that_cannot_be_computed_are_refused():
     table = people(100)
     for nothing in (RandomizedResponse("drug", keep=0), RandomizedResponse("drug", epsilon=0)):
         with pytest.raises(InputError, match=r"does not depend enough .* Keep more"):
@@ -175,7 +175,7 @@ def test_estimates_that_cannot_be():
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, math.log(3), 5.0, 40.0])
 @pytest.mark.parametrize("replaced", ["uniform", "prior"])
-def test_epsilon_is_not_above_what_was_asked_for(epsilon, replaced):
+def test_epsilon_is_not_above_the_requested_one(epsilon, replaced):
     step = prepared(people(1000), RandomizedResponse("drug", epsilon=epsilon, replaced=replaced), KEY)
     drawn = step.transitions.replaced
     exact = Fraction(2**64 - sum(drawn) + min(drawn), min(drawn))
@@ -185,7 +185,7 @@ def test_epsilon_is_not_above_what_was_asked_for(epsilon, replaced):
     assert step.record()["epsilon"] == pytest.approx(math.log(exact), abs=1e-15)
 
 
-def test_epsilon_of_replacement_by_the_prior_is_that_of_the_rarest_value():
+def test_epsilon_of_prior_replacement_follows_from_the_rarest_value():
     for response, size in (
         (RandomizedResponse("drug", keep=0.3, replaced="prior"), 4),
         (RandomizedResponse("drug", keep=0.3, replaced="prior", missing="category"), 5),
@@ -231,7 +231,7 @@ def test_risk_under_prior_replacement_needs_no_draw():
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5108, math.log(3), 3, 20])
-def test_what_to_keep_for_an_epsilon(epsilon):
+def test_posteriors_of_prior_replacement_follow_their_formula(epsilon):
     assert float(keep_of_epsilon(epsilon, Fraction(1, 2))) == pytest.approx(math.tanh(epsilon / 2))
     for values in (2, 3, 100):
         keep = keep_of_epsilon(epsilon, Fraction(1, values))
@@ -241,7 +241,7 @@ def test_what_to_keep_for_an_epsilon(epsilon):
     assert keep_of_epsilon(0, Fraction(1, 2)) == 0
 
 
-def test_types_stay():
+def test_types_of_columns_stay():
     for values in (pa.array([3, 1, 2, 1] * 50), pa.array([True, False] * 100), pa.array([0.5, 2.0] * 100)):
         found = treated(pa.table({"drug": values}), RandomizedResponse("drug", keep=0.5), KEY)["drug"]
         assert found.type == values.type
@@ -253,7 +253,7 @@ def test_types_stay():
     assert sorted(map(str, set(found.to_pylist()))) == sorted(given)
 
 
-def test_the_record():
+def test_the_record_has_the_values_keep_and_epsilon():
     public = prepared(people(), RandomizedResponse("drug", keep=0.5), KEY)
     assert json.loads(json.dumps(public.record())) == {
         "values": 4,
@@ -292,11 +292,11 @@ def test_the_record():
         ),
     ],
 )
-def test_bad_input(response, said):
+def test_bad_input_is_refused(response, said):
     with pytest.raises(InputError, match=said):
         prepared(people(100, missing=10), response, KEY)
 
 
-def test_no_key():
+def test_a_missing_key_is_an_error():
     with pytest.raises(InputError, match="key: randomized_response of column 'drug' draws by a secret key, and none"):
         prepared(people(10), RandomizedResponse("drug", keep=0.5), None)

@@ -72,7 +72,7 @@ def naive_swap(table, share):
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 1])
-def test_rows_are_those_of_the_definition(share):
+def test_swapped_rows_follow_the_definition(share):
     table = people(800, 60)
     found, alone = naive_swap(table, share)
     assert treated(table, Swap(["row"], ["town", "sex"], share), KEY)["row"].to_pylist() == found
@@ -80,30 +80,30 @@ def test_rows_are_those_of_the_definition(share):
     assert alone or share == 1
 
 
-def test_all_take_part_and_nobody_keeps_theirs():
+def test_a_full_swap_gives_every_row_another_value():
     table = people()
     found = treated(table, Swap(["row"], ["town", "sex"], 1), KEY)
     assert not (found["row"].to_numpy() == table["row"].to_numpy()).any()
 
 
-def test_about_the_share_takes_part():
+def test_about_the_requested_share_of_rows_is_swapped():
     found = prepared(people(20_000, 3), Swap(["row"], ["town"], 0.3), KEY).record()["rows_swapped"]
     assert abs(found - 6000) < 5 * math.sqrt(20_000 * 0.3 * 0.7)
 
 
-def test_without_classes_all_rows_are_one():
+def test_all_rows_are_one_class_without_columns_of_classes():
     table = people(500)
     found = treated(table, Swap(["row"], [], 1), KEY)["row"].to_pylist()
     assert sorted(found) == list(range(500))
     assert found != list(range(500))
 
 
-def test_a_table_without_rows():
+def test_a_table_without_rows_stays_empty():
     assert treated(people(0), Swap(["row"], ["sex"], 1), KEY).num_rows == 0
 
 
-def test_classes_of_many_columns():
-    """Beyond 2^62 combinations of codes."""
+def test_classes_of_many_columns_are_told_apart():
+    """The codes have more than 2^62 combinations."""
     random = np.random.default_rng(6)
     columns = [random.integers(0, 3, 400) for _ in range(8)]
     found = class_numbers([(codes, 2**20) for codes in columns], 400)
@@ -112,7 +112,7 @@ def test_classes_of_many_columns():
     assert len(pairs) == len(set(rows)) == len(set(found.tolist()))
 
 
-def test_what_does_not_fit_is_refused():
+def test_a_table_that_does_not_fit_the_memory_is_refused():
     with gpupif.config(memory_limit="1 MB"), pytest.raises(InputError, match=r"swap: 30,000 rows need 2.* of memory"):
         prepared(people(30_000), Swap(["row"], ["town"], 1), KEY)
     assert swap.ROW_BYTES * 30_000 > 10**6
@@ -128,12 +128,12 @@ def test_what_does_not_fit_is_refused():
         (Swap(["row"], 5, 0.5), "within: no column 5"),
     ],
 )
-def test_bad_input(treatment, said):
+def test_bad_input_is_refused(treatment, said):
     with pytest.raises(InputError, match=said):
         prepared(people(50), treatment, KEY)
 
 
-def test_no_key_and_the_public_record():
+def test_a_missing_key_is_refused_and_the_public_record_reveals_little():
     with pytest.raises(InputError, match="key: swap of column"):
         prepared(people(50), Swap(["row"], ["town"], 1), None)
     step = prepared(people(50), Swap(["row"], ["town"], 1), KEY)

@@ -70,8 +70,8 @@ def test_frames_of_all_kinds_are_treated_the_same():
     assert found != rows_of(gpupif.treat(table, plan(LETTERS), key=bytes(32)).table)
 
 
-def test_threads_and_rows_before_change_nothing():
-    """Each row is drawn by its place, so that the first rows alone come out the same."""
+def test_threads_and_later_rows_change_no_draw():
+    """Each row is drawn by its place, so the first rows alone get the same values."""
     table, treatments = (
         visits(),
         [gpupif.treatments.RandomizedResponse("ward", 0.3), gpupif.treatments.Jitter("beds", 2)],
@@ -82,7 +82,7 @@ def test_threads_and_rows_before_change_nothing():
     assert gpupif.treat(table[:1000], treatments, key=SECRET).table.to_pylist() == found[:1000].to_pylist()
 
 
-def test_plans_that_are_saved_draw_the_same(tmp_path):
+def test_saved_plans_draw_the_same_values(tmp_path):
     (tmp_path / "matrix.csv").write_text(",x,y,z\nx,.9,.1,0\ny,0,1,0\nz,.5,0,.5\n")
     gpupif.treatments.Key.of(SECRET).save(tmp_path / "key")
     plan(LETTERS).save(tmp_path / "plan.toml")
@@ -96,7 +96,7 @@ def test_plans_that_are_saved_draw_the_same(tmp_path):
         assert found.to_pylist() == gpupif.treat(visits(), plan(LETTERS), key=SECRET).table.to_pylist()
 
 
-def test_estimates_and_the_record():
+def test_estimates_of_a_plan_are_close_and_the_record_is_complete():
     table = visits()
     done = gpupif.treat(table, plan(LETTERS), key=SECRET)
     found = done.estimates("drug")
@@ -113,7 +113,7 @@ def test_estimates_and_the_record():
     assert SECRET.hex()[:12] not in shown
 
 
-def test_randomised_twice_is_estimated_from_the_last():
+def test_a_column_randomised_twice_is_estimated_from_the_last_step():
     table = visits()
     done = gpupif.treat(table, [gpupif.treatments.RandomizedResponse("ward", 0.5)] * 2, key=SECRET)
     once = gpupif.treat(table, [gpupif.treatments.RandomizedResponse("ward", 0.5)], key=SECRET)
@@ -124,14 +124,14 @@ def test_randomised_twice_is_estimated_from_the_last():
     assert done.table["ward"].to_pylist() != once.table["ward"].to_pylist()
 
 
-def test_columns_that_there_are_not():
+def test_columns_that_the_table_lacks_are_refused():
     with pytest.raises(ColumnNotFoundError, match=r"person: no column 'persn' .* Did you mean 'person'"):
         gpupif.treat(visits(), [gpupif.treatments.ShiftDates(["in"], "persn", 3)], key=SECRET)
     with pytest.raises(ColumnNotFoundError, match=r"within: no column 'wart' .* Did you mean 'ward'"):
         gpupif.treat(visits(), [gpupif.treatments.Swap(["job"], ["wart"], 1)], key=SECRET)
 
 
-def test_seeds_warn():
+def test_a_seed_gives_a_warning():
     with pytest.warns(SeedWarning):
         one = gpupif.treat(visits(), [gpupif.treatments.Jitter("beds", 2)], seed=7)
     with pytest.warns(SeedWarning):

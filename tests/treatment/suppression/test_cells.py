@@ -88,7 +88,7 @@ def test_not_many_more_cells_than_are_needed(missing, rows, k):
 FIVE = [[0, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 0], [0, 2, 0]]
 
 
-def test_a_hole_is_no_class_of_its_own():
+def test_a_suppressed_cell_is_no_class_of_its_own():
     after, found = treated(FIVE, [1, 3, 1], [((0, 1, 2), 2)])
     assert naive.holds(after, [((0, 1, 2), 2)])
     assert found.cells.sum(axis=1).tolist() == [0, 3, 0]
@@ -121,7 +121,7 @@ def test_less_important_columns_are_suppressed_first():
         assert not found.cells[kept].any()
 
 
-def test_many_columns():
+def test_criteria_hold_for_many_columns():
     random = np.random.default_rng(5)
     rows = random.integers(0, 3, (20, 14)).tolist()
     criteria = [(tuple(range(14)), 3)]
@@ -130,7 +130,7 @@ def test_many_columns():
     assert naive.cells_that_can_be_restored(rows, after, criteria) == []
 
 
-def test_the_same_whatever_the_threads():
+def test_any_number_of_threads_suppresses_the_same_cells():
     random = np.random.default_rng(6)
     sizes = [6, 5, 4, 3]
     rows = np.stack([random.integers(0, size, 40_000) for size in sizes], axis=1)

@@ -28,7 +28,7 @@ def values_of(frame, criteria, columns=COLUMNS, missing="category", sensitive=()
 
 class TestWhere:
     @pytest.mark.parametrize("where", ["csf > 0.25", "cig >= 1 and cohort_size < 5", "class_size <= 3"])
-    def test_cells_for_which_it_holds_become_missing(self, where):
+    def test_cells_that_meet_the_condition_become_missing(self, where):
         table = people()
         scores = gpupif.score(table, ["csf", "cig", "cohort_size", "class_size"], columns=COLUMNS, known=KNOWN)
         expected = {
@@ -44,7 +44,7 @@ class TestWhere:
         assert (after[COLUMNS].astype(object).to_numpy()[kept] == table[COLUMNS].astype(object).to_numpy()[kept]).all()
         pd.testing.assert_series_equal(after["pay"], table["pay"])
 
-    def test_against_any_attacker_that_score_knows(self):
+    def test_conditions_may_be_on_any_attacker_of_score(self):
         table = people()
         among = gpupif.AnyKnown(1, among=list(table))
         scores = gpupif.score(table, "csf", columns=["sex"], attackers={"neighbour": ["home", "age"], "anyone": among})
@@ -58,7 +58,7 @@ class TestWhere:
             assert expected["sex"].any()
             assert (after["sex"].isna() == expected["sex"]).all()
 
-    def test_with_weights_and_any_known_columns(self):
+    def test_conditions_count_weights_against_any_known_columns(self):
         table = people()
         known = gpupif.AnyKnown(2, among=COLUMNS)
         scores = gpupif.score(table, "cohort_size", columns=["sex"], known=known, weights="pay")
@@ -67,13 +67,13 @@ class TestWhere:
         assert 0 < expected.sum() < len(table)
         assert (after["sex"].isna() == expected).all()
 
-    def test_by_default_the_attacker_knows_all_columns(self):
+    def test_the_attacker_knows_all_columns_by_default(self):
         table = people()
         expected = gpupif.score(table, "cig", columns=["age"], known=list(table)).cig["age"] > 1
         after = treat(table, gpupif.treatments.Suppress(["age"], where="cig > 1"))
         assert (after["age"].isna() == expected).all()
 
-    def test_of_the_table_as_treated_so_far(self):
+    def test_conditions_are_on_the_table_treated_so_far(self):
         table = people()
         merged = treat(table, gpupif.treatments.Suppress(["age"], where="cohort_size >= 1"))
         assert merged["age"].isna().all()
@@ -88,7 +88,7 @@ class TestWhere:
 
 class TestCriteria:
     @pytest.mark.parametrize("missing", [None, "category", "wildcard"])
-    def test_k(self, missing):
+    def test_every_class_reaches_k_and_no_cell_can_be_restored(self, missing):
         table = people()
         done = gpupif.treat(table, [gpupif.treatments.Suppress(COLUMNS, k=3, missing=missing)])
         rows, before = tuples(done.table), tuples(table)
@@ -98,7 +98,7 @@ class TestCriteria:
         found = done.record.to_dict()["treatments"][0]["found"]["criteria"]["k>=3"]
         assert found == {reading: naive.smallest(rows, range(3), reading) for reading in ("category", "wildcard")}
 
-    def test_of_any_two_columns_and_of_named_ones(self):
+    def test_criteria_of_any_two_and_of_named_columns_hold(self):
         table = people(30)
         after = treat(
             table, gpupif.treatments.Suppress(COLUMNS, require=["known=2: k>=3", "known=age: k>=5", "uniques<=0"])
@@ -106,7 +106,7 @@ class TestCriteria:
         rows = tuples(after)
         assert naive.holds(rows, [((0, 1), 3), ((0, 2), 3), ((1, 2), 3), ((1,), 5), ((0, 1, 2), 2)])
 
-    def test_columns_that_are_known_and_stay_as_they_are(self):
+    def test_known_columns_that_are_not_named_stay_as_they_are(self):
         table = people(60)
         after = treat(table, gpupif.treatments.Suppress(["age", "home"], k=2, quasi_identifiers=COLUMNS))
         pd.testing.assert_series_equal(after["sex"], table["sex"])
@@ -121,7 +121,7 @@ class TestCriteria:
         [["max csf<=0.5"], ["pif90<=1.5", "k>=2"], ["mean cig(age)<=0.5"], ["share_below_k(2)<=0.2"]],
         ids=str,
     )
-    def test_criteria_of_scores(self, criteria, missing):
+    def test_criteria_of_scores_hold_afterwards(self, criteria, missing):
         table = people(12, seed=8)
         readings = ("category", "wildcard") if missing is None else (missing,)
         assert not all(one.is_met for one in values_of(table, criteria))
@@ -145,7 +145,7 @@ class TestCriteria:
             values = {str(one.criterion): one.value for one in values_of(done.table, criteria, missing=reading)}
             assert {criterion: value[reading] for criterion, value in found.items()} == values
 
-    def test_of_a_sensitive_attribute(self):
+    def test_criteria_of_a_sensitive_attribute_hold_afterwards(self):
         table = people(16, seed=9)
         criteria = ["distinct_l(pay)>=2"]
         assert not values_of(table, criteria, sensitive=["pay"])[0].is_met
@@ -155,7 +155,7 @@ class TestCriteria:
         assert values_of(after, criteria, sensitive=["pay"])[0].is_met
         pd.testing.assert_series_equal(after["pay"], table["pay"])
 
-    def test_missing_values_stay_and_importance_decides(self):
+    def test_missing_values_stay_and_importance_chooses_the_column(self):
         table = people(40)
         table.loc[:5, "age"] = np.nan
         light = treat(table, gpupif.treatments.Suppress(COLUMNS, k=4, importance={"age": 0.1}))
@@ -169,7 +169,7 @@ class TestCriteria:
         [{"k": 3}, pytest.param({"require": ["max csf<=0.7"]}, marks=pytest.mark.slow), {"where": "csf > 0.7"}],
         ids=str,
     )
-    def test_the_same_cells_in_any_kind_of_table(self, kind, treatment):
+    def test_any_kind_of_table_has_the_same_cells_suppressed(self, kind, treatment):
         table = people(14)
         one = gpupif.treatments.Suppress(COLUMNS, **treatment)
         expected = treat(table, one)[COLUMNS].isna()
@@ -211,7 +211,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input(name):
+def test_bad_input_is_refused_and_changes_no_cell(name):
     arguments, message = BAD[name]
     table = people()
     before = table.copy()
@@ -220,7 +220,7 @@ def test_bad_input(name):
     pd.testing.assert_frame_equal(table, before)
 
 
-def test_no_columns():
+def test_an_empty_list_of_columns_is_refused():
     with pytest.raises(gpupif.InputError, match="columns: expected at least one column"):
         treat(people(), gpupif.treatments.Suppress([], k=2))
 

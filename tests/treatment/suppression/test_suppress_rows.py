@@ -10,7 +10,7 @@ from tests.helpers import naive_suppression as naive
 from tests.helpers.suppression_tables import COLUMNS, people, treat, tuples
 
 
-def test_rows_of_small_classes_are_taken_away():
+def test_rows_of_small_classes_are_removed():
     table = people()
     after = treat(table, gpupif.treatments.SuppressRows(k=2, quasi_identifiers=COLUMNS))
     sizes = table.groupby(COLUMNS)["sex"].transform("size")
@@ -20,7 +20,7 @@ def test_rows_of_small_classes_are_taken_away():
     assert naive.smallest(tuples(after), range(3), "wildcard") >= 2
 
 
-def test_or_stay_without_their_quasi_identifiers():
+def test_rows_of_small_classes_may_stay_without_quasi_identifiers():
     table = people()
     after = treat(table, gpupif.treatments.SuppressRows(k=2, quasi_identifiers=COLUMNS, remove=False))
     small = table.groupby(COLUMNS)["sex"].transform("size") < 2
@@ -36,7 +36,7 @@ def test_missing_values_are_a_class_of_their_own():
     assert after.index.tolist() == [0, 1, 2, 3]
 
 
-def test_where_it_holds_of_any_cell():
+def test_rows_with_a_cell_that_meets_the_condition_are_removed():
     table = people()
     scores = gpupif.score(table, "csf", columns=COLUMNS, known=list(table))
     expected = (scores.csf > 0.8).any(axis=1)
@@ -62,6 +62,6 @@ def test_where_it_holds_of_any_cell():
     ],
     ids=str,
 )
-def test_bad_input(arguments, message):
+def test_bad_input_is_refused(arguments, message):
     with pytest.raises(gpupif.InputError, match=message):
         treat(people(), gpupif.treatments.SuppressRows(**arguments))

@@ -20,7 +20,7 @@ PARTS = {"year": [2001, 1899, None], "quarter": ["2001-Q2", "1899-Q4", None], "m
 
 
 @pytest.mark.parametrize("to", PARTS)
-def test_dates_times_and_texts(to):
+def test_parts_of_dates_times_and_texts_are_the_same(to):
     texts = [None if day is None else str(day) for day in DAYS]
     moments = [None if text is None else f"{text}T23:30:00+02:00" for text in texts]
     frames = [DAYS, pd.to_datetime(pd.Series(DAYS)), texts, moments]
@@ -33,7 +33,7 @@ def test_a_year_is_a_whole_number():
     assert treated_type(DAYS, DatePart("x", "year")) == pa.int64()
 
 
-def test_times_with_a_zone_by_the_clock_there():
+def test_times_with_a_zone_go_by_the_clock_of_their_zone():
     moments = pd.to_datetime(["2000-12-31 23:30"]).tz_localize("UTC").tz_convert("Europe/Berlin")
     assert treated_values(moments, DatePart("x", "year")) == [2001]
 
@@ -48,7 +48,7 @@ def test_times_with_a_zone_by_the_clock_there():
         ("%d %b %Y", ["17 May 2001", "17 may 2001", "29 Feb 2000"]),
     ],
 )
-def test_dates_written_otherwise(written, values):
+def test_dates_in_another_layout_are_read_by_its_format(written, values):
     assert treated_values(values, DatePart("x", "month", format=written)) == ["2001-05", "2001-05", "2000-02"]
 
 
@@ -63,7 +63,7 @@ def test_dates_written_otherwise(written, values):
         ([20010230], "%Y%m%d"),
     ],
 )
-def test_what_is_no_date(values, written):
+def test_a_value_that_is_no_date_is_refused_or_suppressed(values, written):
     with pytest.raises(InputError, match=r"column 'x': expected dates as .*, got") as caught:
         treated_values(values, DatePart("x", "year", format=written))
     assert repr(values[-1]) in str(caught.value)
@@ -71,13 +71,13 @@ def test_what_is_no_date(values, written):
 
 
 @given(st.lists(st.dates(), min_size=1))
-def test_a_year_is_that_of_the_calendar(days):
+def test_every_date_has_the_year_of_the_calendar(days):
     assert treated_values([str(day) for day in days], DatePart("x", "year")) == [day.year for day in days]
     written = [f"{day.month}/{day.day}/{day.year:04}" for day in days]
     assert treated_values(written, DatePart("x", "year", format="%m/%d/%Y")) == [day.year for day in days]
 
 
-def test_refused():
+def test_bad_columns_and_arguments_are_refused():
     with pytest.raises(ColumnTypeError, match=r"dates written as numbers say how: format='%Y%m%d'"):
         treated_values([20010517], DatePart("x", "year"))
     with pytest.raises(ColumnTypeError, match="expected dates"):

@@ -13,12 +13,12 @@ from tests.helpers.treated import treated
 TABLE = {"age": [1, 2], "sex": ["f", None], "name": ["Ann", "Bo"]}
 
 
-def test_what_is_named_is_gone_and_the_rest_as_it_was():
+def test_only_the_named_columns_are_dropped():
     assert treated(TABLE, Drop(["name", "age"])) == {"sex": ["f", None]}
     assert treated(TABLE, Drop("name")) == {"age": [1, 2], "sex": ["f", None]}
 
 
-def test_a_level_of_an_index_goes_and_the_others_stay():
+def test_a_level_of_an_index_can_be_dropped_alone():
     index = pd.MultiIndex.from_arrays([["Ann", "Bo"], [7, 8], [1, 2]], names=["name", None, "case"])
     table = pd.DataFrame({"age": [1, 2]}, index)
     after = gpupif.treat(table, [Drop("name")]).table
@@ -43,7 +43,7 @@ def test_another_treatment_that_names_an_index_makes_it_a_column():
         (["age", "sex", "name"], "Leave one out of columns"),
     ],
 )
-def test_refused(columns, fragment):
+def test_bad_columns_to_drop_are_refused(columns, fragment):
     with pytest.raises(InputError, match=r"^drop: ") as caught:
         treated(TABLE, Drop(columns))
     assert fragment in str(caught.value)

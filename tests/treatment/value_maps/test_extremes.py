@@ -33,7 +33,7 @@ def test_a_number_as_label_leaves_numbers():
     assert treated_type([1, 95], Cap("x", label=90)) == pa.int64()
 
 
-def test_the_limit_stands_for_what_is_beyond_it():
+def test_values_beyond_the_limit_become_the_limit():
     assert treated_values([1, 5, 9], TopCode("x", limit=5)) == [1, 5, 5]
     assert treated_values([1, 5, 9], BottomCode("x", limit=5)) == [5, 5, 9]
     assert treated_type([1, 9], TopCode("x", limit=5)) == pa.int64()
@@ -52,7 +52,7 @@ def test_limits_are_compared_exactly():
 
 
 @given(NUMBERS, st.integers(-200, 200), st.sampled_from([None, "beyond", 3]))
-def test_pooling_is_its_definition_and_once_is_enough(values, limit, label):
+def test_pooling_follows_its_definition_and_is_idempotent(values, limit, label):
     series = pd.array(values, "Int64")
     for pool, beyond in ((TopCode, lambda v: v > limit), (BottomCode, lambda v: v < limit)):
         treatment = pool("x", limit=limit, label=label)
@@ -73,7 +73,7 @@ def test_pooling_is_its_definition_and_once_is_enough(values, limit, label):
         ([1], TopCode("x", limit=3, label=["a"]), "label: expected a text or a number, got ['a']"),
     ],
 )
-def test_refused(values, treatment, fragment):
+def test_bad_values_and_limits_are_refused(values, treatment, fragment):
     with pytest.raises(InputError) as caught:
         treated_values(values, treatment)
     assert fragment in str(caught.value)

@@ -49,7 +49,7 @@ ROWS = st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 9)), st.sampled_fr
 @pytest.mark.parametrize("treatment", OF_NUMBERS, ids=lambda one: f"{one.do} {one!r}"[:60])
 @settings(max_examples=25, deadline=None)
 @given(ROWS)
-def test_nothing_else_changes_and_equal_values_stay_equal(treatment, rows):
+def test_other_columns_stay_and_equal_values_stay_equal(treatment, rows):
     values = [value for value, _ in rows]
     if all(value is None for value in values):
         return
@@ -101,7 +101,7 @@ def test_codes_put_together_are_scored_as_the_treated_table(treatment):
     pd.testing.assert_frame_equal(by_values, by_codes, check_exact=True)
 
 
-def test_relabeled_by_several_threads():
+def test_several_threads_relabel_as_numpy_does():
     codes = np.random.default_rng(0).integers(0, 11, 200_000).astype(np.uint8)
     labels = pa.array(range(10))
     groups = pa.array(["a", "b", None, "a", "b", "c", "c", "a", None, "d"])
@@ -114,8 +114,7 @@ def test_relabeled_by_several_threads():
 
 
 @pytest.mark.parametrize("ending", ["toml", "json"])
-def test_a_plan_has_them_all(ending, tmp_path):
-    """What can stand in a document comes back the same."""
+def test_every_treatment_comes_back_from_a_saved_plan(ending, tmp_path):
     treatments = [one for one in OF_NUMBERS if getattr(one, "mapping", None) is None or ending == "json"]
     plan = Plan([DeclaredColumns(["x", "y"]), Drop(["y"]), *treatments, *OTHERS])
     plan.save(tmp_path / f"plan.{ending}")
@@ -124,7 +123,7 @@ def test_a_plan_has_them_all(ending, tmp_path):
     assert [type(one) for one in found.treatments] == [type(one) for one in plan.treatments]
 
 
-def test_every_treatment_says_its_word_once():
+def test_every_treatment_is_registered_by_its_word():
     assert {"drop", "recode", "cap", "top_code", "bottom_code", "rare", "date_part", "zip3", "round"} <= set(TREATMENTS)
     assert {"pseudonym", "microaggregate", "declared_columns"} <= set(TREATMENTS)
     assert all(word == kind.do for word, kind in TREATMENTS.items())

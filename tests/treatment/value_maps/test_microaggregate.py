@@ -30,7 +30,7 @@ def groups_of(values, found):
     return groups
 
 
-def test_groups_that_are_near_to_each_other():
+def test_near_values_are_grouped():
     values = [1, 2, 3, 100, 101, 102, None]
     assert treated_values(values, Microaggregate("x", 3)) == [2.0, 2.0, 2.0, 101.0, 101.0, 101.0, None]
     assert treated_values(values, Microaggregate("x", 3, "median")) == [2.0, 2.0, 2.0, 101.0, 101.0, 101.0, None]
@@ -67,7 +67,7 @@ def test_the_order_of_rows_and_the_type_make_no_difference(values, k, kind, rand
 
 
 @given(st.lists(st.floats(-1e300, 1e300), min_size=3, max_size=30), st.integers(1, 3))
-def test_floats(values, k):
+def test_groups_of_floats_have_k_values_and_their_mean(values, k):
     found = treated_values(pd.Series(values), Microaggregate("x", k))
     for new, group in groups_of(values, found).items():
         assert len(group) >= k
@@ -76,7 +76,7 @@ def test_floats(values, k):
         assert abs(new - mean) <= 4 * len(group) * max(math.ulp(value) for value in (*group, mean))
 
 
-def test_types():
+def test_the_type_of_a_mean_fits_the_column():
     assert treated_type([1, 2], Microaggregate("x", 2)) == pa.float64()
     assert treated_type([1, 2], Microaggregate("x", 2, "median")) == pa.int64()
     prices = [Decimal("1.00"), Decimal("1.01"), Decimal("1.02"), Decimal("9.99")]
@@ -87,7 +87,7 @@ def test_types():
     assert treated_values([2**62, 2**62 + 2], Microaggregate("x", 2)) == [float(2**62 + 1)] * 2
 
 
-def test_many_different_numbers():
+def test_groups_of_many_numbers_have_k_to_2k_values():
     values = np.random.default_rng(1).normal(size=20_000)
     found = treated_values(values, Microaggregate("x", 5))
     sizes = Counter(found).values()
@@ -95,7 +95,7 @@ def test_many_different_numbers():
     assert max(sizes) <= 9
 
 
-def test_nothing_to_group():
+def test_a_column_of_missing_values_stays_as_it_is():
     assert treated_values([None, None], Microaggregate("x", 3)) == [None, None]
 
 
@@ -109,12 +109,12 @@ def test_nothing_to_group():
         (["1", "a"], Microaggregate("x", 2), "expected numbers, got 'a'"),
     ],
 )
-def test_refused(values, treatment, fragment):
+def test_bad_values_and_arguments_are_refused(values, treatment, fragment):
     with pytest.raises(InputError) as caught:
         treated_values(values, treatment)
     assert fragment in str(caught.value)
 
 
-def test_refused_types():
+def test_columns_that_are_no_numbers_are_refused():
     with pytest.raises(ColumnTypeError, match="expected numbers, got timestamp"):
         treated_values(pd.to_datetime(["2000-01-01"]), Microaggregate("x", 1))

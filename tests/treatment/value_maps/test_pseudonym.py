@@ -56,7 +56,7 @@ def test_digits_are_undone_by_libffx_alone():
     assert [cipher.decrypt(text.replace("-", "")) for text in found] == [text.replace("-", "") for text in plain]
 
 
-def test_whole_numbers_are_padded_where_they_are_asked_to_be():
+def test_whole_numbers_are_padded_to_the_requested_length():
     found = pseudonyms([7, 123, 99999999, None], length=8)
     cipher = FF1(KEY.secret("pseudonym ff1 x"), radix=10)
     assert [cipher.decrypt(text) for text in found[:3]] == ["00000007", "00000123", "99999999"]
@@ -78,13 +78,13 @@ def test_whole_numbers_are_padded_where_they_are_asked_to_be():
         ("Zoë123456", "got 'ë' in 'Zoë123456'. Take method='hmac'"),
     ],
 )
-def test_what_ff1_cannot_take(value, fragment):
+def test_texts_that_ff1_cannot_encrypt_are_refused(value, fragment):
     with pytest.raises(InputError) as caught:
         pseudonyms(["A1234567", value])
     assert fragment in str(caught.value)
 
 
-def test_without_libffx(monkeypatch):
+def test_a_missing_libffx_is_named(monkeypatch):
     found = util.find_spec
     monkeypatch.setattr(
         "gpupif.treatment.value_maps.pseudonym.find_spec", lambda name: None if name == "ffx" else found(name)
@@ -94,7 +94,7 @@ def test_without_libffx(monkeypatch):
     assert pseudonyms(["12345678"], method="hmac")
 
 
-def test_hmac_of_the_text_of_the_value():
+def test_a_pseudonym_is_the_hmac_of_the_text_of_the_value():
     expected = [hmac.new(KEY.secret("pseudonym hmac x"), text, "sha256").hexdigest() for text in (b"Ann", b"90")]
     assert pseudonyms(["Ann", "90", None], method="hmac", length=64) == [*expected, None]
     assert pseudonyms(["Ann", "90"], method="hmac") == [text[:32] for text in expected]
@@ -128,7 +128,7 @@ def test_a_permutation_is_drawn_from_all():
 
 
 @pytest.mark.parametrize("method", ["ff1", "permutation", "hmac"])
-def test_the_same_for_every_kind_of_table_and_another_for_every_key_and_name(method):
+def test_pseudonyms_depend_on_key_and_name_not_on_the_kind_of_table(method):
     values = [f"{number:08}" for number in range(50)]
     table = {"x": values, "y": values}
     both = [Pseudonym("x", method), Pseudonym("y", method)]
@@ -157,7 +157,7 @@ def test_dates_have_texts_of_their_own():
         ({"length": 5}, "6 or more; got 5"),
     ],
 )
-def test_refused(how, fragment):
+def test_bad_arguments_are_refused(how, fragment):
     with pytest.raises(InputError) as caught:
         pseudonyms(["12345678"], **how)
     assert fragment in str(caught.value)
@@ -170,5 +170,5 @@ def test_pseudonyms_need_a_key(method):
 
 
 @pytest.mark.parametrize("method", ["ff1", "permutation", "hmac"])
-def test_a_column_without_values(method):
+def test_a_column_without_values_stays_as_it_is(method):
     assert pseudonyms([None, None], method=method) == [None, None]

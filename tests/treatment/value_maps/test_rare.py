@@ -25,7 +25,7 @@ def test_values_in_few_rows_become_other():
     assert treated_type([1, 1, 2, 3], Rare("x", below=2, label=-1)) == pa.int64()
 
 
-def test_a_pool_that_is_rare_itself_takes_in_the_next_rarest():
+def test_a_rare_pool_takes_in_the_next_rarest_value():
     values = ["a"] * 9 + ["c"] * 4 + ["b"] * 4 + ["d"]
     assert Counter(treated_values(values, Rare("x", below=3))) == {"a": 9, "c": 4, "other": 5}
     assert Counter(treated_values(["a"] * 9 + ["d"], Rare("x", below=3))) == {"other": 10}
@@ -34,7 +34,7 @@ def test_a_pool_that_is_rare_itself_takes_in_the_next_rarest():
 
 
 @given(st.lists(st.sampled_from([*"abcdefg", "other", None]), min_size=1, max_size=60), st.integers(1, 20))
-def test_nothing_that_is_rare_is_left(values, below):
+def test_no_rare_value_is_left(values, below):
     found = treated_values(values, Rare("x", below=below))
     before, after = Counter(values), Counter(found)
     after.pop(None, None)
@@ -52,8 +52,8 @@ def test_nothing_that_is_rare_is_left(values, below):
     assert treated_values(found, Rare("x", below=below)) == found
 
 
-def test_countries_of_less_than_a_million():
-    """The reference counts countries; after pooling the rarest has log2(total / its people), not that of "other"."""
+def test_countries_of_less_than_a_million_people_are_pooled():
+    """The reference counts countries; after pooling the rarest one has log2(total / its people) bits."""
     people = np.array([800, 5_000_000, 900_000, 7_500_000_000 - 5_900_800 - 1_000_000, 1_000_000])
     values = ColumnValues(pa.array(["a", "b", "c", "d", "e"]), people, 0)
     pooled = pooled_values(values, 1_000_000, "other")
@@ -72,7 +72,7 @@ def test_countries_of_less_than_a_million():
         (Rare("x", below=2, label=None), "label: expected a text or a number"),
     ],
 )
-def test_refused(treatment, fragment):
+def test_bad_arguments_are_refused(treatment, fragment):
     with pytest.raises(InputError) as caught:
         treated_values([1], treatment)
     assert fragment in str(caught.value)

@@ -24,7 +24,7 @@ from tests.helpers.treated import treated, treated_type, treated_values
 DAY = datetime.date
 
 
-def test_a_mapping_knows_values_by_themselves_or_by_their_texts():
+def test_a_mapping_matches_values_or_their_texts():
     by_value = Recode("x", mapping={1: "low", 2: "low", 3: "high"})
     by_text = Recode("x", mapping={"1": "low", "2": "low", "3": "high"})
     expected = ["high", "low", None, "low"]
@@ -35,7 +35,7 @@ def test_a_mapping_knows_values_by_themselves_or_by_their_texts():
         assert treated(pl.DataFrame({"x": [3, 1, None, 2]}), how)["x"] == expected
 
 
-def test_a_mapping_of_dates_and_booleans():
+def test_a_mapping_may_have_dates_and_booleans():
     dates = [DAY(2020, 1, 31), DAY(2020, 2, 1)]
     for column in (dates, pd.to_datetime(dates)):
         assert treated_values(column, Recode("x", mapping={"2020-01-31": "a", "2020-02-01": "b"})) == ["a", "b"]
@@ -43,7 +43,7 @@ def test_a_mapping_of_dates_and_booleans():
     assert treated_values([True, False], Recode("x", mapping={"true": "yes", False: "no"})) == ["yes", "no"]
 
 
-def test_the_type_of_what_a_mapping_gives():
+def test_the_type_of_a_column_follows_from_its_mapping():
     assert treated_type(np.array([1, 2], np.int16), Recode("x", mapping={1: 10, 2: 20})) == pa.int64()
     assert treated_type([1.5, 2.5], Recode("x", mapping={1.5: 1, 2.5: 2})) == pa.float64()
     assert treated_type([1, 2], Recode("x", mapping={1: 1.5, 2: 2})) == pa.float64()
@@ -51,12 +51,12 @@ def test_the_type_of_what_a_mapping_gives():
     assert treated_values(["a", "b"], Recode("x", mapping={"a": 1, "b": 2})) == [1, 2]
 
 
-def test_none_in_a_mapping_suppresses():
+def test_a_mapping_to_none_suppresses_the_value():
     assert treated_values(["a", "b"], Recode("x", mapping={"a": "c", "b": None})) == ["c", None]
     assert treated_values([1, 2], Recode("x", mapping={1: None, 2: None})) == [None, None]
 
 
-def test_what_becomes_of_a_value_without_a_place():
+def test_a_value_without_a_place_is_refused_suppressed_or_kept():
     mapping = {"a": "c"}
     with pytest.raises(InputError, match="column 'x': no place in the mapping for 'b'"):
         treated_values(["a", "b"], Recode("x", mapping=mapping))
@@ -66,8 +66,8 @@ def test_what_becomes_of_a_value_without_a_place():
     assert treated_values([1, 2], Recode("x", mapping={1: 7}, unmapped="keep")) == [7, 2]
 
 
-def test_a_value_that_is_in_no_row_any_more_needs_no_place():
-    """Its label may be there still, of rows that were taken away or cells that were suppressed."""
+def test_an_unused_category_needs_no_place_in_a_mapping():
+    """A category may be left from removed rows or suppressed cells."""
     first = Recode("x", mapping={"a": "a", "b": None})
     column = pd.Categorical(["a", "a"], categories=["a", "b"])
     assert treated_values(column, Recode("x", mapping={"a": "c"})) == ["c", "c"]
@@ -89,7 +89,7 @@ def test_bins_go_from_an_edge_up_to_the_next():
     assert treated_values([1, 20, 70], Recode("x", edges=[0, 18, 65, math.inf], labels=[9, 40, 75])) == [9, 40, 75]
 
 
-def test_what_is_in_no_bin():
+def test_a_value_in_no_bin_is_refused_suppressed_or_kept():
     with pytest.raises(InputError, match=r"no place in the bins for -1, 10\. Add one"):
         treated_values([-1, 5, 10], Recode("x", edges=[0, 10]))
     assert treated_values([-1, 5, 10], Recode("x", edges=[0, 10], unmapped="suppress")) == [None, "[0, 10)", None]
@@ -114,13 +114,13 @@ def test_edges_are_compared_exactly():
     st.lists(st.integers(-60, 60), min_size=2, max_size=6, unique=True).map(sorted),
     st.sampled_from(["int8", "int64", "float32", "float64", "str"]),
 )
-def test_bins_are_those_of_their_definition(values, edges, kind):
+def test_bins_follow_their_definition(values, edges, kind):
     found = treated_values(pd.Series(values).astype(kind), Recode("x", edges=edges, unmapped="suppress"))
     bins = list(pairwise(edges))
     assert found == [next((f"[{a}, {b})" for a, b in bins if a <= value < b), None) for value in values]
 
 
-def test_bins_of_dates():
+def test_bins_may_have_dates_as_edges():
     edges = [DAY(2000, 1, 1), DAY(2010, 1, 1), DAY(2020, 1, 1)]
     values = [DAY(2000, 1, 1), DAY(2009, 12, 31), DAY(2010, 1, 1), None]
     expected = ["[2000-01-01, 2010-01-01)"] * 2 + ["[2010-01-01, 2020-01-01)", None]
@@ -152,13 +152,13 @@ def test_bins_of_dates():
         ({"edges": [0, 1, 2], "labels": ["a", "a"]}, "expected different texts or numbers"),
     ],
 )
-def test_refused(how, fragment):
+def test_bad_arguments_are_refused(how, fragment):
     with pytest.raises(InputError) as caught:
         treated_values([1, 2], Recode("x", **how))
     assert fragment in str(caught.value)
 
 
-def test_refused_columns():
+def test_bins_that_do_not_fit_the_column_are_refused():
     with pytest.raises(ColumnTypeError, match="column 'x': expected numbers, got bool"):
         treated_values([True], Recode("x", edges=[0, 1]))
     with pytest.raises(InputError, match="expected edges that are dates"):
@@ -167,7 +167,7 @@ def test_refused_columns():
         treated_values([1], Recode("x", edges=["2000-01-01", "2001-01-01"]))
 
 
-def test_levels_of_a_hierarchy():
+def test_values_become_their_groups_at_a_level():
     hierarchies = open_hierarchies({"x": {"widths": [5, 10]}})
     values = [3, 7, 12, None]
     assert treated_values(values, Recode("x", level=1), hierarchies=hierarchies) == [
@@ -185,7 +185,7 @@ def test_levels_of_a_hierarchy():
     assert treated_values(values, Recode("x", level=0), hierarchies=hierarchies) == values
 
 
-def test_at_the_top_all_cells_are_alike():
+def test_all_cells_are_alike_at_the_top():
     hierarchies = open_hierarchies({"x": {"widths": [5]}})
     for values in ([3, 7, None], [3, 4], [None, None]):
         found = treated_values(pd.array(values, "Int64"), Recode("x", level=2), hierarchies=hierarchies)
@@ -193,7 +193,7 @@ def test_at_the_top_all_cells_are_alike():
     assert treated_values(["3", "x"], Recode("x", level=2, unmapped="suppress"), hierarchies=hierarchies) == ["*", None]
 
 
-def test_the_top_is_called_as_its_hierarchy_calls_it():
+def test_the_top_has_the_name_that_its_hierarchy_gives():
     hierarchies = open_hierarchies({"x": {"a": ["A", "All"], "b": ["B", "All"]}})
     values = ["a", "b", None]
     assert treated_values(values, Recode("x", level=1), hierarchies=hierarchies) == ["A", "B", None]
@@ -202,7 +202,7 @@ def test_the_top_is_called_as_its_hierarchy_calls_it():
         Plan([Recode("x", level=3)], hierarchies=hierarchies)
 
 
-def test_a_value_without_a_place_in_the_hierarchy():
+def test_a_value_without_a_group_is_refused_suppressed_or_kept():
     hierarchies = open_hierarchies({"x": {"a": ["A", "*"], "b": ["A", "*"], "z": ["Z", "*"]}})
     values = ["a", "c", "b", None]
     with pytest.raises(InputError, match=r"column 'x': 'c' has no place in its hierarchy.*unmapped="):
@@ -213,7 +213,7 @@ def test_a_value_without_a_place_in_the_hierarchy():
     assert treated_values(values, kept, hierarchies=hierarchies) == ["A", "c", "A", None]
 
 
-def test_a_level_that_there_is_not_is_refused_with_the_plan():
+def test_a_plan_with_a_missing_level_is_refused():
     with pytest.raises(InputError, match="from 0 to 2"):
         Plan([Recode("x", level=3)], hierarchies={"x": {"widths": [5]}})
     with pytest.raises(InputError, match="column 'x' has no hierarchy"):

@@ -33,13 +33,13 @@ def test_halfway_goes_to_the_even_multiple():
 
 
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1), BASES)
-def test_whole_numbers_exactly(values, base):
+def test_whole_numbers_are_rounded_exactly(values, base):
     assert treated_values(values, Round("x", base)) == [nearest(value, base) for value in values]
     assert treated_type(values, Round("x", base)) == pa.int64()
 
 
 @given(st.lists(st.decimals(-(10**15), 10**15, places=2), min_size=1), st.sampled_from([0.05, 0.25, 1, 3, 10]))
-def test_decimal_numbers_exactly(values, base):
+def test_decimal_numbers_are_rounded_exactly(values, base):
     expected = [nearest(value, base) for value in values]
     found = treated_values(values, Round("x", base))
     assert [Fraction(value) for value in found] == expected
@@ -61,13 +61,13 @@ def test_floats_become_the_one_nearest_to_a_multiple(values, base):
     assert treated_values(series, Round("x", base), Round("x", base)) == found
 
 
-def test_a_twentieth_is_what_is_written():
+def test_a_base_of_0_05_is_taken_as_a_decimal_number():
     assert treated_values([0.149, 0.99], Round("x", 0.05)) == [0.15, 1.0]
     assert treated_values(["0.149", "12"], Round("x", 0.05)) == ["0.15", "12.00"]
     assert treated_values([1e300, math.inf, -math.inf], Round("x", 0.05)) == [1e300, math.inf, -math.inf]
 
 
-def test_many_digits():
+def test_numbers_of_many_digits_are_rounded_exactly():
     values = [Decimal("12345678901234567890123.45"), Decimal("-0.50")]
     assert treated_values(values, Round("x", 1)) == [Decimal("12345678901234567890123"), Decimal(0)]
     assert treated_values([Decimal("99.99")], Round("x", 1)) == [Decimal(100)]
@@ -86,12 +86,12 @@ def test_many_digits():
         ([2**63 - 1], 10, "rounds a value to a number beyond 64 bits"),
     ],
 )
-def test_refused(values, base, fragment):
+def test_bad_values_and_bases_are_refused(values, base, fragment):
     with pytest.raises(InputError) as caught:
         treated_values(values, Round("x", base))
     assert fragment in str(caught.value)
 
 
-def test_refused_types():
+def test_columns_that_are_no_numbers_are_refused():
     with pytest.raises(ColumnTypeError, match="expected numbers, got timestamp"):
         treated_values(pd.to_datetime(["2000-01-01"]), Round("x", 10))

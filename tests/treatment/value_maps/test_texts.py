@@ -16,12 +16,12 @@ MOMENT = datetime.datetime(2020, 1, 31, 8)
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.float32(), pa.float64(), pa.decimal128(5, 2)])
-def test_a_number_has_one_text_whatever_its_type(kind):
+def test_a_number_has_the_same_text_in_every_type(kind):
     assert texts(pa.array([7, 0, None], pa.int8()).cast(kind)).to_pylist() == ["7", "0", None]
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_a_time_has_one_text_whatever_its_unit(unit):
+def test_a_time_has_the_same_text_in_every_unit(unit):
     values = [MOMENT, datetime.datetime(2020, 1, 31), None]
     assert texts(pa.array(values, pa.timestamp(unit))).to_pylist() == ["2020-01-31 08:00:00", "2020-01-31", None]
     zoned = pa.array([MOMENT], pa.timestamp(unit, "UTC")).cast(pa.timestamp(unit, "Europe/Berlin"))
@@ -36,7 +36,7 @@ def test_different_floats_have_different_texts(values):
     assert [float(text) for text in found] == values
 
 
-def test_several_values_of_several_types():
+def test_values_of_several_types_have_their_texts():
     mixed = [1, "1", 1.5, Decimal("2.50"), True, datetime.date(2020, 1, 31), b"\x01"]
     expected = ["1", "1", "1.5", "2.5", "true", "2020-01-31", "01"]
     assert texts_of(mixed) == expected

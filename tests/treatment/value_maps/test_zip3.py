@@ -12,14 +12,14 @@ from tests.helpers.treated import treated_values
 PEOPLE = {"021": 700_000, "036": 20_000, "005": 20_001, "821": 0}
 
 
-def test_three_digits_where_more_than_20_000_people_live():
+def test_areas_of_more_than_20_000_people_keep_three_digits():
     values = ["02139", "03601", "00501", "82190", "02139-4307", "021394307", None]
     expected = ["021", "000", "005", "000", "021", "021", None]
     assert treated_values(values, Zip3("x", PEOPLE)) == expected
     assert treated_values(["03601"], Zip3("x", PEOPLE, least=19_999)) == ["036"]
 
 
-def test_zeros_that_numbers_have_lost():
+def test_zeros_lost_by_numbers_are_put_back():
     assert treated_values([2139, 3601, 501, 21394307, 82190], Zip3("x", PEOPLE)) == ["021", "000", "005", "021", "000"]
     assert treated_values([2139.0, None], Zip3("x", PEOPLE)) == ["021", None]
     assert treated_values(["2139", "2139-4307"], Zip3("x", PEOPLE)) == ["021", "021"]
@@ -43,7 +43,7 @@ def test_populations_by_postcode_are_added_up():
     ],
 )
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_populations_of_a_file(table, ending, tmp_path):
+def test_populations_are_read_from_a_file(table, ending, tmp_path):
     path = tmp_path / f"people.{ending}"
     getattr(pd.DataFrame(table), f"to_{ending}")(path, index=False)
     assert treated_values(["02139", "03601"], Zip3("x", str(path))) == ["021", "000"]
@@ -51,14 +51,14 @@ def test_populations_of_a_file(table, ending, tmp_path):
 
 
 @pytest.mark.parametrize("value", ["2139x", "021", "1234567890", "", "02139-43", "٠٢١٣٩"])
-def test_what_is_no_postcode(value):
+def test_a_value_that_is_no_postcode_is_refused_or_suppressed(value):
     with pytest.raises(InputError, match=r"column 'x': expected postcodes of five digits, or nine") as caught:
         treated_values(["02139", value], Zip3("x", PEOPLE))
     assert repr(value) in str(caught.value)
     assert treated_values(["02139", value], Zip3("x", PEOPLE, unmapped="suppress")) == ["021", None]
 
 
-def test_areas_without_people():
+def test_areas_without_people_are_refused_or_suppressed():
     with pytest.raises(InputError, match=r"populations: no people for the areas 100, 945, which the column has"):
         treated_values(["94501", "10001", "02139"], Zip3("x", PEOPLE))
     assert treated_values(["94501"], Zip3("x", PEOPLE, unmapped="suppress")) == [None]
@@ -77,13 +77,13 @@ def test_areas_without_people():
         ({"021": 1, "21": 2}, "the area 021 stands there twice"),
     ],
 )
-def test_refused_populations(populations, fragment):
+def test_bad_populations_are_refused(populations, fragment):
     with pytest.raises(InputError) as caught:
         treated_values(["02139"], Zip3("x", populations))
     assert fragment in str(caught.value)
 
 
-def test_refused_files_and_columns(tmp_path):
+def test_bad_files_of_populations_and_columns_are_refused(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("area,count\n021,5\n")
     with pytest.raises(InputError, match="expected columns zip3 and people, got area, count"):

@@ -115,7 +115,7 @@ def pairs(found, expected):
     return [(mine[name], theirs[name]) for name in mine]
 
 
-def test_facts(found, expected):
+def test_scores_from_anywhere_have_the_same_facts(found, expected):
     for mine, theirs in pairs(found, expected):
         assert type(mine) is type(theirs) is gpupif.Scores
         assert (mine.rows, mine.columns, mine.measures) == (theirs.rows, theirs.columns, theirs.measures)
@@ -125,7 +125,7 @@ def test_facts(found, expected):
         assert repr(mine.subsets) == repr(theirs.subsets)
 
 
-def test_frames(found, expected):
+def test_scores_from_anywhere_have_the_same_frames(found, expected):
     for mine, theirs in pairs(found, expected):
         for measure in MEASURES:
             frame = as_pandas(mine[measure])
@@ -136,7 +136,7 @@ def test_frames(found, expected):
         assert mine.to_arrow().to_pandas().equals(theirs.to_arrow().to_pandas())
 
 
-def test_sums_and_percentiles(found, expected):
+def test_scores_from_anywhere_have_the_same_sums_and_percentiles(found, expected):
     for mine, theirs in pairs(found, expected):
         pd.testing.assert_series_equal(mine.fig(), theirs.fig(), check_exact=True)
         assert mine.pif([0, 12.5, 50, 100]) == theirs.pif([0, 12.5, 50, 100])
@@ -146,8 +146,8 @@ def test_sums_and_percentiles(found, expected):
         pd.testing.assert_series_equal(gains, theirs.rig(), check_exact=True)
 
 
-def test_numbers_of_columns(found, expected):
-    """To the last bit, however the rows are parted; scores that are unknown count nowhere."""
+def test_numbers_of_columns_are_the_same_to_the_last_bit(found, expected):
+    """Any partition of the rows gives the same bits; unknown scores do not count."""
     for mine, theirs in pairs(found, expected):
         for measure in ("csf", "wcig"):
             one, other = mine.percentiles(measure, [0, 12.5, 95]), theirs.percentiles(measure, [0, 12.5, 95])
@@ -161,7 +161,7 @@ def test_numbers_of_columns(found, expected):
 
 
 @pytest.mark.parametrize("by", [None, pytest.param("wcig", marks=pytest.mark.slow), "cohort_size"])
-def test_riskiest_cells(found, expected, by):
+def test_scores_from_anywhere_have_the_same_riskiest_cells(found, expected, by):
     for mine, theirs in pairs(found, expected):
         wanted = theirs.top(7, by).drop(columns="index")
         top = mine.top(7, by).drop(columns="index", errors="ignore")
@@ -172,7 +172,7 @@ def test_riskiest_cells(found, expected, by):
         pd.testing.assert_frame_equal(top, wanted)
 
 
-def test_summaries(found, expected):
+def test_scores_from_anywhere_have_the_same_summaries(found, expected):
     for mine, theirs in pairs(found, expected):
         one, other = mine.summary(), theirs.summary()
         assert type(one) is type(other)
@@ -189,8 +189,8 @@ def test_summaries(found, expected):
         assert_same_summaries(*(replace(summary, top=summary.top[shared]) for summary in (one, other)))
 
 
-def test_the_worst_and_the_mean_of_several(expected):
-    """Over attackers each of whom counts once, with its own worst and mean."""
+def test_each_of_several_attackers_counts_once_in_worst_and_mean(expected):
+    """Each attacker counts with its own worst and mean."""
     if not expected.attackers:
         return
     each = [expected.against(name) for name in expected.attackers]
@@ -222,8 +222,8 @@ def folded_alike():
 @pytest.mark.parametrize("weights", [None, "people"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("place", ["memory", "files", pytest.param("dask", marks=pytest.mark.dask)])
-def test_attackers_by_name_and_any_of_them_are_folded_alike(place, dtype, weights, folded_alike, tmp_path):
-    """Unknown scores too: who cannot say anything of a cell hides nothing that another learns; so does nobody."""
+def test_attackers_by_name_and_any_known_are_combined_alike(place, dtype, weights, folded_alike, tmp_path):
+    """An attacker with an unknown score, or whose cohort has no people, hides no score of another attacker."""
     frame, asked = folded_alike
     asked |= {"dtype": dtype, "weights": weights}
 
@@ -254,7 +254,7 @@ def test_attackers_by_name_and_any_of_them_are_folded_alike(place, dtype, weight
 
 
 @pytest.mark.parametrize("by", ["cig", "cohort_size", "class_size", "entropy", "prior"])
-def test_the_same_is_the_worst_by_name_and_of_any(by, folded_alike):
+def test_the_worst_attacker_is_the_same_by_name_and_of_any_known(by, folded_alike):
     frame, asked = folded_alike
     asked |= {"weights": "people"}
     named = gpupif.score(frame, attackers={"age": ["age"], "sex": ["sex"]}, **asked).top(90, by)
@@ -285,7 +285,7 @@ def test_the_worst_attacker_of_a_cell_is_named(expected):
     ids=["one", "any", "several", "both"],
 )
 @pytest.mark.parametrize("measures", [["cig", "csf"], ["csf", "entropy"]], ids=["cig", "csf"])
-def test_json_of_a_column_without_any_value(place, attackers, measures, tmp_path):
+def test_a_column_without_any_value_has_valid_json(place, attackers, measures, tmp_path):
     attackers = {"attackers": attackers} if attackers is BOTH else attackers
     frame = TABLE.assign(region=pd.Series([None] * len(TABLE), dtype=object))
     if place == "memory":
@@ -311,7 +311,7 @@ def test_json_of_a_column_without_any_value(place, attackers, measures, tmp_path
 
 
 @pytest.mark.slow
-def test_a_lazy_frame(tmp_path):
+def test_a_lazy_frame_reads_its_scores_when_asked(tmp_path):
     frame = elsewhere("files", tmp_path).cig
     expected = in_memory().cig
     assert frame.columns == COLUMNS
@@ -329,7 +329,7 @@ def test_a_lazy_frame(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("asked", [ASKED["one"], ASKED["both"]], ids=["one", "both"])
-def test_written_again(place, asked, tmp_path):
+def test_scores_from_anywhere_can_be_written_again(place, asked, tmp_path):
     found = elsewhere(place, tmp_path, **asked)
     output = tmp_path / ("again" if place == "dask" else "again.parquet")
     found.to_parquet(output)
@@ -361,7 +361,7 @@ def test_summaries_are_found_while_scores_are_written(asked, ending, tmp_path, m
         assert_same_summaries(mine, theirs)
 
 
-def test_the_input_beside_scores(tmp_path):
+def test_the_input_is_kept_beside_scores_of_files(tmp_path):
     write_parts(tmp_path / "in", TABLE, [50])
     with gpupif.config(memory_limit="8GiB"):
         found = gpupif.score_files(tmp_path / "in", tmp_path / "out", "cig", COLUMNS, keep_input=True)
@@ -376,7 +376,7 @@ def test_the_input_beside_scores(tmp_path):
 
 
 @pytest.mark.dask
-def test_the_input_beside_scores_of_dask(tmp_path):
+def test_the_input_is_kept_beside_scores_of_dask(tmp_path):
     import dask.dataframe as dd
 
     scores = gpupif.score(dd.from_pandas(TABLE, npartitions=2), "cig", COLUMNS)
@@ -387,7 +387,7 @@ def test_the_input_beside_scores_of_dask(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_table_that_changed_since_it_was_scored(tmp_path):
+def test_top_cells_are_refused_if_the_table_changed_since(tmp_path):
     found = elsewhere("files", tmp_path)
     found.top(3)
     (tmp_path / "in" / "001.parquet").write_bytes((tmp_path / "in" / "000.parquet").read_bytes())
@@ -395,7 +395,7 @@ def test_a_table_that_changed_since_it_was_scored(tmp_path):
         found.top(3)
 
 
-def test_options_of_dask_go_with_dask(tmp_path):
+def test_options_of_dask_are_refused_without_dask(tmp_path):
     with pytest.raises(gpupif.InputError, match="write_index: goes with scores of a Dask frame only"):
         in_memory().to_parquet(tmp_path / "scores.parquet", write_index=False)
     assert not list(tmp_path.iterdir())

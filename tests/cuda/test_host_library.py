@@ -87,7 +87,7 @@ def launch(kernel, *arguments, order=forward):
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float64"])
 @pytest.mark.parametrize("rows", [1, 5, 512, 5000])
 @pytest.mark.parametrize("beyond", [0, 1, 3000])
-def test_reading_beyond_the_end(dtype, rows, beyond):
+def test_reading_beyond_the_end_is_an_error(dtype, rows, beyond):
     source, out = np.ones(rows, dtype), np.zeros(1)
     launch(copy_from, np.array([rows - 1]), source, out)
     assert out[0] == 1
@@ -96,15 +96,15 @@ def test_reading_beyond_the_end(dtype, rows, beyond):
 
 
 @pytest.mark.parametrize("rows", [1, 700])
-def test_writing_beyond_the_end(rows):
+def test_writing_beyond_the_end_is_an_error(rows):
     out = np.zeros(rows)
     with pytest.raises(DeviceCodeError, match=r"copy_to: .* 0 bytes beyond the end of argument 2 \(float64, "):
         launch(copy_to, np.array([rows]), np.ones(1), out)
     assert not out.any()
 
 
-def test_before_the_start():
-    """Numba takes places below 0 from the end, once."""
+def test_writing_before_the_start_is_an_error():
+    """Numba counts an index below 0 from the end, once."""
     out, four = np.zeros(1), np.ones(4)
     launch(copy_from, np.array([-5]), four, out)
     assert np.isnan(out[0])
@@ -113,47 +113,47 @@ def test_before_the_start():
     assert four.tolist() == [1, 1, 1, 1]
 
 
-def test_where_no_array_is():
+def test_reading_outside_all_arrays_is_an_error():
     with pytest.raises(DeviceCodeError, match="beside no array"):
         launch(copy_from, np.array([1 << 40]), np.ones(1), np.zeros(1))
     with pytest.raises(DeviceCodeError, match="beside no array"):
         launch(copy_from, np.array([1 << 60]), np.ones(1), np.zeros(1))
 
 
-def test_more_than_a_stack_holds():
+def test_more_than_a_stack_holds_is_an_error():
     with pytest.raises(DeviceCodeError, match="beside no array"):
         launch(fill_stack, np.array([8300]), np.zeros(1))
 
 
-def test_empty_arrays_have_nothing():
+def test_reading_an_empty_array_is_an_error():
     empty = np.zeros(0)
     launch(copy_from, np.zeros(0, int), empty, empty)
     with pytest.raises(DeviceCodeError, match=r"0 bytes beyond the end of argument 1"):
         launch(copy_from, np.array([0]), empty, np.zeros(1))
 
 
-def test_what_may_only_be_read():
+def test_writing_to_a_read_only_array_is_an_error():
     out = np.zeros(3)
     out.flags.writeable = False
     with pytest.raises(DeviceCodeError, match=r"writes to argument 2 .*, which may only be read"):
         launch(copy_to, np.arange(3), np.ones(3), out)
 
 
-def test_arrays_that_overlap_are_one_piece_of_memory():
+def test_overlapping_arrays_share_their_memory():
     whole = np.arange(6.0)
     launch(copy_to, np.arange(3), whole[:3], whole[2:])
     assert whole.tolist() == [0, 1, 0, 1, 0, 5]
 
 
-def test_an_error_leaves_all_as_it_was():
-    test_where_no_array_is()
-    test_reading_beyond_the_end("float64", 5, 0)
+def test_kernels_run_again_after_an_error():
+    test_reading_outside_all_arrays_is_an_error()
+    test_reading_beyond_the_end_is_an_error("float64", 5, 0)
     out = np.zeros(4)
     launch(copy_from, np.arange(4)[::-1].copy(), np.arange(4.0), out)
     assert out.tolist() == [3, 2, 1, 0]
 
 
-def test_orders_of_threads():
+def test_threads_run_in_the_order_that_was_asked_for():
     found = {}
     for name, order in ORDERS.items():
         out = np.zeros(32, int)
@@ -166,7 +166,7 @@ def test_orders_of_threads():
 
 
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
-def test_blocks_with_barriers(order):
+def test_threads_of_a_block_wait_at_its_barrier(order):
     source, out = np.random.default_rng(0).random(3 * THREADS), np.zeros(3 * THREADS)
     HostLibrary(order=order).launch_blocks(turn_round, 3, THREADS, source, out)
     np.testing.assert_array_equal(out, (source + 2).reshape(3, THREADS)[:, ::-1].ravel())
@@ -174,7 +174,7 @@ def test_blocks_with_barriers(order):
 
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 @pytest.mark.parametrize("few", [1, THREADS - 1])
-def test_a_barrier_that_some_threads_do_not_come_to(order, few):
+def test_a_barrier_that_some_threads_miss_is_an_error(order, few):
     library = HostLibrary(order=order)
     with pytest.raises(DeviceCodeError, match=rf"kernel wait_in_part: only {few} of the {THREADS} threads .* number 1"):
         library.launch_blocks(wait_in_part, 2, THREADS, np.array([few]), np.zeros(2 * THREADS))
@@ -192,7 +192,7 @@ def test_a_product_and_a_sum_are_rounded_each():
     np.testing.assert_array_equal(out, source * (1 - 2.0**-53) - 1)
 
 
-def test_new_arrays_hold_what_shows():
+def test_new_arrays_hold_conspicuous_numbers():
     made = HostLibrary().empty((2, 3), "float64")
     assert (made > 1e300).all()
     assert (HostLibrary().empty(4, "int64") > 1 << 62).all()
@@ -212,7 +212,7 @@ for module, name in ((cohorts, "score_cells"), (cohorts, "add_cells"), (rows, "m
 
 
 @pytest.mark.subprocess
-def test_code_is_found_again_whatever_was_compiled_before():
+def test_compiled_code_is_found_again_after_any_other_code():
     found = []
     for step, seed in (("1", "0"), ("-1", "1")):
         command = [sys.executable, "-c", SHOWN, str(ROOT), step]

@@ -189,8 +189,8 @@ def assert_near(found, wanted):
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(("case", "dtype"), CASES)
-def test_as_defined(case, dtype):
-    """In numbers of 64 bits; in shorter ones they are those rounded."""
+def test_scores_against_any_attack_follow_their_definition(case, dtype):
+    """Scores in 32 bits are the scores in 64 bits, rounded."""
     table, options = frames_of(case.table, case.options)
     found = scored(table, options)
     assert_as_defined(found, expected(case))
@@ -201,7 +201,7 @@ def test_as_defined(case, dtype):
 
 
 @pytest.mark.parametrize(("case", "dtype"), CASES)
-def test_the_bits_of_the_table_in_memory(way, case, dtype):
+def test_every_way_gives_the_bits_of_the_table_in_memory(way, case, dtype):
     table, options = frames_of(case.table, case.options)
     assert_same_outcomes(way.score(table, ALL, dtype=dtype, **options), in_memory(case, dtype))
 
@@ -210,7 +210,7 @@ def test_the_bits_of_the_table_in_memory(way, case, dtype):
 @pytest.mark.usefixtures("engine")
 @given(attack=attacks())
 @settings(SHARED_FIXTURES, max_examples=3 if SIMULATED else 30)
-def test_any_table_as_defined(attack):
+def test_scores_of_any_table_follow_their_definition(attack):
     table, arguments = attack
     frame, options = frames_of(table, arguments)
     assert_as_defined(scored(frame, options), naive_attack.outcome(table, **with_drawn(table, arguments)))
@@ -219,7 +219,7 @@ def test_any_table_as_defined(attack):
 @pytest.mark.slow
 @given(attack=attacks(lacks=["count", "error"]), pieces=any_pieces(), dtype=st.sampled_from(["float64", "float32"]))
 @settings(SHARED_FIXTURES, max_examples=40)
-def test_any_table_has_the_bits_of_the_one_in_memory(way, attack, pieces, dtype):
+def test_every_way_gives_any_table_the_bits_of_memory(way, attack, pieces, dtype):
     frame, options = frames_of(*attack)
     try:
         wanted = MEMORY.score(frame, ALL, dtype=dtype, **options)

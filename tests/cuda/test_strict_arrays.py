@@ -50,7 +50,7 @@ PEOPLE = {"a": ["age", "region"], "b": []}
 
 @pytest.mark.parametrize("share", [0, 1])
 @pytest.mark.parametrize("nobody", [False, True])
-def test_weights_attackers_and_a_population(monkeypatch, tmp_path, table, share, nobody):
+def test_host_and_device_stay_apart_with_weights_and_a_population(monkeypatch, tmp_path, table, share, nobody):
     weights = np.arange(60) % 4 / 4 if nobody else np.arange(60) % 4 + 0.1
     frame = census(60).assign(w=weights)
     arguments = {"attackers": PEOPLE, "weights": "w", "columns": ["age", "sex"]}
@@ -85,8 +85,8 @@ def test_weights_attackers_and_a_population(monkeypatch, tmp_path, table, share,
 @pytest.mark.parametrize("table", ["pandas", "cudf"], indirect=True)
 @pytest.mark.parametrize("grouping", ["rotation", "cudf"])
 @pytest.mark.parametrize("share", [0, 1])
-def test_missing_values_that_match_every_value(monkeypatch, table, share, grouping):
-    """The last scored column has its cohorts to itself."""
+def test_host_and_device_stay_apart_with_wildcards(monkeypatch, table, share, grouping):
+    """The last scored column has cohorts of its own."""
     frame = census(12)[["age", "sex", "tenure"]]
     frame["age"] = frame["age"].where(np.arange(12) % 3 > 0)
     arguments = {"missing": "wildcard", "known": ["sex", "tenure"]}

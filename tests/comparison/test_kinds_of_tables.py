@@ -58,7 +58,7 @@ def expected(both):
 
 
 @pytest.mark.parametrize(("chunk_rows", "least"), [(13, 1000), pytest.param(3, 150, marks=pytest.mark.slow)])
-def test_files_in_pieces_and_parts(both, expected, tmp_path, chunk_rows, least):
+def test_files_in_pieces_and_parts_compare_as_frames(both, expected, tmp_path, chunk_rows, least):
     before, after = both
     with in_parts(chunk_rows, least), gpupif.config(memory_limit="8GiB"):
         first = write_parts(tmp_path / "before", before, [10, 20])
@@ -69,7 +69,7 @@ def test_files_in_pieces_and_parts(both, expected, tmp_path, chunk_rows, least):
 
 
 @pytest.mark.slow
-def test_a_frame_and_a_file(both, expected, tmp_path):
+def test_a_frame_and_a_file_compare_as_frames(both, expected, tmp_path):
     first, second = (write_parts(tmp_path / name, table, [15]) for name, table in zip(("a", "b"), both, strict=True))
     with in_parts(3, 150), gpupif.config(memory_limit="8GiB"):
         assert found(both[0], second, **PLACES) == expected[0]
@@ -78,7 +78,7 @@ def test_a_frame_and_a_file(both, expected, tmp_path):
 
 @pytest.mark.dask
 @pytest.mark.usefixtures("dask_in_one_thread", "on_cpu")
-def test_dask(both, expected):
+def test_dask_frames_compare_as_frames(both, expected):
     before, after = (cut(table, edges) for table, edges in zip(both, ([10, 10], [15]), strict=True))
     assert found(before, after, **PLACES) == expected[0]
     assert found(before, cut(shuffled(both[1]), [10]), **NAMES) == expected[1]
@@ -87,7 +87,7 @@ def test_dask(both, expected):
 @pytest.mark.slow
 @pytest.mark.dask
 @pytest.mark.usefixtures("dask_in_one_thread")
-def test_dask_beside_another_table(both, expected, tmp_path):
+def test_a_dask_frame_may_be_compared_with_another_kind_of_table(both, expected, tmp_path):
     before, after = both
     assert found(before, cut(after, [15, 30]), **PLACES) == expected[0]
     lazy = cut(before, [10, 10, 20])
@@ -98,7 +98,7 @@ def test_dask_beside_another_table(both, expected, tmp_path):
 @pytest.mark.slow
 @pytest.mark.dask
 @pytest.mark.usefixtures("dask_in_one_thread")
-def test_tables_of_dask_that_do_not_go_together(both):
+def test_dask_tables_that_do_not_fit_each_other_are_refused(both):
     before, after = both
     for wrong, options, words in (
         (after.iloc[:30], PLACES, "expected the 40 rows of the table before, got 30"),
@@ -109,7 +109,7 @@ def test_tables_of_dask_that_do_not_go_together(both):
             gpupif.compare(cut(before, [10]), cut(wrong, [9]), **options)
 
 
-def test_kinds_of_frames(both, expected):
+def test_different_kinds_of_frames_compare_as_pandas_frames(both, expected):
     before, after = both
     assert found(pl.from_pandas(before), pa.Table.from_pandas(after), **PLACES) == expected[0]
     assert found(before.astype({"sex": "category"}), pl.from_pandas(after), **PLACES) == expected[0]
@@ -129,7 +129,7 @@ def test_streams_are_read_once(both, expected):
     assert found(*map(Stream, both), **PLACES) == expected[0]
 
 
-def test_threads_and_order_of_rows_change_nothing(both, expected):
+def test_threads_and_order_of_rows_change_no_figure(both, expected):
     before, after = both
     with gpupif.config(threads=1):
         assert found(before, after, **PLACES) == expected[0]

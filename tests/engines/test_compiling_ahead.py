@@ -28,7 +28,7 @@ def assert_called(question, measures):
 
 
 @pytest.mark.parametrize("measures", KINDS)
-def test_what_is_compiled_is_what_is_called(measures):
+def test_kernels_compiled_ahead_are_the_kernels_called(measures):
     before = len(blocks.score_blocks.overloads)
     with gpupif.config(device="cpu"):
         gpupif.score(census(200), measures)
@@ -36,14 +36,14 @@ def test_what_is_compiled_is_what_is_called(measures):
     assert len(blocks.score_blocks.overloads) <= before + 1
 
 
-def test_what_is_compiled_is_what_is_called_for_risk():
+def test_kernels_compiled_ahead_for_risk_are_the_kernels_called():
     with gpupif.config(device="cpu"):
         gpupif.risk(census(20_000), ["age", "sex", "region"], "income_band")
     assert_called("risk", [model.measure(2) for model in MODELS.values()])
 
 
-def test_of_a_question_only_what_it_needs_is_compiled():
-    """Neither powers nor logarithms for sums that are not asked for."""
+def test_only_the_kernels_that_a_question_needs_are_compiled():
+    """Powers and logarithms are compiled only for the sums that need them."""
     plain, risk, powers = (
         ahead.NEEDED["scores"](measures)[0][1][5] for measures in (["cig"], ["recursive_2", "emd"], ["renyi_2"])
     )
@@ -53,7 +53,7 @@ def test_of_a_question_only_what_it_needs_is_compiled():
     assert powers.values.masses is not None
 
 
-def test_no_process_starts_where_all_is_kept(monkeypatch):
+def test_no_process_starts_if_all_kernels_are_cached(monkeypatch):
     measures = KINDS[0]
     with gpupif.config(device="cpu"):
         gpupif.score(census(200), measures)
@@ -66,7 +66,7 @@ def test_no_process_starts_where_all_is_kept(monkeypatch):
 
 @pytest.mark.subprocess
 @pytest.mark.parametrize("program", ["import sys; sys.exit(3)", "import time; time.sleep(60)"])
-def test_processes_that_fail_or_hang_hold_nobody_up(monkeypatch, program):
+def test_compiling_processes_that_fail_or_hang_delay_no_run(monkeypatch, program):
     started = []
 
     class Recorded(subprocess.Popen):
@@ -87,7 +87,7 @@ def test_processes_that_fail_or_hang_hold_nobody_up(monkeypatch, program):
     assert all(process.poll() is not None for process in started)
 
 
-def test_where_no_process_may_be_started_there_is_none(monkeypatch):
+def test_a_refused_process_is_no_error(monkeypatch):
     def refuse(*_, **__):
         raise BlockingIOError("too many processes")
 
@@ -100,8 +100,8 @@ def test_where_no_process_may_be_started_there_is_none(monkeypatch):
 
 
 @pytest.mark.subprocess
-def test_the_other_processes_find_the_modules_of_this_one():
-    """Wherever they run: with what is on this process's path."""
+def test_compiling_processes_find_the_modules_of_their_parent():
+    """The processes get this process's path, and may run in any folder."""
     command = ahead._COMMAND.format(path=sys.path, question="scores", measures=["nothing"])
     done = subprocess.run([sys.executable, "-c", command], cwd="/", capture_output=True, text=True, check=False)
     assert "expected some of cig" in done.stderr.splitlines()[-1]
@@ -138,7 +138,7 @@ ahead.compile_needed("scores", [])
 
 @pytest.mark.subprocess
 @pytest.mark.parametrize("moment", ["__del__", "write_whole"])
-def test_a_process_told_to_end_ends_and_leaves_no_half_file(tmp_path, moment):
+def test_a_terminated_compiling_process_leaves_no_partial_file(tmp_path, moment):
     command = [sys.executable, "-P", "-c", TOLD_TO_END, moment, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == ((143, "") if moment == "__del__" else (0, ""))

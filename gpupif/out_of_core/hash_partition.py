@@ -37,7 +37,7 @@ class Partitioned:
 
     @property
     def parts(self) -> int:
-        """How many parts there are."""
+        """Return the number of parts."""
         return len(self.sizes)
 
     def part(self, number: int) -> PartChunks:
@@ -58,11 +58,7 @@ class Partitioned:
             finally:
                 chunks.close()
             if drop:
-                self.drop_part(part)
-
-    def drop_part(self, number: int) -> None:
-        """Delete the rows of a part that is scored."""
-        (self.folder / f"part-{number:05}.arrow").unlink(missing_ok=True)
+                (self.folder / f"part-{part:05}.arrow").unlink()
 
 
 def hash_partition(

@@ -95,7 +95,7 @@ def check_runs(record):
     assert record.problems() == record.gaps() == []
 
 
-def test_a_reader_changes_nothing(state):
+def test_reading_a_record_of_version_1_does_not_change_it(state):
     before = (state / RECORD).read_bytes()
     with Record.open(state) as record:
         check_runs(record)
@@ -107,7 +107,7 @@ def test_a_reader_changes_nothing(state):
     assert version(state) == 1
 
 
-def test_the_first_run_that_writes_gives_it_the_tables_of_today(state):
+def test_the_first_run_that_writes_migrates_the_record(state):
     history = read_history(state)
     for _ in range(2):
         with Record.open(state, writable=True) as record:
@@ -138,7 +138,7 @@ def test_the_first_run_that_writes_gives_it_the_tables_of_today(state):
         ("notes", "*"),
     ],
 )
-def test_views_have_what_the_tables_had(state, view, columns):
+def test_views_of_a_migrated_record_have_its_old_rows(state, view, columns):
     # The name of a file that is no text was bytes.
     query = f"SELECT {columns} FROM {view}{' WHERE new_path IS NULL' * (view == 'changes')}"
     before = rows(state, query)
@@ -146,7 +146,7 @@ def test_views_have_what_the_tables_had(state, view, columns):
     assert sorted(rows(state, query), key=repr) == sorted(before, key=repr)
 
 
-def test_numbers_of_runs_that_are_gone_are_not_given_again(state):
+def test_numbers_of_missing_runs_are_not_given_again(state):
     change(state, "DELETE FROM runs WHERE number = 5")
     with Record.open(state, writable=True) as record:
         (gap,) = record.gaps()
@@ -164,7 +164,7 @@ def test_numbers_of_runs_that_are_gone_are_not_given_again(state):
         (3, "INSERT INTO notes VALUES (3, 9, 'all is well')"),
     ],
 )
-def test_a_run_that_was_changed_by_hand_is_not_taken_over(state, number, script):
+def test_a_run_changed_by_hand_is_not_migrated(state, number, script):
     change(state, script)
     with Record.open(state) as record, pytest.raises(TableReadError, match=f"run {number} is not as it was recorded"):
         record.run(number)
@@ -174,7 +174,7 @@ def test_a_run_that_was_changed_by_hand_is_not_taken_over(state, number, script)
     assert version(state) == 2
 
 
-def test_a_kill_in_between_leaves_it_whole(state):
+def test_a_kill_during_the_migration_leaves_the_record_whole(state):
     def open_and_die(at):
         statements = []
 

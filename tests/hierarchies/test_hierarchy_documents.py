@@ -27,7 +27,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_arx_files_know_values_by_their_texts(folder):
+def test_arx_files_match_values_by_their_texts(folder):
     for given in (folder / "age.csv", str(folder / "age.csv")):
         hierarchy = open_hierarchy("age", given)
         assert hierarchy.height == 3
@@ -35,7 +35,7 @@ def test_arx_files_know_values_by_their_texts(folder):
             assert hierarchy.groups(pa.array(values), 1).to_pylist() == ["20-39", "0-19"]
 
 
-def test_one_file_serves_as_hierarchy_and_as_distance(folder):
+def test_a_file_serves_as_hierarchy_and_as_distance(folder):
     frame = pd.DataFrame({"age": [17, 39, 50, 39], "x": [1, 1, 2, 2]})
     own = {17: ["0-19", "0-39", "*"], 39: ["20-39", "0-39", "*"], 50: ["40-59", "40-79", "*"]}
     assert open_hierarchy("age", own) == open_hierarchy("age", folder / "age.csv")
@@ -46,19 +46,19 @@ def test_one_file_serves_as_hierarchy_and_as_distance(folder):
     np.testing.assert_allclose(by_file, by_dictionary, rtol=1e-14)
 
 
-def test_the_top_is_added_where_it_is_lacking(folder):
+def test_the_top_is_added_if_it_is_lacking(folder):
     assert open_hierarchy("sex", folder / "sex.json").height == 1
     assert open_hierarchy("t", {"A": ["x"], "B": ["x"]}).height == 1
     assert open_hierarchy("t", {"A": "x", "B": "*"}).height == 2
 
 
-def test_what_a_file_says_of_missing_values_is_left_out(tmp_path):
+def test_lines_of_a_file_for_missing_values_are_left_out(tmp_path):
     (tmp_path / "h.csv").write_text("1;low;*\n2;low;*\nNULL;unknown;*\n")
     assert open_hierarchy("x", {1: ["low"], None: ["unknown"]}).height == 2
     assert open_hierarchy("x", tmp_path / "h.csv").groups(pa.array([1.0, 2.0]), 1).to_pylist() == ["low", "low"]
 
 
-def test_files_by_column(folder, monkeypatch):
+def test_hierarchies_of_columns_are_read_from_their_files(folder, monkeypatch):
     found = gpupif.read_hierarchies(folder / "H.toml")
     assert {name: one.height for name, one in found.items()} == {"age": 3, "sex": 1, "income": 3, "a b": 3, "town": 2}
     assert open_hierarchies(str(folder / "H.toml")) == found
@@ -68,19 +68,19 @@ def test_files_by_column(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("ending", ["json", "yaml", "yml"])
-def test_other_documents(tmp_path, ending):
+def test_hierarchies_are_read_from_json_and_yaml(tmp_path, ending):
     # JSON is YAML.
     (tmp_path / f"h.{ending}").write_text(json.dumps({"hierarchies": {"age": {"widths": [5, 10]}}}))
     assert gpupif.read_hierarchies(tmp_path / f"h.{ending}") == open_hierarchies({"age": {"widths": [5, 10]}})
 
 
-def test_a_plan_serves_too(tmp_path):
+def test_hierarchies_are_read_from_a_plan(tmp_path):
     plan = gpupif.Plan([], {"age": {"widths": [5]}})
     plan.save(tmp_path / "plan.toml")
     assert gpupif.read_hierarchies(tmp_path / "plan.toml") == plan.hierarchies
 
 
-def test_nothing_is_no_hierarchies():
+def test_no_hierarchies_are_opened_from_none():
     assert open_hierarchies(None) == {}
 
 
@@ -102,7 +102,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_files(tmp_path, name):
+def test_bad_hierarchy_files_are_refused(tmp_path, name):
     text, words = BAD[name]
     (tmp_path / "order.json").write_text('["a", "b"]')
     (tmp_path / "levels.csv").write_text("a;x;p;*\nb;x;q;*\n")
@@ -111,7 +111,7 @@ def test_bad_files(tmp_path, name):
         gpupif.read_hierarchies(tmp_path / name)
 
 
-def test_no_file():
+def test_a_missing_hierarchy_file_is_an_error():
     with pytest.raises(InputError, match=r"hierarchies: no\.toml: could not be read: No such file"):
         gpupif.read_hierarchies("no.toml")
     with pytest.raises(InputError, match="expected a dictionary by column, or the path"):

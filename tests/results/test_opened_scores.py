@@ -37,7 +37,7 @@ def scores():
 
 
 @pytest.mark.parametrize("ending", ["parquet", "pq", "feather", "arrow"])
-def test_written_from_memory(tmp_path, scores, ending):
+def test_scores_written_from_memory_are_opened_again(tmp_path, scores, ending):
     file = tmp_path / f"scores.{ending}"
     scores.write(file)
     again = gpupif.open_scores(file)
@@ -56,7 +56,7 @@ def test_written_from_memory(tmp_path, scores, ending):
     assert str(mine)
 
 
-def test_where_the_table_came_from(tmp_path):
+def test_opened_scores_name_their_table_and_population(tmp_path):
     source, people = tmp_path / "in.csv", tmp_path / "people.parquet"
     TABLE.to_csv(source, index=False)
     TABLE.to_parquet(people)
@@ -72,8 +72,8 @@ def test_where_the_table_came_from(tmp_path):
     assert (in_memory["input"], in_memory["population"]) == ({"rows": 60, "columns": 4}, None)
 
 
-def test_how_far_apart_values_were(tmp_path):
-    """So that the same can be scored a year later; what would take too much is named."""
+def test_opened_scores_name_the_distances_of_values(tmp_path):
+    """The same scores can be computed a year later; distances too large to be stored are named."""
     distances = {"sex": ["Male", "Female"], "age": np.arange(100)}
     scores = gpupif.score(TABLE, "emd", ["sex", "age"], distances=distances)
     said = scores.provenance
@@ -87,7 +87,7 @@ def test_how_far_apart_values_were(tmp_path):
 
 @pytest.mark.dask
 @pytest.mark.usefixtures("on_cpu")
-def test_where_the_population_of_a_dask_frame_came_from(tmp_path):
+def test_scores_of_a_dask_frame_name_their_population(tmp_path):
     import dask.dataframe as dd
 
     TABLE.to_parquet(tmp_path / "people.parquet")
@@ -103,7 +103,7 @@ def test_where_the_population_of_a_dask_frame_came_from(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_folder(tmp_path):
+def test_a_folder_of_scores_is_opened_again(tmp_path):
     source = write_parts(tmp_path / "in", TABLE, [10, 25])
     with in_pieces(7, 9), gpupif.config(memory_limit="8GiB"):
         scores = gpupif.score_files(source, tmp_path / "out", ["cig", "csf"], ["age", "sex"])
@@ -116,8 +116,8 @@ def test_a_folder(tmp_path):
     assert gpupif.models.k_anonymity(tmp_path / "out", ["cig_age"]) >= 1
 
 
-def test_files_of_a_folder(tmp_path):
-    """Each says what it is of; what is said of all does not hold for one."""
+def test_each_file_of_a_folder_is_opened_alone(tmp_path):
+    """Each file describes its own rows; facts of the whole folder are left out."""
     write_parts(tmp_path / "in", TABLE, [10, 25])
     with gpupif.config(memory_limit="8GiB"):
         scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", "cig", ["age", "sex"])
@@ -154,8 +154,8 @@ def test_every_reader_of_folders_takes_scores(tmp_path):
         pd.testing.assert_frame_equal(frame, expected, check_exact=True, obj=reader)
 
 
-def test_a_folder_of_an_older_version(tmp_path):
-    """It says all in `_common_metadata`, and its score files say less."""
+def test_a_folder_of_an_older_version_is_opened(tmp_path):
+    """Such a folder has its description in `_common_metadata`, and less in its score files."""
     write_parts(tmp_path / "in", TABLE, [10, 25])
     with gpupif.config(memory_limit="8GiB"):
         scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", "cig", ["age", "sex"])
@@ -173,7 +173,7 @@ def test_a_folder_of_an_older_version(tmp_path):
 
 @pytest.mark.dask
 @pytest.mark.usefixtures("on_cpu")
-def test_one_file_that_dask_wrote(tmp_path):
+def test_a_single_part_of_scores_that_dask_wrote_is_refused(tmp_path):
     import dask.dataframe as dd
 
     gpupif.score(dd.from_pandas(TABLE, npartitions=2), "cig").to_parquet(tmp_path / "out")
@@ -194,7 +194,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("name", "error", "said"), REFUSED.values(), ids=REFUSED)
-def test_refused(tmp_path, name, error, said):
+def test_files_that_hold_no_scores_are_refused(tmp_path, name, error, said):
     gpupif.score(TABLE, "cig").write(tmp_path / "scores.csv")
     TABLE.to_parquet(tmp_path / "other.parquet")
     write_parts(tmp_path / "others", TABLE)
@@ -204,7 +204,7 @@ def test_refused(tmp_path, name, error, said):
         gpupif.open_scores(tmp_path / name)
 
 
-def test_another_format_of_what_is_said(tmp_path, monkeypatch):
+def test_scores_with_another_format_of_their_description_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(provenance, "FORMAT", 0)
     gpupif.score(TABLE, "cig").to_parquet(tmp_path / "scores.parquet")
     monkeypatch.undo()
@@ -260,8 +260,8 @@ def test_the_same_scores_are_the_same_bytes(tmp_path):
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
 
 
-def test_numbers_that_json_lacks(tmp_path):
-    """Scores that are infinite or unknown are so again in the summary."""
+def test_infinite_and_unknown_scores_come_back(tmp_path):
+    """JSON lacks such numbers; the summary has them again."""
     table = pd.DataFrame({"a": ["x", "x", "y", None], "b": [1, 1, 2, 2]})
     scores = gpupif.score(table, ["log_ratio", "csf"], missing="wildcard")
     scores.to_parquet(tmp_path / "scores.parquet")
@@ -283,7 +283,7 @@ GONE = {
 
 @pytest.mark.parametrize("opened", [False, True])
 @pytest.mark.parametrize("change", GONE.values(), ids=GONE)
-def test_scores_are_never_those_of_a_file_that_took_their_place(tmp_path, change, opened):
+def test_scores_are_refused_if_their_file_was_replaced(tmp_path, change, opened):
     source, file = tmp_path / "in.parquet", tmp_path / "out.parquet"
     TABLE.to_parquet(source)
     with gpupif.config(memory_limit="8GiB"):
@@ -306,7 +306,7 @@ def test_scores_are_never_those_of_a_file_that_took_their_place(tmp_path, change
     assert scores.fig().tolist() == fig
 
 
-def test_scores_that_are_replaced_while_they_are_read(tmp_path):
+def test_scores_replaced_while_they_are_read_are_an_error(tmp_path):
     file = tmp_path / "out.parquet"
     gpupif.score(TABLE, "cig").to_parquet(file)
     batches = gpupif.open_scores(file).cig.to_batches()
@@ -316,7 +316,7 @@ def test_scores_that_are_replaced_while_they_are_read(tmp_path):
         next(batches)
 
 
-def test_scores_written_over_their_own_file(tmp_path):
+def test_scores_may_be_written_over_their_own_file(tmp_path):
     file = tmp_path / "out.parquet"
     gpupif.score(TABLE, "cig", known=1).to_parquet(file)
     scores = gpupif.open_scores(file)
@@ -326,8 +326,8 @@ def test_scores_written_over_their_own_file(tmp_path):
     assert gpupif.open_scores(file).cig.to_pandas().equals(gpupif.score(TABLE, "cig", known=1).mean.cig)
 
 
-def test_a_damaged_file_of_scores(tmp_path):
-    """Its end says what it holds, so that it opens; what it holds is not to be read."""
+def test_a_damaged_file_of_scores_is_an_error_when_read(tmp_path):
+    """The end of the file is whole, so that it opens; its scores are damaged."""
     file = tmp_path / "out.parquet"
     gpupif.score(TABLE, "cig").to_parquet(file)
     content = file.read_bytes()
@@ -337,7 +337,7 @@ def test_a_damaged_file_of_scores(tmp_path):
         scores.cig.to_pandas()
 
 
-def test_a_folder_that_lacks_a_file(tmp_path):
+def test_a_folder_that_lacks_a_file_is_an_error(tmp_path):
     write_parts(tmp_path / "in", TABLE, [10, 25])
     with gpupif.config(memory_limit="8GiB"):
         gpupif.score_files(tmp_path / "in", tmp_path / "out", "cig")
@@ -347,7 +347,7 @@ def test_a_folder_that_lacks_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("limit", [None, "8GiB"])
-def test_what_was_scored_is_never_written_over(tmp_path, limit):
+def test_scores_never_overwrite_their_table_or_population(tmp_path, limit):
     source, people, output = (tmp_path / f"{name}.parquet" for name in ("in", "people", "out"))
     parts = write_parts(tmp_path / "parts", TABLE, [20])
     TABLE.to_parquet(source)
@@ -376,12 +376,12 @@ def test_what_was_scored_is_never_written_over(tmp_path, limit):
         ("file:///x.parquet", "got the URL file:///x.parquet"),
     ],
 )
-def test_no_path(path, said):
+def test_a_value_that_is_no_path_is_refused(path, said):
     with pytest.raises(InputError, match=said):
         gpupif.open_scores(path)
 
 
-def test_a_folder_of_files_of_several_runs(tmp_path):
+def test_a_folder_with_files_of_several_runs_is_refused(tmp_path):
     for seed, name in enumerate(("a", "b")):
         gpupif.score(gpupif.datasets.census(20, columns=3, seed=seed), "cig").to_parquet(tmp_path / f"{name}.parquet")
     with pytest.raises(InputError, match=r"expected the files of one run.*a\.parquet and b\.parquet say different"):

@@ -65,7 +65,7 @@ def test_the_plan_and_its_record_align_rows(before, treated, expected, tmp_path)
         found(before, treated.table, None, **columns)
 
 
-def test_rows_of_files(before, treated, expected, tmp_path):
+def test_the_record_aligns_rows_of_files(before, treated, expected, tmp_path):
     first, second = (write_parts(tmp_path / name, table, [15]) for name, table in (("b", before), ("a", treated.table)))
     with gpupif.config(memory_limit="8GiB"):
         assert found(first, second, PLAN, columns=["age", "sex", "pay"]) == expected
@@ -73,7 +73,7 @@ def test_rows_of_files(before, treated, expected, tmp_path):
 
 @pytest.mark.dask
 @pytest.mark.usefixtures("on_cpu")
-def test_rows_of_dask_frames(before, treated, expected):
+def test_the_record_aligns_rows_of_dask_frames(before, treated, expected):
     import dask
 
     with dask.config.set(scheduler="sync"):
@@ -83,7 +83,7 @@ def test_rows_of_dask_frames(before, treated, expected):
             assert found(first, second, PLAN, **columns) == expected
 
 
-def test_what_is_drawn_at_random_matters_only_where_it_decides_about_rows(before):
+def test_random_draws_are_refused_only_if_they_decide_about_rows(before):
     key = bytes(range(32))
     noise = gpupif.treatments.Noise("pay", scale=1.0)
     plan = gpupif.Plan([noise, *PLAN.treatments], PLAN.hierarchies)
@@ -114,7 +114,7 @@ def test_a_public_record_that_lacks_values_is_refused(before):
         found(before, done.table, done.record.public())
 
 
-def test_the_mask_is_that_of_the_whole_plan(before):
+def test_the_mask_of_kept_rows_follows_the_whole_plan(before):
     from gpupif.frames.open import open_table
     from gpupif.io.base import every_column
     from gpupif.treatment.kept_rows import find_kept_rows
@@ -156,8 +156,8 @@ def test_information_kept_of_protected_tables_is_a_share(before, remove):
 
 
 @pytest.mark.parametrize("remove", [True, False])
-def test_non_uniform_entropy_is_that_of_arx(remove):
-    """As ARX has it: n H(X | G) of all rows at their level, and the entropy of the suppressed rows at that level.
+def test_non_uniform_entropy_loss_is_that_of_arx(remove):
+    """ARX adds n H(X | G) of all rows at their level and the entropy of the suppressed rows at that level.
 
     The value 47 is released nowhere: its group follows from the hierarchy.
     """
@@ -186,8 +186,8 @@ def test_non_uniform_entropy_is_that_of_arx(remove):
 
 
 @pytest.mark.parametrize("values", [254, 255, 256])
-def test_as_many_values_as_a_byte_has(values):
-    """A cell that is not there has a number beyond those of the values, which may need another byte."""
+def test_columns_with_as_many_values_as_a_byte_are_compared(values):
+    """A missing cell has the number after the last value, which may need another byte."""
     before = pd.DataFrame(
         {
             "x": [f"v{number}" for number in range(values)] * 2,

@@ -43,7 +43,7 @@ def assert_like_memory(table, people, edges=(), lacks="count", **arguments):
 
 
 @pytest.mark.slow
-def test_attackers_of_both_kinds_side_by_side():
+def test_both_kinds_of_attackers_are_scored_together():
     attackers = {"neighbour": ["sex"], "any two": gpupif.AnyKnown(2, among=list(CENSUS)), "any one": 1}
     population = gpupif.Population(cut(gpupif.datasets.census(30, columns=4, seed=8), [10]), "count")
     asked = {"columns": ["age", "region"], "attackers": attackers, "population": population, "missing": "wildcard"}
@@ -60,8 +60,8 @@ def test_attackers_of_both_kinds_side_by_side():
 
 
 @pytest.mark.parametrize("lacks", ["error", "count"])
-def test_values_that_the_population_lacks(lacks):
-    """Where missing values are wildcards no row can be known to be lacking, but values can."""
+def test_values_that_the_population_lacks_are_refused_or_counted(lacks):
+    """With wildcards no row can be found lacking, only values can."""
     table = pd.DataFrame({"a": ["x", None, "y", "z"], "b": [1, 2, None, 1]})
     people = pd.DataFrame({"a": ["x", "y", None, "x"], "b": [1, 1, 2, 2]})
     if lacks == "count":
@@ -87,7 +87,7 @@ CANNOT_BE_CUT = {
 
 @pytest.mark.parametrize("population", [None, CENSUS])
 @pytest.mark.parametrize(("arguments", "says", "instead"), CANNOT_BE_CUT.values(), ids=CANNOT_BE_CUT)
-def test_rows_that_have_to_be_in_one_part_are_limited(arguments, says, instead, population, monkeypatch):
+def test_rows_that_must_be_in_one_partition_have_a_limit(arguments, says, instead, population, monkeypatch):
     table = sparse(CENSUS, 2)
     people = None if population is None else gpupif.Population(population, "count")
     scores = gpupif.score(cut(table, [20]), population=people, **arguments)
@@ -99,7 +99,7 @@ def test_rows_that_have_to_be_in_one_part_are_limited(arguments, says, instead, 
     assert ("of the population" in message) == (population is not None)
 
 
-def test_what_can_be_cut_has_no_limit(monkeypatch):
+def test_rows_that_can_be_cut_into_partitions_have_no_limit(monkeypatch):
     monkeypatch.setattr(one_partition, "MOST_BYTES", 0)
     people = gpupif.datasets.census(80, columns=4)
     assert_like_memory(CENSUS, people, [20], missing="wildcard")

@@ -59,7 +59,7 @@ TABLES = {
 
 @pytest.mark.parametrize("grouping", ["rotation", "cudf"])
 @pytest.mark.parametrize("name", TABLES)
-def test_thread_orders_and_the_cpu(name, grouping):
+def test_every_order_of_threads_gives_the_scores_of_the_cpu(name, grouping):
     frame = TABLES[name]()
     measures = (
         [measure for measure in ALL if measure in HASHED or measure not in MEASURES] if grouping == "cudf" else ALL
@@ -74,8 +74,8 @@ def test_thread_orders_and_the_cpu(name, grouping):
         assert_same_bits(scores[each], scores["forward"])
 
 
-def test_a_million_rows():
-    """As a whole and in blocks, in other orders."""
+def test_a_million_rows_get_the_scores_of_the_cpu():
+    """The rows are scored as a whole, and in blocks with other orders of threads."""
     frame = census(1_000_000)
     measures = ["cig", "csf", "posterior", "entropy", "jensen_shannon", "cohort_size"]
     expected = score(CpuEngine(), frame, measures)
@@ -85,7 +85,7 @@ def test_a_million_rows():
 
 
 @pytest.mark.parametrize("known", [1, 2])
-def test_any_known_columns_of_many_values(known):
+def test_any_known_columns_of_many_values_are_scored_as_on_the_cpu(known):
     frame = wide_values(80_000, columns=3)
     measures = ["cig", "wcig", "cohort_size"]
     expected = score(CpuEngine(), frame, measures, known=known)
@@ -96,7 +96,7 @@ def test_any_known_columns_of_many_values(known):
         assert_same_bits(found, wanted)
 
 
-def test_weights_wildcards_and_a_population():
+def test_weights_wildcards_and_a_population_are_scored_as_on_the_cpu():
     frame = census(30_000)
     random = np.random.default_rng(7)
     names = list(frame.columns)[:5]

@@ -33,7 +33,7 @@ def expected(people):
     return float(scores.pif(95))
 
 
-def test_in_python(people, expected):
+def test_every_function_knows_the_attacker_from_the_roles(people, expected):
     roles, table = gpupif.read_roles(people / "roles.toml"), people / TABLE
     frame = pandas.read_csv(table)
     for given, of in ((roles, table), (people / "roles.toml", frame), (dict(roles), frame)):
@@ -52,7 +52,7 @@ def test_in_python(people, expected):
         assert str(result).splitlines()[0] == LINE
 
 
-def test_who_is_named_goes_before_the_roles(people):
+def test_arguments_go_before_the_roles(people):
     roles = gpupif.read_roles(people / "roles.toml")
     frame = pandas.read_csv(people / TABLE)
     scores = gpupif.score(frame, "cig", ["occupation"], known=["sex"], roles=roles)
@@ -65,7 +65,7 @@ def test_who_is_named_goes_before_the_roles(people):
     assert (risk.quasi_identifiers, risk.sensitive) == (["age", "region"], ["sex"])
 
 
-def test_without_roles_the_attacker_knows_every_other_column(people):
+def test_the_attacker_knows_every_other_column_if_no_roles_are_given(people):
     frame = pandas.read_csv(people / TABLE)[[*KNOWN, "occupation"]]
     found = float(gpupif.score(frame, "cig").pif(95))
     results = gpupif.advise(frame), gpupif.protect(frame, "pif95<=100"), gpupif.compare(frame, frame)
@@ -75,7 +75,7 @@ def test_without_roles_the_attacker_knows_every_other_column(people):
         assert str(result).splitlines()[0] == EVERYTHING
 
 
-def test_any_few_are_any_few_of_the_quasi_identifiers(people):
+def test_any_known_columns_are_drawn_from_the_quasi_identifiers(people):
     frame = pandas.read_csv(people / TABLE)
     roles = gpupif.read_roles(people / "roles.toml")
     scores = gpupif.score(frame, "csf", known=2, roles=roles)
@@ -95,8 +95,7 @@ def test_identifiers_of_roles_are_not_compared(people):
     assert found.utility.to_dict() == expected.utility.to_dict()
 
 
-def test_columns_are_those_that_are_looked_at(people):
-    """The roles say which of them the attacker knows."""
+def test_roles_say_which_of_the_given_columns_are_known(people):
     roles, frame = gpupif.read_roles(people / "roles.toml"), pandas.read_csv(people / TABLE)
     columns = ["age", "sex", "occupation"]
     expected = float(gpupif.score(frame, "cig", columns, known=["age", "sex"]).pif(95))
@@ -109,7 +108,7 @@ def test_columns_are_those_that_are_looked_at(people):
 
 
 @pytest.mark.filterwarnings("always::UserWarning")
-def test_weights_that_are_not_used_are_said(people):
+def test_a_note_names_weights_that_are_not_used(people):
     frame = pandas.read_csv(people / TABLE)
     roles = gpupif.read_roles(people / "roles.toml").of | {"person": "weight"}
     for ask in (

@@ -28,16 +28,16 @@ def told(folder, outcome=None, **settings):
     )
 
 
-def test_every_setting_is_a_way():
+def test_every_setting_has_a_way_to_report():
     assert set(REPORTS) | {"log", "webhooks"} == set(TellSettings.model_fields)
 
 
-def test_nothing_is_told_where_nothing_is_asked(tmp_path):
+def test_no_report_is_written_if_none_is_configured(tmp_path):
     assert told(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_all_files(tmp_path):
+def test_every_configured_report_is_written(tmp_path):
     assert told(tmp_path, **FILES) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(FILES.values())
     assert json.loads((tmp_path / "run.json").read_text("utf-8"))["status"] == "failed"
@@ -46,7 +46,7 @@ def test_all_files(tmp_path):
     assert 'nightly="people"' in (tmp_path / "people.prom").read_text("utf-8")
 
 
-def test_files_are_for_their_owner_unless_he_lets_others_read_them(tmp_path):
+def test_new_reports_are_their_owners_alone_and_old_ones_keep_rights(tmp_path):
     shared = tmp_path / "people.prom"
     shared.write_text("old")
     shared.chmod(0o644)
@@ -70,7 +70,7 @@ def test_no_link_of_another_user_is_followed(tmp_path, monkeypatch):
     assert (tmp_path / "diary").read_text() == "dear diary"
 
 
-def test_one_that_cannot_be_written_keeps_no_other_from_it(tmp_path):
+def test_a_report_that_cannot_be_written_does_not_stop_the_others(tmp_path):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     problems = told(tmp_path, json_file="folder", markdown="none/run.md", junit="pipe", prometheus="people.prom")
@@ -80,7 +80,7 @@ def test_one_that_cannot_be_written_keeps_no_other_from_it(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
-def test_a_folder_that_may_not_be_written_to(tmp_path):
+def test_a_folder_without_rights_to_write_is_a_problem(tmp_path):
     tmp_path.chmod(0o500)
     (problem,) = told(tmp_path, json_file="run.json")
     assert "cannot be written to" in problem
@@ -100,7 +100,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
 
 
-def test_a_fault_of_one_way_keeps_no_other_from_it(tmp_path, monkeypatch, caplog):
+def test_a_fault_of_one_report_does_not_stop_the_others(tmp_path, monkeypatch, caplog):
     def broken(*_):
         raise KeyError("a value of the table")
 

@@ -22,7 +22,7 @@ class TestAwaitResult:
         monkeypatch.setattr(watch, "IDLE_CPU", 1e9)
 
     @pytest.mark.slow
-    def test_a_cluster_that_lost_its_workers(self, impatient, threads, folder, tmp_path):
+    def test_a_cluster_that_lost_its_workers_is_an_error(self, impatient, threads, folder, tmp_path):
         threads.cluster.scale(0)
         while threads.nthreads():
             time.sleep(0.05)
@@ -33,13 +33,13 @@ class TestAwaitResult:
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.slow
-    def test_a_task_that_never_ends(self, impatient, threads):
+    def test_a_task_that_never_ends_is_an_error(self, impatient, threads):
         future = threads.submit(time.sleep, 2)
         with pytest.raises(gpupif.errors.DeviceError, match="has 1 worker and gets nowhere"):
             watch.await_result(threads, future)
 
     @pytest.mark.slow
-    def test_a_task_that_takes_its_time(self, impatient, threads, monkeypatch):
+    def test_a_slow_task_is_waited_for(self, impatient, threads, monkeypatch):
         monkeypatch.setattr(watch, "IDLE_CPU", -1)
         future = threads.submit(lambda: time.sleep(2.5) or 7)
         while not watch._state(threads)[1] and not future.done():
@@ -48,7 +48,7 @@ class TestAwaitResult:
         assert watch.await_result(threads, future) == 7
 
     @pytest.mark.slow
-    def test_a_lost_scheduler(self, threads):
+    def test_a_lost_scheduler_is_an_error(self, threads):
         future = threads.submit(time.sleep, 1.5)
         threading.Timer(0.2, threads.cluster.close).start()
         with pytest.raises(gpupif.errors.DeviceError, match="the scheduler of the cluster was lost"):
