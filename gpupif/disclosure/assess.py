@@ -51,7 +51,8 @@ def assess(table: Any, request: RiskRequest, population: Population | None = Non
     if is_dask(table):
         return _assess_dask(table, request, population)
     device = device_for(table)
-    engine, request = choose_engine(device), replace(request, device=device)
+    engine = choose_engine(device)
+    request = replace(request, device=device._replace(device=engine.device))
     watch = Stopwatch()
     with Reporter() as report, announce_compilation():
         if in_streams(table, request.choose):
@@ -88,7 +89,7 @@ def _assess_files(
         )
     with contextlib.ExitStack() as files:
         stream = files.enter_context(opened)
-        graph = files.enter_context(_local_graph(stream.folder / "graph", stream.budget, report))
+        graph = files.enter_context(_local_graph(stream.folder / "graph", stream.budget, report, engine))
         chunks, used = stream.chunks, len(request.columns)
         weighed = None
         if request.weights is not None:
@@ -178,7 +179,7 @@ def _population_classes(
     if in_streams(population.table, partial(_choose_known, known)):
         with _open_population(population, request, report, None) as people:
             score_request = replace(request.score_request({}), used=known, scored_columns=[], known=known, weights=None)
-            with _local_graph(people.folder / "graph", people.budget, report) as graph:
+            with _local_graph(people.folder / "graph", people.budget, report, engine) as graph:
                 table = MemoryChunks(columns, people.budget.chunk_rows)
                 tasks = RiskTasks.from_chunks(graph, request, score_request, known, table)
                 classes: MatchedClasses = graph.value(tasks.add_population(graph.take(people.chunks), population.lacks))
@@ -220,8 +221,8 @@ def _choose_known(known: Sequence[Hashable], source: Source) -> list[str]:
     return [str(name) for name in known]
 
 
-def _local_graph(folder: Any, budget: Budget, report: Reporter) -> LocalGraph:
-    """Return a graph that runs here, keeps its results in a folder and shows the progress of its stages."""
+def _local_graph(folder: Any, budget: Budget, report: Reporter, engine: Engine) -> LocalGraph:
+    """Return a graph that shows its progress, and whose tasks score with an engine."""
     shown = ""
 
     def done(stage: str) -> None:
@@ -232,4 +233,4 @@ def _local_graph(folder: Any, budget: Budget, report: Reporter) -> LocalGraph:
                 shown = stage
             report.advance()
 
-    return LocalGraph(folder, budget, done)
+    return LocalGraph(folder, budget, done, engine=engine)

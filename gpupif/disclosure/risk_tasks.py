@@ -37,7 +37,7 @@ from ..pipeline.population import AbsentRowTotals, MetRows, find_absent_rows
 from ..pipeline.population_graph import add_matching_tasks, add_settling_tasks
 from ..pipeline.routes import Routes
 from ..pipeline.table_plan import ChunkTotals, Plan, PopulationPlan, WeightedCounts, Weights
-from ..pipeline.task_resources import task_engine, task_rows, task_workers, warn_clients, worker_device
+from ..pipeline.task_resources import task_engine, task_rows, task_workers, warn_clients
 from ..rows.partition import Rows
 from .partition_search import ByAttribute, Partition, combine_findings
 from .population_risks import MatchedClasses, PresenceRanking
@@ -176,8 +176,7 @@ def table_totals(request: RiskRequest, score_request: ScoreRequest, table: Table
     values: list[ValueCounts | Column] = list(table.columns)
     if not request.sensitive and score_request.scored_columns:
         values.insert(len(request.columns), constant_values(table.rows))
-    devices = frozenset([worker_device(request.device)])
-    return ChunkTotals(table.rows, table.rows, values, [-1] * len(values), devices)
+    return ChunkTotals(table.rows, table.rows, values, [-1] * len(values), frozenset([request.device]))
 
 
 def table_weights(

@@ -39,7 +39,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..encoding.column import Column
-from ..engines.base import Job
+from ..engines.base import Engine, Job
 from ..io.checkpoints import Store
 from ..io.ipc_batches import BatchReader, BatchWriter
 from ..rows.threads import Workers, default_threads
@@ -93,6 +93,7 @@ class LocalGraph:
     memory: Memory. The memory that the graph may use, such as a `Budget`.
     done: called when a chunk was sent or a partition was computed, with the name of the stage.
     store: Store. The checkpoint of a run; what was shuffled is kept there, and is not sent again after a kill.
+    engine: Engine. The engine that tasks score with on GPUs; see `TaskResources`.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class LocalGraph:
         memory: Memory,
         done: Callable[[str], None] = lambda stage: None,
         store: Store | None = None,
+        engine: Engine | None = None,
     ) -> None:
         threads = default_threads()
         self._at_once = min(threads, MOST_TASKS)
@@ -110,9 +112,9 @@ class LocalGraph:
         self._done = done
         self._kept = _Kept(int(KEPT_SHARE * memory.working))
         self._workers = Workers(self._at_once)
-        share = TaskResources(-(-threads // self._at_once), memory.working // self._at_once, self._rows_at_once)
+        share = TaskResources(-(-threads // self._at_once), memory.working // self._at_once, self._rows_at_once, engine)
         # The resources of one of several tasks, and of a task that runs alone.
-        self._shared, self._alone = share, TaskResources(threads, memory.working, memory.part_rows)
+        self._shared, self._alone = share, TaskResources(threads, memory.working, memory.part_rows, engine)
 
     def __enter__(self) -> Self:
         return self

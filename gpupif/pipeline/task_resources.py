@@ -27,11 +27,13 @@ class TaskResources(NamedTuple):
     threads: int. Threads of one task.
     memory: int. Bytes of one task.
     rows_at_once: function of a job. The number of distinct rows of a partition that fit into that memory.
+    engine: Engine. The engine of the whole run, which all tasks use on GPUs; None: each task chooses one.
     """
 
     threads: int
     memory: int
     rows_at_once: Callable[[Job], int]
+    engine: Engine | None = None
 
 
 _here: ContextVar[TaskResources | None] = ContextVar("_here", default=None)
@@ -100,19 +102,25 @@ def worker_device(asked: DeviceRequest) -> DeviceRequest:
 
     Raises DeviceError where the worker has no GPU that was asked for.
     """
-    engine = choose_engine(asked, only=0)
+    engine = _chosen_engine(asked)
     return asked._replace(device=asked.device if ":" in asked.device else engine.device.partition(":")[0])
 
 
 def task_engine(asked: DeviceRequest) -> Engine:
-    """Return the engine of one task.
+    """Return the engine of one task, on GPUs that of the whole run where a `LocalGraph` has it.
 
-    On "cuda" a worker uses the first GPU that it sees, each another one (see `client.cluster`), and starts no other.
-    "auto" is what it means on this worker, and need not mean the same on all. Raises DeviceError where the worker has
-    no GPU that was asked for.
+    On "cuda" a worker of Dask uses the first GPU that it sees, each another one (see `client.cluster`), and starts no
+    other. "auto" is what it means on this worker, and need not mean the same on all. Raises DeviceError where the
+    worker has no GPU that was asked for.
     """
-    engine = choose_engine(asked, only=0)
+    engine = _chosen_engine(asked)
     return CpuEngine(threads=task_threads()) if engine.device == "cpu" else engine
+
+
+def _chosen_engine(asked: DeviceRequest) -> Engine:
+    """Return the engine of the whole run; where no run in this process chose one, the engine on the first GPU."""
+    given = _here.get()
+    return choose_engine(asked, only=0) if given is None or given.engine is None else given.engine
 
 
 def warn_clients(message: str, category: type[Warning]) -> None:

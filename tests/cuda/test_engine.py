@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,10 +23,12 @@ from gpupif.errors import DeviceError, InputError
 from gpupif.gpu.cupy_arrays import PinnedStaging
 from gpupif.gpu.open import STREAMS, open_libraries
 from gpupif.measures import MEASURES
+from tests.helpers.disclosure import what_is_found
 from tests.helpers.gpu.numpy_device import DeviceFrame, OnDevice
 from tests.helpers.gpu.on_device import assert_same_scores, assert_same_values
 from tests.helpers.gpu.scarce import Counted, Total
 from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
+from tests.helpers.pieces import in_pieces, write_parts
 from tests.helpers.scores import where_they_lie
 
 need_stand_in()
@@ -285,3 +288,65 @@ def test_every_stream_works_with_any_number_of_cores(monkeypatch):
     assert_same(score(engine, frame), score(CpuEngine(), frame))
     assert not waiting.broken
     assert begun == {0, 1}
+
+
+@pytest.fixture
+def both_scoring(monkeypatch):
+    """Make the first call that scores wait for a second one; returns the list of the calls that met another."""
+
+    def patch(seconds):
+        barrier, score_job, met = threading.Barrier(2, timeout=seconds), CudaEngine._score_job, []
+
+        def score_together(*arguments, **options):
+            with contextlib.suppress(threading.BrokenBarrierError):
+                met.append(barrier.wait())
+            return score_job(*arguments, **options)
+
+        monkeypatch.setattr(CudaEngine, "_score_job", score_together)
+        return met
+
+    return patch
+
+
+@pytest.mark.parametrize(("others", "at_once"), [([0], False), ([1, 0], False), ([1], True)])
+def test_one_table_at_a_time_is_scored_on_a_device(monkeypatch, both_scoring, others, at_once):
+    frame, engines = census(60), [CudaEngine([0]), CudaEngine(others)]
+    expected = score(CpuEngine(), frame)
+    met = both_scoring(20 if at_once else 1)
+    monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda _: engines.pop())
+    with ThreadPoolExecutor(2) as threads:
+        each = [threads.submit(gpupif.score, frame, list(MEASURES)) for _ in range(2)]
+    for scores in each:
+        assert_same(scores.result(), expected)
+    assert bool(met) == at_once
+
+
+def test_tasks_of_a_table_beyond_memory_score_on_all_devices(tmp_path, monkeypatch):
+    engine, used, score_job = CudaEngine([0, 1], [DeviceLibrary(0), DeviceLibrary(1)]), [], CudaEngine._score_job
+
+    def record(self, *arguments, **options):
+        used.append(self)
+        return score_job(self, *arguments, **options)
+
+    monkeypatch.setattr(CudaEngine, "_score_job", record)
+    monkeypatch.setattr("gpupif.disclosure.assess.choose_engine", lambda _: engine)
+    file = tmp_path / "table.parquet"
+    census(200).to_parquet(file)
+    with in_pieces(50, 40), gpupif.config(memory_limit="64GiB"):
+        found = gpupif.risk(file, ["age", "sex"], ["region", "education"])
+    assert found.device == "cuda"
+    assert used
+    assert all(one is engine for one in used)
+
+
+def test_tasks_of_a_table_beyond_memory_take_turns_on_a_device(tmp_path, monkeypatch, both_scoring):
+    """The tasks run in two threads; each plans its scoring with all memory that is free."""
+    monkeypatch.setenv("GPUPIF_NUM_THREADS", "2")
+    asked = (write_parts(tmp_path / "in", census(200), [90]), ["age", "sex"], ["region"])
+    with gpupif.config(device="cpu"):
+        expected = what_is_found(gpupif.risk(*asked))
+    met = both_scoring(1)
+    with in_pieces(50, 40), gpupif.config(device="cuda", memory_limit="64GiB"):
+        found = gpupif.risk(*asked)
+    assert not met
+    assert what_is_found(found) == {**expected, "device": "cuda"}

@@ -47,6 +47,8 @@ GIB = 2**30
 OVERSIZED_BLOCKS = 2 * OVERSIZE
 # Bytes of a row of 10 columns of up to 100 values, in keys of one word, with CIG and CSF, and scores on the host.
 TYPICAL_ROW_BYTES = 124
+# The lock of each device. A task plans with all memory that is free there, so that only one may score there at a time.
+_scoring: dict[int, threading.RLock] = {}
 
 
 @dataclass(eq=False)
@@ -76,21 +78,19 @@ class CudaEngine:
         return frame_library(self.devices[0]) if self.with_frames else None
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
-        """Score all scored columns of the job (see `Engine`).
+        """Score all scored columns of the job (see `Engine`), after whatever else scores on the same devices.
 
         Raise DeviceError if a GPU fails or is too small, InputError for too many patterns of missing values.
         """
-        with self._opened() as libraries:
+        with self._reserved(), self._opened() as libraries:
             job, libraries = self._settled(job, libraries)
             return self._score_job(job, progress, libraries)
 
     def score_sets(
         self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
     ) -> AnyKnownResult:
-        """Score against an attacker who knows any set (see `Engine`). Raise DeviceError if a GPU fails or is too
-        small.
-        """
-        with self._opened() as libraries:
+        """Score against any attacker, as `score` does. Raises DeviceError if a GPU fails or is too small."""
+        with self._reserved(), self._opened() as libraries:
             job, libraries = self._settled(job, libraries)
             if needs_whole_engine(job):
                 score = partial(self._score_job, libraries=libraries)
@@ -109,6 +109,14 @@ class CudaEngine:
         """Open a maker of counters on a GPU (see `Engine`). Raise DeviceError if it fails or is too small."""
         with self._opened() as libraries:
             yield CudaCounting(libraries, workers, self.share, self.device)
+
+    @contextlib.contextmanager
+    def _reserved(self) -> Iterator[None]:
+        """Hold the locks of all devices, taken in the order of their numbers: no two calls wait for each other."""
+        with contextlib.ExitStack() as held:
+            for device in sorted(set(self.devices)):
+                held.enter_context(_scoring.setdefault(device, threading.RLock()))
+            yield
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[Sequence[CupyLibrary]]:
