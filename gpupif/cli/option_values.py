@@ -83,7 +83,7 @@ class FileRoles:
 
     @property
     def described(self) -> str:
-        """What came from the file, as a sentence."""
+        """A sentence about the columns that came from the file."""
         listed = "; ".join(f"--{option} {as_list_text(columns)}" for option, columns in self.taken.items())
         return f"From {self.file}: {listed or 'nothing, for options say it all'}"
 

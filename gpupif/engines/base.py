@@ -97,7 +97,7 @@ class Job:
     log2_priors: by column, (values,) int64. The logarithms of the priors, in units of 2^-unit_bits bits: for the
         table's own distribution log2 count - log2 rows.
     unit_bits: by column. The number of binary digits of log2_priors after the point.
-    accuracies: by column, from 0 to 1. The probability that the attacker's conclusion about the column is right.
+    accuracies: by column, from 0 to 1. The accuracy of the attacker's knowledge, see `kernels/formulas.py`.
     scored_columns: columns to score, by their places in codes.
     known: columns that the attacker knows, by their places in codes. While a known column is scored, it is not known.
     measures: the measures to compute for each cell.

@@ -60,7 +60,7 @@ class CudaStatus:
 
     @property
     def usable(self) -> bool:
-        """Whether any device is usable."""
+        """True if any device is usable."""
         return bool(self.devices)
 
 

@@ -250,7 +250,7 @@ class _OutputRows:
 
     @property
     def scores_on_device(self) -> bool:
-        """Whether the rows are scores on a device, and nothing else."""
+        """True if the rows are scores on a device, and nothing else."""
         on_device = all(map(is_on_device, self._values.values()))
         return on_device and self._source is None and self._labels is None
 

@@ -35,7 +35,7 @@ class ColumnQuery:
 
     @property
     def tallied(self) -> bool:
-        """Whether the query wants more than percentiles."""
+        """True if the query wants more than percentiles."""
         return self.mean or bool(self.above)
 
 

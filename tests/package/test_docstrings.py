@@ -1,4 +1,4 @@
-"""Public methods are documented: by themselves, or where what they implement is, which `help` then shows."""
+"""Docstrings: public methods have one, or the method that they implement has; first words say the subject."""
 
 from __future__ import annotations
 
@@ -39,3 +39,25 @@ def test_public_methods_are_documented():
     ]
     assert lacking == []
     assert len(classes) > 100
+
+
+# Words that leave open what a docstring is about, or make its reader wait for it.
+FORBIDDEN = frozenset(["Of", "What", "By", "Those", "As", "Where", "Which", "So", "One", "With", "For", "That", "How", "Whether"])
+
+
+def docstrings():
+    """Return the docstrings of the package and its kernels: (place, docstring) pairs."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    return [
+        (f"{file.relative_to(ROOT)}: {getattr(node, 'name', 'module')}", docstring)
+        for folder in ("gpupif", "kernels")
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, documented) and (docstring := ast.get_docstring(node)) is not None
+    ]
+
+
+def test_a_docstring_begins_with_a_verb_or_the_noun_that_it_describes():
+    every = docstrings()
+    assert len(every) > 3000
+    assert [place for place, docstring in every if docstring.split()[0].rstrip(",:.") in FORBIDDEN] == []
