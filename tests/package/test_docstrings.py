@@ -42,7 +42,9 @@ def test_public_methods_are_documented():
 
 
 # Words that leave open what a docstring is about, or make its reader wait for it.
-FORBIDDEN = frozenset(["Of", "What", "By", "Those", "As", "Where", "Which", "So", "One", "With", "For", "That", "How", "Whether"])
+FORBIDDEN = frozenset(
+    ["Of", "What", "By", "Those", "As", "Where", "Which", "So", "One", "With", "For", "That", "How", "Whether"]
+)
 
 
 def docstrings():
