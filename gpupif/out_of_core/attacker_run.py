@@ -29,9 +29,9 @@ from ..results.summary import Summary
 from ..results.summary_figures import OF_COLUMNS, OF_ROWS, ColumnFacts, summary_columns
 from ..rows.threads import Workers
 from ..utils.percentiles import ONCE, Pieces, percentiles
-from .chunks import TableChunks
-from .gather import Gatherer
+from .chunk_scores import AttackerScores
 from .one_partition_scoring import OnePartitionScoring
+from .table_chunks import TableChunks
 from .table_scoring import StoredScores, TableScoring, score_name
 
 
@@ -48,17 +48,17 @@ class AttackerRun:
     chunks: TableChunks
     prior_of: Mapping[Hashable, Prior]
     subsets: KnownSubsets | None
-    _gatherer: Gatherer = field(init=False)
+    _chunk_scores: AttackerScores = field(init=False)
 
     def __post_init__(self) -> None:
         self.job = self.scoring.fold_job(self.fold)
 
-    def score(self) -> Gatherer:
-        """Score the table, unless that is done; return the gatherer of the scores."""
+    def score(self) -> AttackerScores:
+        """Score the table, unless that is done; return the chunk_scores of the scores."""
         self.weights = self.scoring.weights[self.fold]
         folder = self.scoring.file(f"facts-{self.fold}" if self.fold else "facts")
-        self._gatherer = Gatherer(self.scoring, self.fold, self.weights, folder)
-        return self._gatherer
+        self._chunk_scores = AttackerScores(self.scoring, self.fold, self.weights, folder)
+        return self._chunk_scores
 
     @property
     def column_facts(self) -> list[ColumnFacts]:
@@ -72,22 +72,22 @@ class AttackerRun:
         started = time.perf_counter()
         scoring, context = self.scoring, self.scoring.context
         context.report.stage("summarise", None, "")
-        gatherer, chunks = self._gatherer, self.chunks
-        figures, cells = gatherer.figures_and_top(len(chunks.sizes))
-        asked = {} if "cig" not in gatherer.types else {"cig": ColumnQuery(percentiles=OF_COLUMNS)}
+        chunk_scores, chunks = self._chunk_scores, self.chunks
+        figures, cells = chunk_scores.figures_and_top(len(chunks.sizes))
+        asked = {} if "cig" not in chunk_scores.types else {"cig": ColumnQuery(percentiles=OF_COLUMNS)}
         answers = self._answer(ScoreQuestions(asked, OF_ROWS))
         percentiles = [[*one.percentiles.values()] for one in answers.of_columns.get("cig", ())]
         summary = Summary(
             rows=chunks.rows,
             distinct_rows=scoring.distinct_rows(),
             device=context.engine.device,
-            measures=tuple(gatherer.measures),
+            measures=tuple(chunk_scores.measures),
             seconds={},
             columns=summary_columns(
-                self._names, self.column_facts, chunks.rows, figures, percentiles, gatherer.weights
+                self._names, self.column_facts, chunks.rows, figures, percentiles, chunk_scores.weights
             ),
             pif={int(percent): bits for percent, bits in answers.of_rows.items()},
-            top=cell_records(cells, self._names, gatherer.measures, self._explain(cells)),
+            top=cell_records(cells, self._names, chunk_scores.measures, self._explain(cells)),
         )
         context.timed("summarise", started)
         return summary
@@ -106,17 +106,17 @@ class AttackerRun:
 
     def _scores(self, name: str, place: int) -> Pieces:
         """The scores of a measure of one of the scored columns, and how often each occurs."""
-        scoring, gatherer = self.scoring, self._gatherer
+        scoring, chunk_scores = self.scoring, self._chunk_scores
         if name == POPULATION_SIZE.name:
             return partial(self._population_sizes, place)
         (measure,) = (one for one in self.job.measures if one.name == name)
         files = scoring.values(self.fold, self.job.scored_columns[place], computed_measure(measure))
-        weight = gatherer.weights[place] if measure.weighted else None
-        return partial(_occurring_scores, files, weight, gatherer.types[name])
+        weight = chunk_scores.weights[place] if measure.weighted else None
+        return partial(_occurring_scores, files, weight, chunk_scores.types[name])
 
     def _population_sizes(self, place: int) -> Iterator[tuple[Any, Any]]:
         """Yield the sizes of cohorts in the population, chunk by chunk."""
-        kind = self._gatherer.types[POPULATION_SIZE.name]
+        kind = self._chunk_scores.types[POPULATION_SIZE.name]
         name = score_name(self.job.scored_columns[place], self.fold, POPULATION_SIZE.name)
         with StoredScores(self.scoring) as stored, Workers() as workers:
             for number, size in enumerate(self.chunks.sizes):
@@ -126,13 +126,13 @@ class AttackerRun:
 
     def _row_gain_percentiles(self, wanted: Sequence[float]) -> dict[float, float]:
         """Return PIF by percentile; nothing if CIG was not scored."""
-        gatherer = self._gatherer
-        if "cig" not in gatherer.types or not wanted:
+        chunk_scores = self._chunk_scores
+        if "cig" not in chunk_scores.types or not wanted:
             return {}
 
         def pieces() -> Iterator[tuple[Any, Any]]:
             for number in range(len(self.chunks.sizes)):
-                yield read_batch(gatherer.gains(number))[0], ONCE
+                yield read_batch(chunk_scores.gains(number))[0], ONCE
 
         return dict(zip(wanted, percentiles(pieces, wanted), strict=True))
 
@@ -148,7 +148,7 @@ class AttackerRun:
             if self.fold == MEAN:
                 return asked.values()
             assert isinstance(scoring, OnePartitionScoring)
-            by, weights_of = find_measure(self._gatherer.by), scoring.weights_of
+            by, weights_of = find_measure(self._chunk_scores.by), scoring.weights_of
             return asked.explain_worst(
                 scoring.distinct_job(), self.subsets, lambda _, position: weights_of(position), by
             )

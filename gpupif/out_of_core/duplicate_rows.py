@@ -11,7 +11,7 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
-from .chunks import TableChunks
+from .table_chunks import TableChunks
 
 # Of a row while equal ones are looked for: copies of its key, and numbers of rows.
 KEY_COPIES, NUMBER_BYTES = 3, 32

@@ -33,10 +33,10 @@ from ..utils.arrays import read_only
 from ..utils.config import resources
 from ..utils.private_folder import open_private
 from ..utils.progress import Reporter
-from .budget import plan_reading
-from .chunks import TableChunks
+from .memory_budget import plan_reading
 from .merged_values import check_values, merge_values, missing_error
 from .part_store import FORMAT, Part, PartKey, PartStore
+from .table_chunks import TableChunks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 # Rows of a chunk of a part at most: so few that they fit into any memory in which a table can be scored.
 CHUNK_ROWS = 1 << 17
 # Pieces of files that a chunk is made of, at least.
-PIECES = 4
+READS_PER_CHUNK = 4
 
 
 class KeptParts(NamedTuple):
@@ -85,7 +85,7 @@ def keep_files(
         report.stage("read and encode", len(wanting), "files")
 
         def read(key: PartKey, file: Path, helpers: Workers | None) -> Part:
-            pieces = source.read_file(file, names, rows, memory // PIECES)
+            pieces = source.read_file(file, names, rows, memory // READS_PER_CHUNK)
             part = store.write(key, in_chunks(pieces, rows, memory), names, helpers)
             report.advance()
             return part

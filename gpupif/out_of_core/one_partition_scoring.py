@@ -25,9 +25,9 @@ from ..errors import InputError
 from ..io.ipc_batches import BatchReader, BatchWriter, read_batch, write_batch
 from ..pipeline.fitting_rows import FittingRows, Span
 from ..pipeline.local_graph import LocalGraph
-from ..pipeline.parcels import unpack
+from ..pipeline.partition_routes import hash_routes
 from ..pipeline.partition_scoring import PartitionScorer
-from ..pipeline.routes import hash_routes
+from ..pipeline.shuffle_messages import unpack
 from ..pipeline.table_plan import Plan
 from ..rows.partition import index_type
 from ..rows.threads import Workers, default_threads
@@ -126,7 +126,7 @@ class OnePartitionScoring(TableScoring):
     def _limits(self) -> tuple[int, int]:
         """Return the bytes that scoring the distinct rows may take, and the largest number of them."""
         job, budget, rows = self.plan.job, self.context.budget, self._all_rows
-        limit = budget.part_rows(job) if self.plan.has_wildcards else rows
+        limit = budget.partition_rows(job) if self.plan.has_wildcards else rows
         if self._needs is None:
             return 0, limit
         memory = budget.any_known_bytes(job, self._needs)
@@ -147,9 +147,9 @@ class OnePartitionScoring(TableScoring):
         folder, found = self.context.store.fresh(self.step("rows")), 0
         cut = self.routes.cuts[0]
         kind = index_type(self._all_rows + 1)
-        for partition, parcels in enumerate(arrived):
+        for partition, messages in enumerate(arrived):
             with Workers() as workers:
-                own, rows = self._arrived(unpack(graph.value(parcels), partition), cut, at_once, workers)
+                own, rows = self._arrived(unpack(graph.value(messages), partition), cut, at_once, workers)
                 if not rows.senders:
                     continue
                 every = range(len(self.plan.layout.fields))

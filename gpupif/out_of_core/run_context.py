@@ -10,7 +10,7 @@ from ..engines.partition_plan import computed_measure
 from ..io.checkpoints import Store
 from ..results.score_distribution import ScoreQuestions
 from ..utils.progress import Reporter
-from .budget import Budget
+from .memory_budget import Budget
 
 
 class RunContext(NamedTuple):

@@ -31,17 +31,17 @@ from ..io.ipc_batches import BatchReader, BatchWriter, arrow_type, read_batch, w
 from ..measures import POPULATION_SIZE, resolve_measures
 from ..pipeline.fitting_rows import FittingRows, PartitionRows, Span
 from ..pipeline.local_graph import LocalGraph
-from ..pipeline.parcels import (
-    Parcel,
-    block_parcels,
+from ..pipeline.partition_routes import RoutedPass, Routes, Send, find_sends, hash_routes
+from ..pipeline.partition_scoring import PartitionScorer, ScoredRows
+from ..pipeline.shuffle_messages import (
+    Message,
+    blocks_to_messages,
+    message_memory,
     order_by_partition,
     pack,
-    parcel_memory,
     row_count,
     unpack,
 )
-from ..pipeline.partition_scoring import PartitionScorer, ScoredRows
-from ..pipeline.routes import RoutedPass, Routes, Send, find_sends, hash_routes
 from ..pipeline.table_plan import Plan
 from ..pipeline.task_resources import task_workers
 from ..rows.distinct import distinct_rows, sum_times
@@ -50,9 +50,9 @@ from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.information import LogSum
 from ..utils.repeated import Repeated, kept_small
-from .chunks import TableChunks
-from .population import EncodedPopulation
+from .encoded_population import EncodedPopulation
 from .run_context import RunContext
+from .table_chunks import TableChunks
 
 # A column of scores.
 Scores = npt.NDArray[Any] | Repeated
@@ -166,7 +166,7 @@ class TableScoring:
         """Score the table, unless that is done; return what weights are made of."""
         context, plan, rows = self.context, self.plan, self._all_rows
         started = time.perf_counter()
-        limit = context.budget.part_rows(plan.job)
+        limit = context.budget.partition_rows(plan.job)
         planned = context.store.once(
             self.step("planned"),
             lambda: context.budget.planned_rows(limit, rows, len(plan.job.counts), context.budget.together),
@@ -227,37 +227,39 @@ class TableScoring:
         return arrived
 
     def _send(self, sender: int) -> Any:
-        """Return the parcels of a chunk of the table, or of the population; the former keeps where its rows went."""
+        """Return the messages of a chunk of the table, or of the population; the former keeps where its rows went."""
         plan, routes, chunk = self.plan, self.routes, sender - len(self.table.sizes)
         if chunk >= 0:
             assert self.population is not None
             rows = self.population.rows(chunk, plan)
-            with task_workers(parcel_memory(rows)) as workers:
+            with task_workers(message_memory(rows)) as workers:
                 sends = find_sends(rows, plan, routes, workers)
-                return pack([parcel for sent in sends for parcel in self._parcels(sent, sender, sent.rows, workers)[0]])
-        parcels: list[Parcel] = []
+                return pack(
+                    [message for sent in sends for message in self._messages(sent, sender, sent.rows, workers)[0]]
+                )
+        messages: list[Message] = []
         home: dict[str, Any] = {}
         rows, occurs, number = self._rows_of(sender)
-        with task_workers(2 * parcel_memory(rows)) as workers:
+        with task_workers(2 * message_memory(rows)) as workers:
             for sent in find_sends(rows, plan, routes, workers):
-                own, blocks = self._parcels(sent, sender, sent.rows, workers)
-                parcels += own
+                own, blocks = self._messages(sent, sender, sent.rows, workers)
+                messages += own
                 if plan.weights is not None:
                     counted = Rows(sent.rows.keys, sum_times(sent.place, occurs, len(sent.rows.keys)))
-                    parcels += self._parcels(sent, sender + routes.senders, counted, workers)[0]
+                    messages += self._messages(sent, sender + routes.senders, counted, workers)[0]
                 place = np.empty(len(blocks.order), blocks.order.dtype)
                 spread.invert(blocks.order, 0, place)
                 places = np.empty(len(number), place.dtype)
                 spread.look_up(place[sent.place], number, places)
                 home[str(sent.cut)] = places
-            frame = pack(parcels)
+            frame = pack(messages)
         write_batch(self.home(sender), home)
         return frame
 
-    def _parcels(self, sent: Send, source: int, rows: Rows, workers: Workers) -> tuple[list[Parcel], Blocks]:
-        """Return the parcels of the rows of a send, perhaps counted in another way, and their order."""
+    def _messages(self, sent: Send, source: int, rows: Rows, workers: Workers) -> tuple[list[Message], Blocks]:
+        """Return the messages of the rows of a send, perhaps counted in another way, and their order."""
         blocks = order_by_partition(rows, sent.dest, self.routes.partitions, workers)
-        return block_parcels(blocks, source, sent.cut, workers), blocks
+        return blocks_to_messages(blocks, source, sent.cut, workers), blocks
 
     def _rows_of(self, chunk: int) -> tuple[Rows, npt.NDArray[np.int64], npt.NDArray[Any]]:
         """Return the distinct rows of a chunk; how often each occurs; and for each row which distinct row it is."""
@@ -280,9 +282,9 @@ class TableScoring:
         if store.done(self.step("scored-0")) is None:
             store.fresh(self.step("partitions"))
         found = []
-        for partition, parcels in enumerate(arrived):
+        for partition, messages in enumerate(arrived):
             store.once(
-                self.step(f"scored-{partition}"), partial(self._score_partition, graph, partition, parcels, limit)
+                self.step(f"scored-{partition}"), partial(self._score_partition, graph, partition, messages, limit)
             )
             found.append(self._facts(partition))
             self.context.report.advance()
@@ -293,12 +295,12 @@ class TableScoring:
     def _facts(self, partition: int) -> PartitionFacts:
         return PartitionFacts.from_json(self.context.store.done(self.step(f"scored-{partition}")))
 
-    def _score_partition(self, graph: LocalGraph, partition: int, parcels: Any, limit: int) -> dict[str, Any]:
+    def _score_partition(self, graph: LocalGraph, partition: int, messages: Any, limit: int) -> dict[str, Any]:
         routes = self.routes
         cut = routes.cuts[partition // (routes.partitions // len(routes.cuts))]
         facts = PartitionFacts()
         with Workers() as workers:
-            own, rows = self._arrived(unpack(graph.value(parcels), partition), cut, limit, workers)
+            own, rows = self._arrived(unpack(graph.value(messages), partition), cut, limit, workers)
             if own:
                 self._score_rows(partition, own, rows, cut, facts)
         pa.default_memory_pool().release_unused()
@@ -306,13 +308,13 @@ class TableScoring:
         return facts.to_json()
 
     def _arrived(
-        self, parcels: Sequence[Parcel], cut: RoutedPass, limit: float, workers: Workers
+        self, messages: Sequence[Message], cut: RoutedPass, limit: float, workers: Workers
     ) -> tuple[list[int], PartitionRows]:
         """Return the chunks of the table that sent rows, and all rows that came, those of the table first."""
-        routes, plan, by_source = self.routes, self.plan, {parcel.source: parcel for parcel in parcels}
+        routes, plan, by_source = self.routes, self.plan, {message.source: message for message in messages}
         own = [source for source in by_source if source < routes.chunks]
         others = [source for source in by_source if routes.chunks <= source < routes.senders]
-        senders: list[tuple[Parcel | None, ...]] = []
+        senders: list[tuple[Message | None, ...]] = []
         for source in [*own, *others]:
             mine = source < routes.chunks
             counts = [by_source[source] if mine else None]
@@ -484,9 +486,9 @@ def score_name(scored_column: int, fold: str, measure: str) -> str:
 
 
 def _rows_sent(rows: PartitionRows, sender: int) -> int:
-    parcel = rows.senders[sender][0]
-    assert parcel is not None
-    return row_count(parcel)
+    message = rows.senders[sender][0]
+    assert message is not None
+    return row_count(message)
 
 
 def multiset(values: Scores, times: npt.NDArray[np.int64] | None, workers: Workers) -> Multiset:

@@ -18,9 +18,9 @@ from ..utils.config import resources
 from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter
 from ..utils.validation import check_word
-from .budget import CODE_BYTES, ELSEWHERE, Budget, check_room, plan_reading
-from .chunks import TableChunks
-from .encode import JOINED, encode_files, open_encoded, rows_read
+from .file_encoding import JOINED, encode_files, open_encoded, rows_read
+from .memory_budget import CODE_BYTES, ELSEWHERE, Budget, check_room, plan_reading
+from .table_chunks import TableChunks
 
 # Of a cell in memory: as it is read, and as a code.
 CELL_BYTES = 8

@@ -18,7 +18,7 @@ from ..rows.distinct import DistinctRows, distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
-from .parcels import Parcel, partition_of_keys, row_count, rows_in
+from .shuffle_messages import Message, partition_of_keys, row_count, rows_in
 
 # A hash has so many values, of which partitions are ranges.
 HASHES = 1 << 32
@@ -54,14 +54,14 @@ class _TooManyRowsError(Exception):
 class PartitionRows:
     """The rows that reached a partition in one cut.
 
-    senders: list of tuples. The parcels of each sender, one for each way in which its rows are counted; None: its rows
+    senders: list of tuples. The messages of each sender, one for each way in which its rows are counted; None: its rows
     do not count in that way.
     layout: KeyLayout. The layout of the keys.
     known, by: columns. What the attacker knows; by whose hash the partition was made, of so many `bins`.
     limit: distinct rows that fit into memory.
     """
 
-    senders: Sequence[tuple[Parcel | None, ...]]
+    senders: Sequence[tuple[Message | None, ...]]
     layout: KeyLayout
     known: Sequence[int]
     by: Sequence[int]
@@ -185,9 +185,9 @@ class PartitionRows:
                 arrays = [array[mine] for array in arrays]
             yield arrays
 
-    def _read(self, sent: tuple[Parcel | None, ...]) -> list[Any]:
+    def _read(self, sent: tuple[Message | None, ...]) -> list[Any]:
         """Return the keys of a sender, and how often each of its rows counts, in each way."""
-        several = [None if parcel is None else rows_in([parcel], self.layout.words) for parcel in sent]
+        several = [None if message is None else rows_in([message], self.layout.words) for message in sent]
         keys = next(rows.keys for rows in several if rows is not None)
         return [keys, *(np.zeros(len(keys), np.int64) if rows is None else _counts(rows) for rows in several)]
 
@@ -196,8 +196,8 @@ class PartitionRows:
         return partition_of_keys(keys, self.layout, self.by, self.bins * of).astype(np.int64) % of
 
 
-def _sent_rows(sent: tuple[Parcel | None, ...]) -> int:
-    return next(row_count(parcel) for parcel in sent if parcel is not None)
+def _sent_rows(sent: tuple[Message | None, ...]) -> int:
+    return next(row_count(message) for message in sent if message is not None)
 
 
 def _counts(rows: Rows) -> npt.NDArray[np.int64]:

@@ -19,7 +19,7 @@ How it differs from Dask:
   `encode_chunk` takes as it takes frames. All columns of the table are known from the start.
 * Results of `one` and `tree` stay in memory. A result of `each` is computed where it is needed, by the task that needs
   it, and stays in memory only if several need it and it is small. What is large and must not be computed twice is to go
-  through `shuffle`, whose parcels lie in files.
+  through `shuffle`, whose messages lie in files.
 * Partitions are planned by the memory limit, not one for each chunk: ask `graph.partitions`. A task that gets a
   partition asks `fitting_rows` for its rows: they come within the memory of the task, cut again where need be.
 * Tasks know the threads and the memory that they may use from `task_resources`.
@@ -44,9 +44,9 @@ from ..io.checkpoints import Store
 from ..io.ipc_batches import BatchReader, BatchWriter
 from ..rows.threads import Workers, default_threads
 from ..utils.private_folder import fresh_folder, remove
-from .encoded_chunk import CodedChunk
-from .graph import FAN_IN, Result
-from .parcels import TO
+from .chunk_encoding import CodedChunk
+from .shuffle_messages import TO
+from .task_graph import FAN_IN, Result
 from .task_resources import TaskResources, within
 
 # Tasks that run at the same time, at most: each has its share of the memory.
@@ -64,7 +64,7 @@ class Memory(Protocol):
     def working(self) -> int:
         """Return the bytes for all tasks."""
 
-    def part_rows(self, job: Job) -> int:
+    def partition_rows(self, job: Job) -> int:
         """Return how many rows of a partition can be scored at once."""
 
     def planned_rows(self, limit: int, rows: int, columns: int) -> int:
@@ -112,7 +112,7 @@ class LocalGraph:
         self._workers = Workers(self._at_once)
         share = TaskResources(-(-threads // self._at_once), memory.working // self._at_once, self._rows_at_once)
         # The resources of one of several tasks, and of a task that runs alone.
-        self._shared, self._alone = share, TaskResources(threads, memory.working, memory.part_rows)
+        self._shared, self._alone = share, TaskResources(threads, memory.working, memory.partition_rows)
 
     def __enter__(self) -> Self:
         return self
@@ -160,10 +160,10 @@ class LocalGraph:
         limit, rows = self._rows_at_once(planned.job), int(planned.rows)
         return max(1, -(-rows // self._memory.planned_rows(limit, rows, len(planned.job.counts))))
 
-    def shuffle(self, stage: str, parcels: Sequence[Result], partitions: int) -> list[Result]:
-        """See `Graph`; the parcels of each chunk are a file."""
+    def shuffle(self, stage: str, messages: Sequence[Result], partitions: int) -> list[Result]:
+        """See `Graph`; the messages of each chunk are a file."""
         folder = self._folder / stage if self._store is None else self._store.part(stage)
-        shuffle = _Shuffle(stage, list(parcels), folder, partitions)
+        shuffle = _Shuffle(stage, list(messages), folder, partitions)
         return [_Arrival(shuffle, partition) for partition in range(partitions)]
 
     def run(self, results: Sequence[Result]) -> None:
@@ -178,7 +178,7 @@ class LocalGraph:
 
     def _rows_at_once(self, job: Job) -> int:
         """Return how many distinct rows of a partition one task may hold."""
-        return max(1, self._memory.part_rows(job) // self._at_once)
+        return max(1, self._memory.partition_rows(job) // self._at_once)
 
     def _prepare(self, result: Result) -> None:
         """Run the stages that a result needs, one after the other, those that they need first."""
@@ -203,10 +203,10 @@ class LocalGraph:
                 node.value = send() if self._store is None else self._store.once(node.stage, send)
 
     def _send(self, shuffle: _Shuffle) -> int:
-        """Write all parcels of a shuffle; return how many chunks sent them."""
+        """Write all messages of a shuffle; return how many chunks sent them."""
         fresh_folder(shuffle.folder)
-        self._run_all(shuffle.stage, [_Call(shuffle.stage, shuffle.write, own) for own in enumerate(shuffle.parcels)])
-        return len(shuffle.parcels)
+        self._run_all(shuffle.stage, [_Call(shuffle.stage, shuffle.write, own) for own in enumerate(shuffle.messages)])
+        return len(shuffle.messages)
 
     def _run_all(self, stage: str, results: Sequence[Result]) -> list[Any]:
         """Return the values of results, of which several are computed at the same time."""
@@ -285,17 +285,17 @@ class _Reduced(_Node):
 
 @dataclass(eq=False)
 class _Shuffle(_Node):
-    """Parcels in files: one for each chunk that sends, with one batch for each partition."""
+    """Messages in files: one for each chunk that sends, with one batch for each partition."""
 
-    parcels: list[Any]
+    messages: list[Any]
     folder: Path
     partitions: int
 
     def needs(self) -> list[_Node]:
-        return [node for node in self.parcels if isinstance(node, _Node)]
+        return [node for node in self.messages if isinstance(node, _Node)]
 
     def write(self, source: int, frame: Any) -> None:
-        """Write the parcels of one chunk."""
+        """Write the messages of one chunk."""
         data = pa.array(frame["data"].array)
         data = data.combine_chunks() if isinstance(data, pa.ChunkedArray) else data
         batch = pa.record_batch([pa.array(frame["source"]), pa.array(frame["cut"]), data], list(SCHEMA))
@@ -307,9 +307,9 @@ class _Shuffle(_Node):
                 writer.write(batch.take(pa.array(order[start:stop])).columns)
 
     def read(self, partition: int) -> pa.Table:
-        """Return the parcels of a partition, for `unpack`."""
+        """Return the messages of a partition, for `unpack`."""
         columns = []
-        for source in range(len(self.parcels)):
+        for source in range(len(self.messages)):
             with BatchReader(self._file(source)) as reader:
                 columns.append(reader.columns(partition))
         return pa.table([pa.chunked_array(each) for each in zip(*columns, strict=True)], list(SCHEMA))
@@ -319,7 +319,7 @@ class _Shuffle(_Node):
 
 
 class _Arrival(_Node):
-    """The parcels that reached a partition."""
+    """The messages that reached a partition."""
 
     def __init__(self, shuffle: _Shuffle, partition: int) -> None:
         self._shuffle = shuffle

@@ -27,7 +27,7 @@ from ..measures import Measure
 from ..rows.keys import Field, KeyLayout
 from .packed_numbers import WORD_BITS, Empty, WordReader, WordWriter, words_for
 
-# Rows of a parcel that say which scores are usual: about so many.
+# Rows of a message that say which scores are usual: about so many.
 VOTES = 1 << 14
 
 

@@ -28,10 +28,10 @@ from ..measures import POPULATION_SIZE
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.arrays import on_host
-from .one_partition import shares_of
+from .one_partition_memory import shares_of
 from .packed_scores import Room, SentScores, pack_scores
-from .parcels import Parcel, pack, row_count, rows_in, unpack
-from .routes import Routes
+from .partition_routes import Routes
+from .shuffle_messages import Message, pack, row_count, rows_in, unpack
 from .table_plan import Plan
 from .task_resources import task_engine, task_workers
 
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
 
 def score_partition(plan: Plan, routes: Routes, partition: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, WeightSums]:
-    """Score the rows that reached a partition; returns the parcels that go back, and what weights are made of."""
+    """Score the rows that reached a partition; returns the messages that go back, and what weights are made of."""
     engine, sent = task_engine(plan.device), SentScores.of(plan.request)
     several = unpack(frame, partition)
-    back: list[Parcel] = []
+    back: list[Message] = []
     sums: list[WeightSums] = []
     words = plan.layout.words
     # Keys and counts, and what scores are packed in: what is not touched takes none.
     memory = sum(map(row_count, several)) * 8 * (words + 1 + 3 * sent.number + 8)
     with task_workers(memory) as workers:
-        for cut, group in groupby(several, key=lambda parcel: parcel.cut):
+        for cut, group in groupby(several, key=lambda message: message.cut):
             scored_columns, (own, others, counted) = routes.cuts[cut].scored_columns, _by_table(group, routes)
             if not own:
                 continue
@@ -62,15 +62,15 @@ def score_partition(plan: Plan, routes: Routes, partition: int, frame: pd.DataFr
             sums.append(found.sums)
             sizes = list(map(row_count, own))
             room, edges = Room(max(sizes), sent.number, workers.empty), pairwise(accumulate(sizes, initial=0))
-            for parcel, (start, stop) in zip(own, edges, strict=True):
+            for message, (start, stop) in zip(own, edges, strict=True):
                 packed = pack_scores(sent, plan.layout, rows.keys[start:stop], scored_columns, values, start, room)
-                back.append(Parcel(parcel.source, partition, cut, packed))
+                back.append(Message(message.source, partition, cut, packed))
         return pack(back), WeightSums.total(*sums)
 
 
-def _by_table(parcels: Iterable[Parcel], routes: Routes) -> tuple[list[Parcel], list[Parcel], list[Parcel]]:
-    """Parcels of the table's chunks, those of the population, and the table's rows counted once more, as rows."""
-    several = list(parcels)
+def _by_table(messages: Iterable[Message], routes: Routes) -> tuple[list[Message], list[Message], list[Message]]:
+    """Messages of the table's chunks, those of the population, and the table's rows counted once more, as rows."""
+    several = list(messages)
     edges = (0, routes.chunks, 2 * routes.senders, 3 * routes.senders)
     own, others, counted = ([one for one in several if a <= one.source < b] for a, b in pairwise(edges))
     return own, others, counted

@@ -14,10 +14,9 @@ from ..attack.joined_columns import POPULATION, SAMPLE
 from ..attack.request import ScoreRequest
 from ..engines.base import Job
 from ..engines.choose import DeviceRequest
-from . import encoded_chunk
-from .graph import Graph, Result
-from .one_partition import check_matched_in_one_partition
-from .population import (
+from . import chunk_encoding
+from .one_partition_memory import check_matched_in_one_partition
+from .population_matching import (
     add_absent_rows,
     add_chunks,
     find_absent_rows,
@@ -29,6 +28,7 @@ from .population import (
     settle_population,
 )
 from .table_plan import ChunkTotals, PopulationPlan, join
+from .task_graph import Graph, Result
 
 AnyGraph = TypeVar("AnyGraph", bound=Graph)
 
@@ -70,9 +70,9 @@ def add_population(
 
     chunks: the chunks of the table's columns that are needed. population: those of the population's.
     """
-    encoded = graph.each("encode", encoded_chunk.encode_chunk, request, device, chunks)
+    encoded = graph.each("encode", chunk_encoding.encode_chunk, request, device, chunks)
     mine = graph.each("local", itemgetter(0), encoded)
-    totals = encoded_chunk.find_totals(graph, request, mine, "-met")
+    totals = chunk_encoding.find_totals(graph, request, mine, "-met")
     meeting = add_matching_tasks(graph, mine, totals, population, request, names, device)
     compared = graph.each("compare", find_absent_rows, lacks, meeting.joined, meeting.matched)
     number = graph.each("number", attrgetter("number"), graph.each("index", itemgetter(1), encoded))
@@ -110,9 +110,9 @@ def add_matching_tasks(
     whether rows are matched, all in one partition, where missing values match every value, too.
     """
     asked = replace(request, weights=None)
-    others = graph.each("encode-people", encoded_chunk.encode_chunk, asked, device, population)
+    others = graph.each("encode-people", chunk_encoding.encode_chunk, asked, device, population)
     theirs = graph.each("local-people", itemgetter(0), others)
-    found = encoded_chunk.find_totals(graph, asked, theirs, "-people")
+    found = chunk_encoding.find_totals(graph, asked, theirs, "-people")
     joined = graph.one("join", join, request, names, totals, found)
     if overlapping:
         joined = graph.one("room", checked_in_one_partition, joined, totals)

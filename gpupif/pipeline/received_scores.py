@@ -14,10 +14,10 @@ from gpupif.kernels import spread
 from ..errors import GpupifError
 from ..rows.partition import Rows, index_type
 from ..rows.threads import Workers
-from .encoded_chunk import ChunkIndex, frame_of
+from .chunk_encoding import ChunkIndex, frame_of
 from .packed_scores import PackedScores, SentScores, unpack_scored_column
-from .parcels import order_by_partition, stretches, unpack
-from .routes import Routes, find_sends
+from .partition_routes import Routes, find_sends
+from .shuffle_messages import order_by_partition, stretches, unpack
 from .table_plan import Plan
 from .task_resources import task_workers
 
@@ -49,7 +49,7 @@ def receive(
     rows: Rows,
     frame: pd.DataFrame,
 ) -> dict[str, Any]:
-    """Return, by measure, the frame of scores of chunk `source`, from the parcels that came back to it.
+    """Return, by measure, the frame of scores of chunk `source`, from the messages that came back to it.
 
     columns: the labels of the scored columns. weights: theirs, by fold, where a measure needs them. Raises
     GpupifError where scores are missing.
@@ -84,14 +84,14 @@ def _receive_scores(
     plan: Plan, routes: Routes, sent: SentScores, source: int, rows: Rows, frame: pd.DataFrame, workers: Workers
 ) -> Iterator[Received]:
     """The scores of each `Send` of a chunk."""
-    parcels = {(parcel.cut, parcel.source): parcel.words for parcel in unpack(frame, source)}
+    messages = {(message.cut, message.source): message.words for message in unpack(frame, source)}
     for one in find_sends(rows, plan, routes, workers):
         # How often they occur played its role.
         blocks = order_by_partition(Rows(one.rows.keys), one.dest, routes.partitions, workers)
         scored_columns = routes.cuts[one.cut].scored_columns
         partitions = []
         for partition, start, stop in stretches(blocks):
-            words = parcels.get((one.cut, partition), _NOTHING)
+            words = messages.get((one.cut, partition), _NOTHING)
             scores = PackedScores(sent, plan.layout, blocks.rows.keys[start:stop], scored_columns, words)
             if not scores.complete:
                 raise GpupifError(

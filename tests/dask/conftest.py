@@ -11,7 +11,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import gpupif
-from gpupif.dask import client as connect
+from gpupif.dask import cluster_client as connect
 from tests.helpers.clusters import PARTITIONS, ROWS, WORKERS
 from tests.helpers.gpu.without_gpu import on_gpu
 

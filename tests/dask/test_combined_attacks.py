@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import gpupif
-from gpupif.pipeline import one_partition
+from gpupif.pipeline import one_partition_memory
 from tests.helpers.dask_frames import assert_same, cut
 from tests.helpers.scores import ALL
 
@@ -91,7 +91,7 @@ def test_rows_that_must_be_in_one_partition_have_a_limit(arguments, says, instea
     table = sparse(CENSUS, 2)
     people = None if population is None else gpupif.Population(population, "count")
     scores = gpupif.score(cut(table, [20]), population=people, **arguments)
-    monkeypatch.setattr(one_partition, "MOST_BYTES", 1 << 10)
+    monkeypatch.setattr(one_partition_memory, "MOST_BYTES", 1 << 10)
     with pytest.raises(gpupif.InputError) as error:
         scores.cig.compute()
     message = str(error.value)
@@ -100,12 +100,12 @@ def test_rows_that_must_be_in_one_partition_have_a_limit(arguments, says, instea
 
 
 def test_rows_that_can_be_cut_into_partitions_have_no_limit(monkeypatch):
-    monkeypatch.setattr(one_partition, "MOST_BYTES", 0)
+    monkeypatch.setattr(one_partition_memory, "MOST_BYTES", 0)
     people = gpupif.datasets.census(80, columns=4)
     assert_like_memory(CENSUS, people, [20], missing="wildcard")
 
 
 def test_a_worker_may_fill_half_of_its_memory(monkeypatch):
-    assert one_partition.room() == 4 << 30
-    monkeypatch.setattr(one_partition, "task_memory", lambda: 1000)
-    assert one_partition.room() == 500
+    assert one_partition_memory.room() == 4 << 30
+    monkeypatch.setattr(one_partition_memory, "task_memory", lambda: 1000)
+    assert one_partition_memory.room() == 500

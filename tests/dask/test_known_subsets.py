@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import gpupif
-from gpupif.pipeline import one_partition
+from gpupif.pipeline import one_partition_memory
 from tests.helpers.dask_frames import assert_same, cut
 
 # Dask 2026.8 uses what pandas 3.1 is going to drop.
@@ -57,17 +57,17 @@ def test_the_worst_and_the_mean_have_the_bits_of_memory(frame, expected, tmp_pat
 def test_any_known_takes_no_more_memory_than_a_worker_has(frame, expected, monkeypatch):
     """Scored columns are combined one after the other if there is no room for more."""
     scores = gpupif.score(cut(frame, [150]), FEW, known=2)
-    shares, real = [], one_partition.share_memory
+    shares, real = [], one_partition_memory.share_memory
     monkeypatch.setattr(
-        one_partition, "share_memory", lambda *given, **more: shares.append(real(*given, **more)) or shares[-1]
+        one_partition_memory, "share_memory", lambda *given, **more: shares.append(real(*given, **more)) or shares[-1]
     )
     pd.testing.assert_frame_equal(scores.cig.compute(), expected.cig, check_exact=True)
     # Room for the different rows, which both partitions have, with one scored column at a time.
     room = 680 << 10
-    monkeypatch.setattr(one_partition, "MOST_BYTES", room)
+    monkeypatch.setattr(one_partition_memory, "MOST_BYTES", room)
     pd.testing.assert_frame_equal(scores.mean.csf.compute(), expected.mean.csf, check_exact=True)
     assert [share.scored_columns for share in shares] == [5, 1]
-    monkeypatch.setattr(one_partition, "MOST_BYTES", room // 10)
+    monkeypatch.setattr(one_partition_memory, "MOST_BYTES", room // 10)
     says = r"known: any 2 columns: .* one worker: [\d,]+ rows, .* take about .* at most [\d.]+ KiB"
     with pytest.raises(gpupif.InputError, match=says):
         scores.cig.compute()

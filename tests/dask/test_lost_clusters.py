@@ -8,7 +8,7 @@ import time
 import pytest
 
 import gpupif
-from gpupif.dask import watch
+from gpupif.dask import cluster_progress as watch
 from tests.helpers.clusters import on_cluster
 
 pytestmark = pytest.mark.dask

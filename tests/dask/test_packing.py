@@ -7,7 +7,7 @@ import pytest
 
 from gpupif.pipeline.packed_numbers import WordReader, WordWriter
 from gpupif.pipeline.packed_scores import PackedScores, Room, SentScores, pack_scores, unpack_scored_column
-from gpupif.pipeline.parcels import pack, parcel_rows, rows_in, unpack
+from gpupif.pipeline.shuffle_messages import pack, rows_in, rows_to_messages, unpack
 from gpupif.rows.keys import KeyLayout
 from gpupif.rows.partition import Rows
 from gpupif.rows.threads import Workers
@@ -53,8 +53,8 @@ def test_rows_arrive_in_their_order(cardinalities, counted):
         counts = source.geometric(0.9, 1000)
         # None goes to the part 1.
         to = np.where(source.random(1000) < 0.4, 0, source.integers(2, parts, 1000))
-        sent = pack(parcel_rows(Rows(keys, counts) if counted else Rows(keys), to, parts, 3, 4, workers))
-    assert [parcel.to for parcel in unpack(sent, 9)] == [9] * 4
+        sent = pack(rows_to_messages(Rows(keys, counts) if counted else Rows(keys), to, parts, 3, 4, workers))
+    assert [message.to for message in unpack(sent, 9)] == [9] * 4
     assert sent["_partitions"].tolist() == [0, 2, 3, 4]
     for part in sent["_partitions"]:
         arrived = rows_in(unpack(sent[sent["_partitions"] == part], part), layout.words)

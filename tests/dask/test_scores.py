@@ -20,8 +20,8 @@ from gpupif.encoding.merge import ValueCounts
 from gpupif.engines.choose import DeviceRequest
 from gpupif.gpu.status import CudaStatus
 from gpupif.measures import MEASURES
-from gpupif.pipeline import encoded_chunk as chunk_tasks
-from gpupif.pipeline import routes
+from gpupif.pipeline import chunk_encoding as chunk_tasks
+from gpupif.pipeline import partition_routes as routes
 from gpupif.pipeline import table_plan as plan
 from gpupif.pipeline.task_resources import task_engine, task_workers, worker_device
 from tests.helpers.dask_frames import COLUMNS, assert_same, cut, of_parts

@@ -9,7 +9,7 @@ import pytest
 
 import gpupif
 from gpupif.measures import MEASURES
-from gpupif.pipeline import routes
+from gpupif.pipeline import partition_routes as routes
 from tests.helpers.dask_frames import assert_same, cut
 
 pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gpupif
-from gpupif.pipeline import one_partition
+from gpupif.pipeline import one_partition_memory
 from tests.helpers.dask_frames import assert_same, cut
 
 pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
@@ -21,7 +21,7 @@ def test_attackers_with_and_without_missing_values_score_as_in_memory(monkeypatc
     for name in ("a", "b"):
         assert_same(scores.against(name), expected.against(name))
     # Who meets no missing values is scored in parts, however large the table is.
-    monkeypatch.setattr(one_partition, "MOST_BYTES", 1000)
+    monkeypatch.setattr(one_partition_memory, "MOST_BYTES", 1000)
     assert_same(scores.against("b"), expected.against("b"))
     with pytest.raises(gpupif.InputError, match=r"missing: 'wildcard'.*[\d,]+ rows.* take about .* at most"):
         scores.against("a").cig.compute()

@@ -10,7 +10,7 @@ import pytest
 from distributed import LocalCluster
 
 import gpupif
-from gpupif.dask.client import cluster, gpus_of_workers
+from gpupif.dask.cluster_client import cluster, gpus_of_workers
 from gpupif.gpu.status import CudaStatus, Gpu
 
 pytestmark = pytest.mark.dask
@@ -72,7 +72,7 @@ def seen(client):
 @pytest.mark.subprocess
 @pytest.mark.xdist_group("cluster")
 def test_workers_see_their_gpu_also_when_they_are_started_again(three_gpus, monkeypatch):
-    monkeypatch.setattr("gpupif.dask.client.find_spec", lambda name: None)
+    monkeypatch.setattr("gpupif.dask.cluster_client.find_spec", lambda name: None)
     with cluster(None, 3) as client:
         client.wait_for_workers(3, timeout=60)
         assert seen(client) == {0: "0", 1: "2", 2: ""}
@@ -94,7 +94,7 @@ def test_dask_cuda_starts_workers_with_a_gpu_each(three_gpus, monkeypatch, worke
     module = ModuleType("dask_cuda")
     module.LocalCUDACluster = Cluster
     monkeypatch.setitem(sys.modules, "dask_cuda", module)
-    monkeypatch.setattr("gpupif.dask.client.find_spec", lambda name: object())
+    monkeypatch.setattr("gpupif.dask.cluster_client.find_spec", lambda name: object())
     monkeypatch.setattr("distributed.LocalCluster", Cluster)
     with cluster(None, workers):
         pass

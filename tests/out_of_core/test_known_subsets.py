@@ -17,7 +17,7 @@ from gpupif.attack.joined_columns import counting_job
 from gpupif.engines.base import KnownSubset
 from gpupif.engines.memory import AnyKnownNeeds, share_memory
 from gpupif.errors import InputError, OutputError
-from gpupif.out_of_core import budget
+from gpupif.out_of_core import memory_budget as budget
 from gpupif.pipeline import partition_scoring
 from tests.helpers.command_line import assert_refused
 from tests.helpers.dying import die_at_each_mark
@@ -160,7 +160,7 @@ def test_a_resumed_run_repeats_no_finished_step(census, expected, tmp_path, monk
 
     scored_column = tmp_path / "out"
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
-        patch.setattr("gpupif.out_of_core.write.ScoreWriter.write", failing)
+        patch.setattr("gpupif.out_of_core.scores_writer.ScoreWriter.write", failing)
         with pytest.raises(InputError, match="stop"):
             gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
     others = (
@@ -171,7 +171,7 @@ def test_a_resumed_run_repeats_no_finished_step(census, expected, tmp_path, monk
         with room_for(400, 30), pytest.raises(OutputError, match="the run to be resumed had other"):
             gpupif.score_files(census, scored_column, FEW, known=other, resume=True)
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
-        patch.setattr("gpupif.out_of_core.steps.encode_files", failing)
+        patch.setattr("gpupif.out_of_core.run_steps.encode_files", failing)
         patch.setattr("gpupif.pipeline.partition_scoring.score_attacker", failing)
         patch.setattr("gpupif.rows.distinct.distinct_rows", failing)
         scores = gpupif.score_files(census, scored_column, FEW, known=2, resume=True)

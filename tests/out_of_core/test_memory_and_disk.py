@@ -11,8 +11,9 @@ import gpupif
 from gpupif.attack.arguments import Arguments
 from gpupif.errors import InputError, OutputError
 from gpupif.io.read import open_source
-from gpupif.out_of_core import budget, table_scoring
-from gpupif.out_of_core.options import OutputOptions
+from gpupif.out_of_core import memory_budget as budget
+from gpupif.out_of_core import table_scoring
+from gpupif.out_of_core.output_options import OutputOptions
 from gpupif.results.cell_selection import Selection
 from gpupif.utils import memory
 from gpupif.utils.repeated import Repeated
@@ -138,7 +139,9 @@ def test_a_long_csv_field_is_read(tmp_path):
 def test_columns_with_too_many_values_for_the_memory_are_refused(tmp_path, monkeypatch):
     source = write_parts(tmp_path / "in", pd.DataFrame({f"id{n}": range(100) for n in range(3)}))
     real = budget.plan_budget
-    monkeypatch.setattr("gpupif.out_of_core.run.plan_budget", lambda *given: real(*given)._replace(working=1 << 15))
+    monkeypatch.setattr(
+        "gpupif.out_of_core.scoring_run.plan_budget", lambda *given: real(*given)._replace(working=1 << 15)
+    )
     monkeypatch.setattr(budget, "VALUES_SHARE", 1)
     with pytest.raises(InputError, match=r"memory_limit: the columns have 300 different values"):
         gpupif.score_files(source, tmp_path / "out")
@@ -148,7 +151,7 @@ def test_long_texts_make_small_chunks(tmp_path, monkeypatch):
     texts = [f"{n % 7}" * 5000 for n in range(400)]
     source = write_parts(tmp_path / "in", pd.DataFrame({"a": texts, "b": range(400)}), range(0, 400, 50))
     chunks = []
-    from gpupif.out_of_core import encode
+    from gpupif.out_of_core import file_encoding as encode
 
     real = encode.in_chunks
 

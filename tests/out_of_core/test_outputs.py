@@ -136,7 +136,7 @@ def test_an_output_made_during_the_run_is_not_replaced(tmp_path, monkeypatch):
         raise InputError("stop")
 
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        patch.setattr("gpupif.out_of_core.write.ScoreWriter.publish", failing)
+        patch.setattr("gpupif.out_of_core.scores_writer.ScoreWriter.publish", failing)
         with pytest.raises(InputError, match="stop"):
             gpupif.score_files(source, scored_column, MEASURES, resume=True)
     scored_column.write_text("precious")

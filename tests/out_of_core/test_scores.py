@@ -216,8 +216,8 @@ KNOWN = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "_"), KNOWN.values(), ids=KNOWN)
-@pytest.mark.parametrize("part_rows", [2, 20, 90])
-def test_parts_too_large_are_collapsed_and_cut_again(tmp_path, arguments, _, part_rows, monkeypatch):
+@pytest.mark.parametrize("partition_rows", [2, 20, 90])
+def test_parts_too_large_are_collapsed_and_cut_again(tmp_path, arguments, _, partition_rows, monkeypatch):
     frame = gpupif.datasets.census(120, columns=6)
     chance = np.random.default_rng(1)
     for name in frame:
@@ -232,12 +232,12 @@ def test_parts_too_large_are_collapsed_and_cut_again(tmp_path, arguments, _, par
             return real(self, *given)
 
         monkeypatch.setattr(owner, name, noted)
-    with in_pieces(40, part_rows):
+    with in_pieces(40, partition_rows):
         scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", ALL, **arguments)
     expected = gpupif.score(tmp_path / "in", ALL, **arguments)
     assert_same(scores, expected)
     assert_same_summary(scores, expected)
-    if part_rows == 2:
+    if partition_rows == 2:
         assert {"_collapse", "_put_together"} <= {*calls}
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import gpupif
 from gpupif.cli import main as cli
-from gpupif.out_of_core.write import ScoreWriter
+from gpupif.out_of_core.scores_writer import ScoreWriter
 from gpupif.utils.signals import SIGNALS
 from tests.helpers.dying import die, die_at_each_mark
 from tests.helpers.pieces import assert_same, census_folder, nothing_left

@@ -355,7 +355,7 @@ def test_an_output_linked_by_another_user_is_refused(source, shared, victim, mon
 
 
 def test_a_link_made_by_another_user_during_the_run_is_refused(source, shared, victim, monkeypatch):
-    from gpupif.out_of_core.write import ScoreWriter
+    from gpupif.out_of_core.scores_writer import ScoreWriter
 
     output, real = shared / "scores.csv", ScoreWriter.publish
 
@@ -403,7 +403,10 @@ def test_own_links_are_followed_and_stay(tmp_path, source):
 
 @ways
 def test_a_failed_run_resumes_within_its_folder(tmp_path, source, monkeypatch, run):
-    where = {"score": "gpupif.out_of_core.write.write_groups", "treat": "gpupif.treatment.treat_files.write_groups"}
+    where = {
+        "score": "gpupif.out_of_core.scores_writer.write_groups",
+        "treat": "gpupif.treatment.treat_files.write_groups",
+    }
     with in_pieces(30, 40):
         with monkeypatch.context() as patch:
             fail(patch, where[run.__name__], after=1)

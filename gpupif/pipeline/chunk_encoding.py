@@ -23,9 +23,8 @@ from ..gpu.open import frame_library
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
-from .graph import Graph, Result
-from .parcels import Parcel, pack, parcel_memory, parcel_rows
-from .routes import Routes, find_sends
+from .partition_routes import Routes, find_sends
+from .shuffle_messages import Message, message_memory, pack, rows_to_messages
 from .table_plan import (
     ChunkTotals,
     Plan,
@@ -36,6 +35,7 @@ from .table_plan import (
     add_totals,
     find_units,
 )
+from .task_graph import Graph, Result
 from .task_resources import task_workers, worker_device
 
 
@@ -200,19 +200,19 @@ def rows_as_rows(local: EncodedChunk, rows: Rows) -> Rows:
 
 
 def send(plan: Plan, routes: Routes, source: int, *several: Rows | None) -> pd.DataFrame:
-    """The parcels in which the rows of chunk `source` travel: keys, and how often each row occurs.
+    """The messages in which the rows of chunk `source` travel: keys, and how often each row occurs.
 
     several: its rows, and others, or None, that travel with them but do not come back.
     """
-    parcels: list[Parcel] = []
-    with task_workers(sum(parcel_memory(rows) for rows in several if rows is not None)) as workers:
+    messages: list[Message] = []
+    with task_workers(sum(message_memory(rows) for rows in several if rows is not None)) as workers:
         for number, rows in enumerate(several):
             if rows is None:
                 continue
             origin = source + number * routes.senders
             for sent in find_sends(rows, plan, routes, workers):
-                parcels += parcel_rows(sent.rows, sent.dest, routes.partitions, origin, sent.cut, workers)
-    return pack(parcels)
+                messages += rows_to_messages(sent.rows, sent.dest, routes.partitions, origin, sent.cut, workers)
+    return pack(messages)
 
 
 def empty_index(chunk: Any) -> ChunkIndex:

@@ -14,7 +14,7 @@ from ..attack.weights import Units
 from ..rows.distinct import DistinctRows
 from ..rows.keys import KeyLayout
 from ..rows.threads import Workers
-from .chunks import Chunks
+from .table_chunks import Chunks
 
 
 class TooManyRowsError(Exception):

@@ -29,10 +29,10 @@ from ..results.provenance import in_one_file, to_metadata
 from ..rows.threads import Workers
 from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter
-from .budget import Budget
-from .chunks import TableChunks
-from .gather import AttackerGatherers, RowReader, prefetched
-from .options import OutputOptions
+from .chunk_scores import JointScores, RowReader, prefetched
+from .memory_budget import Budget
+from .output_options import OutputOptions
+from .table_chunks import TableChunks
 
 # By measure (scored columns, rows).
 Scores = dict[str, Any]
@@ -79,7 +79,7 @@ class ScoreWriter:
 
     def write(
         self,
-        gatherer: AttackerGatherers,
+        joint_scores: JointScores,
         sizes: Sequence[int],
         outputs: Sequence[ScoreFile],
         describe: Callable[[bool], ScoresDescription],
@@ -89,17 +89,17 @@ class ScoreWriter:
         self._describe = describe
         with disk_errors(folder):
             private_folder(folder)
-            gatherer.make_folders()
+            joint_scores.make_folders()
         if self.options.summary_only:
             self.report.stage("look through", sum(sizes), "rows")
-            for size, _ in zip(sizes, gatherer.chunks(0, len(sizes), sizes, 0), strict=True):
+            for size, _ in zip(sizes, joint_scores.chunks(0, len(sizes), sizes, 0), strict=True):
                 self.report.advance(size)
             return
         _remove_others(folder, outputs)
         left = [piece for piece in outputs if not (folder / piece.path).exists()]
         self.report.stage("write", sum(sizes), "rows")
         if left:
-            self._write_files(gatherer, sizes, outputs, left)
+            self._write_files(joint_scores, sizes, outputs, left)
 
     def write_cells(
         self, tables: Iterator[pa.Table], output: ScoreFile, describe: Callable[[bool], ScoresDescription]
@@ -112,14 +112,14 @@ class ScoreWriter:
         write_tables(tables, file, describe=self._said_by_all, private=True)
 
     def _write_files(
-        self, gatherer: AttackerGatherers, sizes: Sequence[int], outputs: Sequence[ScoreFile], left: Sequence[ScoreFile]
+        self, joint_scores: JointScores, sizes: Sequence[int], outputs: Sequence[ScoreFile], left: Sequence[ScoreFile]
     ) -> None:
         self.report.advance(_rows_of(outputs) - _rows_of(left))
         for run in _runs(left):
-            self._write_run(gatherer, sizes, run, outputs[-1])
+            self._write_run(joint_scores, sizes, run, outputs[-1])
 
     def _write_run(
-        self, gatherer: AttackerGatherers, sizes: Sequence[int], run: Sequence[ScoreFile], final: ScoreFile
+        self, joint_scores: JointScores, sizes: Sequence[int], run: Sequence[ScoreFile], final: ScoreFile
     ) -> None:
         """Write score files that follow each other: each chunk while the next one is put together.
 
@@ -133,7 +133,7 @@ class ScoreWriter:
         held = self.source.folder_columns if in_folders else ()
         given = _Input(self.source, self.budget, held) if self.options.keep_input else None
         with (
-            contextlib.closing(gatherer.chunks(first, last, sizes, run[0].start)) as made,
+            contextlib.closing(joint_scores.chunks(first, last, sizes, run[0].start)) as made,
             contextlib.closing(prefetched(made)) as chunks,
         ):
             if self.search is not None:
@@ -144,21 +144,21 @@ class ScoreWriter:
                 file = self.folder / "scores" / piece.path
                 with disk_errors(file):
                     private_folder(file.parent)
-                groups = ([group] for group in self._groups(gatherer, rows, piece, given))
+                groups = ([group] for group in self._groups(joint_scores, rows, piece, given))
                 # All scores are known when the last file is written.
                 describe = self._said_by_all if piece == final else self._said_by_each
                 write_groups(groups, file, self.report.advance, describe=describe, private=True)
 
     def _groups(
-        self, gatherer: AttackerGatherers, rows: RowReader[Scores], piece: ScoreFile, given: _Input | None
+        self, joint_scores: JointScores, rows: RowReader[Scores], piece: ScoreFile, given: _Input | None
     ) -> Iterator[RowGroup]:
         """The rows of a score file, some at a time."""
         names = attacker_names(self.request.output_names, self.request.scored_columns, [])
         if piece.start == piece.stop:
-            nothing = [pa.array(column) for column in gatherer.nothing()]
+            nothing = [pa.array(column) for column in joint_scores.nothing()]
             yield RowGroup.of(pa.table(nothing, names)).behind(None if given is None else given.nothing())
         start = piece.start
-        multiples = gatherer.multiples()
+        multiples = joint_scores.multiples()
         for arrays in rows.between(piece.start, piece.stop):
             columns = _columns(arrays, multiples)
             types = [pa.float64() if isinstance(one, Multiple) else one.type for one in columns]

@@ -17,9 +17,9 @@ from ..attack.priors import AsDict, Prior
 from ..frames.open import open_frame
 from ..io.formats import PARQUET
 from ..io.write import output_names
-from ..pipeline.graph import Result
-from ..pipeline.parcels import pack, parcel_memory, parcel_rows, partition_of_keys, rows_in, unpack
+from ..pipeline.shuffle_messages import message_memory, pack, partition_of_keys, rows_in, rows_to_messages, unpack
 from ..pipeline.table_plan import Plan
+from ..pipeline.task_graph import Result
 from ..pipeline.task_resources import task_workers
 from ..results.backing import (
     AttackerOutcome,
@@ -42,12 +42,12 @@ from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.exact_sums import sum_rows
 from ..utils.progress import Reporter
-from .cells import DaskCellSource
-from .explain import LazyExplainer, TableTasks
-from .graph import Graph
-from .query import add_query, scores_in
-from .watch import compute
-from .write import write_scores
+from .cluster_progress import compute
+from .dask_graph import Graph
+from .lazy_explainer import LazyExplainer, TableTasks
+from .lazy_query import add_query, scores_in
+from .scores_folder import write_scores
+from .selected_cells import DaskCellSource
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -328,10 +328,10 @@ _OF_PLAN: dict[str, Callable[[Sequence[Hashable], Plan], Any]] = {
 
 
 def _send_distinct(parts: int, plan: Plan, source: int, rows: Rows) -> pd.DataFrame:
-    """The parcels in which the distinct rows of a partition travel to where equal ones are counted once."""
+    """The messages in which the distinct rows of a partition travel to where equal ones are counted once."""
     to = partition_of_keys(rows.keys, plan.layout, plan.layout.fields, parts)
-    with task_workers(parcel_memory(rows)) as workers:
-        return pack(parcel_rows(Rows(rows.keys), to, parts, source, 0, workers))
+    with task_workers(message_memory(rows)) as workers:
+        return pack(rows_to_messages(Rows(rows.keys), to, parts, source, 0, workers))
 
 
 def _count_distinct(plan: Plan, part: int, frame: pd.DataFrame) -> int:

@@ -14,18 +14,18 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from ..pipeline.encoded_chunk import ChunkIndex
-from ..pipeline.graph import Result
+from ..pipeline.chunk_encoding import ChunkIndex
 from ..pipeline.table_plan import Plan
+from ..pipeline.task_graph import Result
 from ..pipeline.task_resources import task_workers
 from ..results.backing import CellSource, ScoresDescription
 from ..results.cell_selection import CellQuery, ScoredRows
 from ..results.cell_table import CellLayout, check_labels
 from ..results.in_memory import index_columns
 from ..results.riskiest import CellBatch
-from .explain import TableTasks, row_codes, row_labels, row_starts
-from .graph import Graph
-from .query import scores_in
+from .dask_graph import Graph
+from .lazy_explainer import TableTasks, row_codes, row_labels, row_starts
+from .lazy_query import scores_in
 
 if TYPE_CHECKING:
     import dask.dataframe as dd

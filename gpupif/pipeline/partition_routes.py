@@ -22,8 +22,8 @@ from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows, index_type, split
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
-from .one_partition import check_one_partition
-from .parcels import partition_of_keys
+from .one_partition_memory import check_one_partition
+from .shuffle_messages import partition_of_keys
 from .table_plan import Plan
 
 # Rows of a chunk from which the weight of bins is estimated.

@@ -51,7 +51,7 @@ class ChunkFacts(NamedTuple):
             write_private(file, json.dumps({"figures": self.figures.to_stored(), "top": self.top}).encode())
 
 
-class Gatherer:
+class AttackerScores:
     """Puts scores together: chunk number to arrays by measure (scored columns, rows of the chunk).
 
     weights: of the job's scored columns. folder: for facts and row information gains by chunk.
@@ -196,49 +196,51 @@ def prefetched(items: Iterator[Any]) -> Generator[Any]:
             del item
 
 
-class AttackerGatherers:
-    """The gatherers of all attackers, in order, by fold."""
+class JointScores:
+    """The attacker_scores of all attackers, in order, by fold."""
 
-    def __init__(self, gatherers: Sequence[tuple[ScoredAttacker, Mapping[str, Gatherer]]]) -> None:
-        self._gatherers = {(one.name, fold): each for one, folds in gatherers for fold, each in folds.items()}
+    def __init__(self, attacker_scores: Sequence[tuple[ScoredAttacker, Mapping[str, AttackerScores]]]) -> None:
+        self._attacker_scores = {
+            (one.name, fold): each for one, folds in attacker_scores for fold, each in folds.items()
+        }
         # By output, attackers, folds and measures in the order of the score columns.
         self._order = {
             attacker.output(measure, fold): (attacker.name, fold, measure)
-            for attacker, folds in gatherers
+            for attacker, folds in attacker_scores
             for measure in next(iter(folds.values())).measures
             for fold in folds
         }
 
     def multiples(self) -> dict[str, tuple[str, Sequence[float]]]:
-        """Return, by output, of which output it is a multiple, and the factors; see `Gatherer.multiple`."""
+        """Return, by output, of which output it is a multiple, and the factors; see `AttackerScores.multiple`."""
         outputs = {of: output for output, of in self._order.items()}
         found: dict[str, tuple[str, Sequence[float]]] = {}
         for output, (name, fold, measure) in self._order.items():
-            multiple = self._gatherers[name, fold].multiple(measure)
+            multiple = self._attacker_scores[name, fold].multiple(measure)
             if multiple is not None:
                 found[output] = outputs[name, fold, multiple[0]], multiple[1]
         return found
 
     def make_folders(self) -> None:
         """Make the places of facts."""
-        for gatherer in self._gatherers.values():
-            gatherer.make_folder()
+        for chunk_scores in self._attacker_scores.values():
+            chunk_scores.make_folder()
 
     def nothing(self) -> list[npt.NDArray[Any]]:
         """The score columns, without rows."""
         return [
-            np.empty(0, self._gatherers[name, fold].types[measure])
+            np.empty(0, self._attacker_scores[name, fold].types[measure])
             for name, fold, measure in self._order.values()
-            for _ in self._gatherers[name, fold].job.scored_columns
+            for _ in self._attacker_scores[name, fold].job.scored_columns
         ]
 
     def chunks(self, first: int, last: int, sizes: Sequence[int], row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
-        """See `Gatherer`; the arrays of all by output, in the order of the score columns."""
+        """See `AttackerScores`; the arrays of all by output, in the order of the score columns."""
         with contextlib.ExitStack() as closing:
             made = [
-                closing.enter_context(contextlib.closing(gatherer.chunks(first, last, sizes, row)))
-                for gatherer in self._gatherers.values()
+                closing.enter_context(contextlib.closing(chunk_scores.chunks(first, last, sizes, row)))
+                for chunk_scores in self._attacker_scores.values()
             ]
             for several in zip(*made, strict=True):
-                parts = dict(zip(self._gatherers, several, strict=True))
+                parts = dict(zip(self._attacker_scores, several, strict=True))
                 yield {output: parts[name, fold][measure] for output, (name, fold, measure) in self._order.items()}

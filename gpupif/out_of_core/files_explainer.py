@@ -22,7 +22,7 @@ from ..results.cell_explanations import ExplainedCells, weights_of_sets
 from ..results.riskiest import RiskyCell
 from ..rows.distinct import DistinctRows
 from ..rows.threads import Workers
-from .gather import RowReader
+from .chunk_scores import RowReader
 
 # What is read at once.
 ROWS, BYTES = 1 << 18, 1 << 26

@@ -11,10 +11,10 @@ from ..errors import InputError
 from ..frames.dask_frame import check_dask_frame, is_dask
 from ..frames.open import open_frame
 from ..io.paths import find_input
-from ..pipeline.graph import Result
+from ..pipeline.task_graph import Result
 from ..utils.validation import check_exist, check_unique
-from .graph import Graph
-from .read import read_files
+from .dask_graph import Graph
+from .parquet_partitions import read_files
 
 
 def open_dask_population(population: Any, used: Sequence[Hashable]) -> Any:

@@ -19,16 +19,16 @@ from ..io.base import Source
 from ..io.checkpoints import free_disk
 from ..io.formats import written_format
 from ..utils.memory import resident_bytes, shown
-from .options import OutputOptions
+from .output_options import OutputOptions
 
 # For libraries that are not loaded yet, compiled kernels, and buffers of readers and writers.
 RESERVE = 96 << 20
 LEAST_CHUNK, MOST_CHUNK = 1 << 14, 1 << 20
-LEAST_PART = 1 << 14
+LEAST_PARTITION = 1 << 14
 # Files that are open at a time: at most; beside those of parts and columns.
 MOST_FILES, SPARE_FILES = 1 << 13, 128
 # Of the working memory: what a chunk takes; what a part takes; what the values of a column may take.
-CHUNK_SHARE, PART_SHARE, VALUES_SHARE = 0.35, 0.7, 0.3
+CHUNK_SHARE, PARTITION_SHARE, VALUES_SHARE = 0.35, 0.7, 0.3
 # And what all distinct rows may take that are scored in one place, beside which little else is there.
 DISTINCT_SHARE = 0.85
 # And, beside a chunk, the different scores of all parts, whose numbers alone are read chunk by chunk.
@@ -68,7 +68,7 @@ class Budget(NamedTuple):
         """Return how many distinct scores each of so many columns of all partitions of one table may have."""
         return int(DISTINCT_SCORES_SHARE * self.working) // (8 * columns * self.together)
 
-    def part_rows(self, job: Job) -> int:
+    def partition_rows(self, job: Job) -> int:
         """Rows of a part that are scored at once, with half of the scored columns; InputError where that is nothing."""
         words = job.layout.words
         codes = sum(max(1, (len(counts) - 1).bit_length() // 8) for counts in job.counts)
@@ -78,20 +78,20 @@ class Budget(NamedTuple):
         # Row numbers, and counts, which with weights are large.
         index = 4 if job.unit is None else 8
         row = codes + 8 * 5 * words + 12 * index + scores + 8
-        return self._part_bytes(job, row) // row
+        return self._partition_bytes(job, row) // row
 
     def any_known_bytes(self, job: Job, needs: AnyKnownNeeds) -> int:
         """Bytes that the different rows of the table may take that are scored against attackers who know any few
         columns; InputError where that is nothing.
         """
-        return self._part_bytes(job, -(-needs.least(LEAST_PART) // LEAST_PART), DISTINCT_SHARE)
+        return self._partition_bytes(job, -(-needs.least(LEAST_PARTITION) // LEAST_PARTITION), DISTINCT_SHARE)
 
-    def _part_bytes(self, job: Job, row: int, share: float = PART_SHARE) -> int:
+    def _partition_bytes(self, job: Job, row: int, share: float = PARTITION_SHARE) -> int:
         """Return the bytes of a partition whose rows take so much each, beside what values of columns take."""
         different = sum(job.cardinalities)
         # Scores of values by themselves: of all columns, and of the one at work once more.
         values = 8 * ((3 + len(job.measures)) * different + len(job.measures) * max(map(len, job.counts)))
-        least, found = LEAST_PART * row, int(share * (self.working - values))
+        least, found = LEAST_PARTITION * row, int(share * (self.working - values))
         if found < least:
             more = values + least / share - self.working
             raise InputError(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..pipeline.graph import Result
+from ..pipeline.task_graph import Result
 from ..pipeline.task_resources import task_workers
 from ..results.backing import QueryResult, ScoreQuery
 from ..results.query_search import ChunkFacts, QuerySearch, by_column, sum_gains
@@ -22,7 +22,7 @@ from ..results.riskiest import RiskyCell, riskiest
 from ..results.score_distribution import ColumnQuery, Tally
 from ..results.summary_figures import Figures
 from ..utils.percentiles import DIGITS, SHIFTS, DigitCounts, PercentileSearch
-from .graph import Graph
+from .dask_graph import Graph
 
 # Distinct numbers, or digits, and the multiplicity of each.
 Multiplicities = tuple[Any, Any]

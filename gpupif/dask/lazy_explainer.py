@@ -13,16 +13,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..measures import Measure
-from ..pipeline.encoded_chunk import ChunkIndex
-from ..pipeline.graph import Result
+from ..pipeline.chunk_encoding import ChunkIndex
 from ..pipeline.table_plan import Plan
+from ..pipeline.task_graph import Result
 from ..pipeline.task_resources import task_engine, task_workers
 from ..results.backing import Explainer
 from ..results.cell_explanations import CohortCount, ExplainedCells, weights_of_sets
 from ..results.riskiest import RiskyCell
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
-from .graph import Graph
+from .dask_graph import Graph
 
 
 class TableTasks(NamedTuple):

@@ -19,14 +19,14 @@ from ..io.ipc_batches import BatchReader, BatchWriter, write_batch
 from ..io.read import in_chunks
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
-from .chunks import EncodedChunks, TableChunks
 from .kept_source import KeptSource
 from .merged_values import merge_values, missing_error
+from .table_chunks import EncodedChunks, TableChunks
 
 # How many times as much the values of a column take where those of a population are joined to them.
 JOINED = 4
 # Pieces of files that a chunk is made of, at least.
-PIECES = 4
+READS_PER_CHUNK = 4
 
 
 def encode_files(
@@ -50,7 +50,7 @@ def encode_files(
     absent = [0] * len(names)
 
     def pieces() -> Iterator[pa.Table]:
-        for number, piece in source.read(names, chunk_rows, memory // PIECES):
+        for number, piece in source.read(names, chunk_rows, memory // READS_PER_CHUNK):
             file_rows[number] += piece.num_rows
             yield piece
 

@@ -1,6 +1,6 @@
-"""Parcels of a shuffle: one for each partition that a chunk sends rows to, not one record for each row.
+"""Messages of a shuffle: one for each partition that a chunk sends rows to, not one record for each row.
 
-A frame of parcels has few rows, so Dask's shuffles move their bytes without looking at them, and those of a parcel stay
+A frame of messages has few rows, so Dask's shuffles move their bytes without looking at them, and those of a message stay
 in the order in which they were packed.
 """
 
@@ -25,13 +25,13 @@ from .packed_numbers import Empty, WordReader, WordWriter
 # The column that Dask's shuffles go by.
 TO = "_partitions"
 BYTES: Any = pd.ArrowDtype(pa.large_binary())
-# What a frame of parcels looks like to Dask.
+# What a frame of messages looks like to Dask.
 META = pd.DataFrame({TO: np.empty(0, np.int64), "source": np.empty(0, np.int64), "cut": np.empty(0, np.int64)}).assign(
     data=pd.Series(pd.array([], dtype=BYTES), dtype=BYTES)
 )
 
 
-class Parcel(NamedTuple):
+class Message(NamedTuple):
     """Words of 64 bits from chunk `source` to partition `to`, or back, of the cut with number `cut` (see `routes`).
 
     words: an array, or several that follow each other.
@@ -43,33 +43,33 @@ class Parcel(NamedTuple):
     words: Any
 
 
-def pack(parcels: Sequence[Parcel]) -> pd.DataFrame:
-    """A frame of these parcels; their words side by side in one array."""
-    several = [parcel.words if isinstance(parcel.words, list) else [parcel.words] for parcel in parcels]
+def pack(messages: Sequence[Message]) -> pd.DataFrame:
+    """A frame of these messages; their words side by side in one array."""
+    several = [message.words if isinstance(message.words, list) else [message.words] for message in messages]
     edges = np.cumsum([0, *(sum(words.size for words in arrays) for arrays in several)])
     room = np.concatenate([np.empty(0, np.uint64), *(words for arrays in several for words in arrays)])
     buffers = [None, pa.py_buffer(8 * edges), pa.py_buffer(room)]
-    data = pa.Array.from_buffers(pa.large_binary(), len(parcels), buffers)
-    numbers = np.array([parcel[:3] for parcel in parcels], np.int64).reshape(-1, 3)
+    data = pa.Array.from_buffers(pa.large_binary(), len(messages), buffers)
+    numbers = np.array([message[:3] for message in messages], np.int64).reshape(-1, 3)
     frame = pd.DataFrame(dict(zip(META.columns[:3], numbers.T, strict=True)))
     return frame.assign(data=pd.Series(pd.array(data, dtype=BYTES)))
 
 
-def parcel_memory(rows: Rows) -> int:
-    """Bytes to work in while rows are made parcels, twice; what is not touched takes none."""
+def message_memory(rows: Rows) -> int:
+    """Bytes to work in while rows are made messages, twice; what is not touched takes none."""
     return 8 * len(rows.keys) * (4 * int(rows.keys.shape[1]) + 8)
 
 
-def parcel_rows(
+def rows_to_messages(
     rows: Rows, to: npt.NDArray[Any], partitions: int, source: int, cut: int, workers: Workers
-) -> list[Parcel]:
-    """Return rows in parcels to the partitions `to`: their keys, and how often each occurs if that is known."""
-    return block_parcels(order_by_partition(rows, to, partitions, workers), source, cut, workers)
+) -> list[Message]:
+    """Return rows in messages to the partitions `to`: their keys, and how often each occurs if that is known."""
+    return blocks_to_messages(order_by_partition(rows, to, partitions, workers), source, cut, workers)
 
 
-def block_parcels(blocks: Blocks, source: int, cut: int, workers: Workers) -> list[Parcel]:
-    """Return the parcels of rows that are in order of their partitions."""
-    parcels = []
+def blocks_to_messages(blocks: Blocks, source: int, cut: int, workers: Workers) -> list[Message]:
+    """Return the messages of rows that are in order of their partitions."""
+    messages = []
     counts = blocks.rows.counts
     for partition, start, stop in stretches(blocks):
         writer = WordWriter(workers.empty)
@@ -80,8 +80,8 @@ def block_parcels(blocks: Blocks, source: int, cut: int, workers: Workers) -> li
             own = workers.empty(stop - start, np.uint64)
             own[:] = counts[start:stop]
             writer.put_numbers(own)
-        parcels.append(Parcel(partition, source, cut, writer.arrays))
-    return parcels
+        messages.append(Message(partition, source, cut, writer.arrays))
+    return messages
 
 
 def order_by_partition(rows: Rows, to: npt.NDArray[Any], partitions: int, workers: Workers) -> Blocks:
@@ -105,22 +105,22 @@ def partition_of_keys(
     return ids
 
 
-def row_count(parcel: Parcel) -> int:
-    """Return how many rows came in a parcel."""
-    return int(parcel.words[0])
+def row_count(message: Message) -> int:
+    """Return how many rows came in a message."""
+    return int(message.words[0])
 
 
-def rows_in(parcels: Iterable[Parcel], words: int, empty: Empty = np.empty) -> Rows:
-    """The rows of some parcels, one after the other: keys of so many words, and how often each occurs if that came.
+def rows_in(messages: Iterable[Message], words: int, empty: Empty = np.empty) -> Rows:
+    """The rows of some messages, one after the other: keys of so many words, and how often each occurs if that came.
 
     empty: makes their arrays.
     """
-    several = list(parcels)
+    several = list(messages)
     size = sum(map(row_count, several))
     keys, counts, start = empty((size, words), np.uint64), empty(size, np.int64), 0
     counted = False
-    for parcel in several:
-        reader = WordReader(parcel.words, empty)
+    for message in several:
+        reader = WordReader(message.words, empty)
         rows, counted = reader.take(2).tolist()
         for word in range(words):
             reader.take_numbers(keys[start : start + rows, word])
@@ -130,14 +130,14 @@ def rows_in(parcels: Iterable[Parcel], words: int, empty: Empty = np.empty) -> R
     return Rows(keys, counts) if counted else Rows(keys)
 
 
-def unpack(frame: pd.DataFrame | pa.Table, to: int) -> list[Parcel]:
-    """Return the parcels that reached partition, or chunk, `to`, in order of cut and source.
+def unpack(frame: pd.DataFrame | pa.Table, to: int) -> list[Message]:
+    """Return the messages that reached partition, or chunk, `to`, in order of cut and source.
 
-    The words of a parcel are in one array, which must not be written to.
+    The words of a message are in one array, which must not be written to.
     """
     array = pa.array(frame["data"].array) if isinstance(frame, pd.DataFrame) else frame["data"]
     arrays = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     words = [np.frombuffer(value.as_buffer(), np.uint64) for own in arrays for value in own]
     sources, cuts = (frame[name].to_numpy().tolist() for name in ("source", "cut"))
     numbers = zip(sources, cuts, words, strict=True)
-    return sorted((Parcel(to, *one) for one in numbers), key=lambda parcel: (parcel.cut, parcel.source))
+    return sorted((Message(to, *one) for one in numbers), key=lambda message: (message.cut, message.source))

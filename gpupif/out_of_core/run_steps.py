@@ -30,17 +30,17 @@ from ..results.summary import Summary
 from ..results.summary_figures import ColumnFacts
 from ..utils.progress import Reporter
 from .attacker_run import AttackerRun
-from .budget import Budget
-from .chunks import SomeColumns, TableChunks
-from .encode import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
-from .explain import FilesExplainer
-from .gather import AttackerGatherers
+from .chunk_scores import JointScores
+from .encoded_population import EncodedPopulation
+from .file_encoding import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
+from .files_explainer import FilesExplainer
+from .memory_budget import Budget
 from .one_partition_scoring import OnePartitionScoring
-from .options import OutputOptions, PopulationFiles
-from .population import EncodedPopulation
+from .output_options import OutputOptions, PopulationFiles
 from .run_context import RunContext
+from .scores_writer import CellSearch, ScoreWriter
+from .table_chunks import SomeColumns, TableChunks
 from .table_scoring import TableScoring
-from .write import CellSearch, ScoreWriter
 
 # By attacker, one without a name under None, and fold: "", or those over subsets of columns.
 AttackerRuns = dict[str | None, dict[str, AttackerRun]]
@@ -156,13 +156,13 @@ class Steps:
         view = ScoreView(self.about.measures, attackers, self.about.dtype)
         query = None if selection is None else selection.query(view)
         places = [self.request.read.index(name) for name in self.request.scored_columns]
-        gatherers = AttackerGatherers(
+        joint_scores = JointScores(
             [(one, {fold: run.score() for fold, run in runs[one.name].items()}) for one in attackers]
         )
         started = time.perf_counter()
         if query is not None:
             self.writer.search = CellSearch(query, chunks, places)
-        self.writer.write(gatherers, chunks.sizes, outputs, describe)
+        self.writer.write(joint_scores, chunks.sizes, outputs, describe)
         return started
 
     def _attackers(self, runs: AttackerRuns) -> tuple[ScoredAttacker, ...]:

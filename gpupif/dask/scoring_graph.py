@@ -25,19 +25,20 @@ from ..engines.partition_plan import WeightSums
 from ..frames.dask_frame import check_dask_frame, is_dask, known_orders
 from ..frames.open import open_frame
 from ..io.paths import find_input
-from ..pipeline import encoded_chunk, routes, table_plan
-from ..pipeline.graph import Result
+from ..pipeline import chunk_encoding, table_plan
+from ..pipeline import partition_routes as routes
 from ..pipeline.partition_scoring import score_partition
 from ..pipeline.population_graph import PopulationGraph, add_population
 from ..pipeline.received_scores import receive
+from ..pipeline.task_graph import Result
 from ..results.backing import RunDescription
 from ..results.provenance import describe_files, describe_frame, describe_request
 from ..results.score_outputs import ScoredAttacker, of_each_fold
 from ..results.scores import Scores
-from .explain import TableTasks
-from .graph import Graph
-from .population import open_dask_population, population_chunks
-from .scores import DaskBacking, LazyOutcome
+from .dask_graph import Graph
+from .dask_population import open_dask_population, population_chunks
+from .lazy_explainer import TableTasks
+from .lazy_scores import DaskBacking, LazyOutcome
 
 
 def score_dask(
@@ -107,24 +108,24 @@ def _score(
     if population_graph is not None and population_graph.read == request.read:
         encoded = population_graph.encoded
     else:
-        encoded = graph.each("encode", encoded_chunk.encode_chunk, request, device, graph.take(read))
+        encoded = graph.each("encode", chunk_encoding.encode_chunk, request, device, graph.take(read))
     local, indexes = (graph.each(stage, itemgetter(place), encoded) for place, stage in enumerate(("local", "index")))
     planned = _add_plan(graph, request, list(table.columns), local, population_graph)
-    rows = graph.each("rows", encoded_chunk.global_rows, planned, local)
+    rows = graph.each("rows", chunk_encoding.global_rows, planned, local)
     labels = table._meta.columns.take([list(table.columns).index(column) for column in request.scored_columns])
     counted = None
     if request.weights is not None and any(measure.of_rows_and_people for measure in request.measures):
-        counted = graph.each("rows-as-rows", encoded_chunk.rows_as_rows, local, rows)
+        counted = graph.each("rows-as-rows", chunk_encoding.rows_as_rows, local, rows)
     received, weights = _add_shuffles(graph, request, planned, rows, counted, indexes, labels, population_graph)
     attacker = ScoredAttacker(name, tuple(request.known), request.subsets(1))
     each = [graph.each(measure.name, itemgetter(measure.name), received) for measure in request.outputs]
     by_fold = graph.one("weights-by-fold", _by_fold, weights)
     # After the last task: each takes the graph as it is then.
     frames = {}
-    nothing = encoded_chunk.empty_index(table._meta)
+    nothing = chunk_encoding.empty_index(table._meta)
     for measure, scores in zip(request.outputs, each, strict=True):
         empty = np.empty((len(request.scored_columns), 0), measure.type_in(request.dtype))
-        meta = encoded_chunk.frame_of(empty, nothing, labels)
+        meta = chunk_encoding.frame_of(empty, nothing, labels)
         frames[f"{attacker.prefix}{measure.name}"] = graph.frame(measure.name, scores, meta, table.divisions)
     later = graph.frame("weights-by-fold", [by_fold], _by_fold({"": []}), (None, None))
     return LazyOutcome(
@@ -140,7 +141,7 @@ def _add_plan(
     population_graph: PopulationGraph[Graph] | None,
 ) -> Result:
     """Add the tasks that make the plan. names: of all columns of the table; local: its partitions, encoded."""
-    totals, weights = encoded_chunk.count_values(graph, request, names, local)
+    totals, weights = chunk_encoding.count_values(graph, request, names, local)
     population = None if population_graph is None else population_graph.population
     return graph.one("plan", table_plan.make_plan, request, names, totals, *weights, population)
 
@@ -171,7 +172,7 @@ def _add_shuffles(
     sample = graph.tree("samples", routes.add_samples, graph.each("sample", routes.sample_rows, travelling))
     route = graph.one("routes", routes.plan_routes, planned, len(rows), len(partitions), len(partitions), sample)
     several = (travelling, lacked, counted)
-    sent = graph.each("send", encoded_chunk.send, planned, route, partitions, *several)
+    sent = graph.each("send", chunk_encoding.send, planned, route, partitions, *several)
     there = graph.shuffle("out", sent, len(partitions))
     scored = graph.each("score", score_partition, planned, route, partitions, there)
     sums = graph.tree("sums", WeightSums.total, graph.each("cohorts", itemgetter(1), scored))

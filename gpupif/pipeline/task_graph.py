@@ -1,7 +1,7 @@
 """The verbs of a graph of tasks: a question is asked of a table once, and any graph that has the verbs executes it.
 
 A table is chunks: rows that follow each other. Rows that belong together are brought together in partitions.
-`LocalGraph` executes the tasks in this process, with files; `gpupif.dask.graph.Graph` on Dask.
+`LocalGraph` executes the tasks in this process, with files; `gpupif.dask.dask_graph.Graph` on Dask.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Graph(Protocol):
     def partitions(self, chunks: int, plan: Result) -> int:
         """Return how many partitions the rows of so many chunks are to be brought to; plan: a `Plan`, or has a job."""
 
-    def shuffle(self, stage: str, parcels: Sequence[Result], partitions: int) -> list[Result]:
-        """Bring parcels to their partitions, see `parcels`; returns the parcels of each partition, for `unpack`.
+    def shuffle(self, stage: str, messages: Sequence[Result], partitions: int) -> list[Result]:
+        """Bring messages to their partitions, see `messages`; returns the messages of each partition, for `unpack`.
 
-        parcels: the frames of parcels that each chunk sends.
+        messages: the frames of messages that each chunk sends.
         """

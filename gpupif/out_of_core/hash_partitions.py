@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..engines.partition_plan import part_ids
 from ..io.ipc_batches import BatchWriter
 from ..rows.threads import Workers
-from .chunks import Chunks, PartChunks
+from .table_chunks import Chunks, PartitionChunks
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,13 @@ class Partitioned:
         """Return the number of parts."""
         return len(self.sizes)
 
-    def part(self, number: int) -> PartChunks:
+    def part(self, number: int) -> PartitionChunks:
         """The rows of a part."""
-        return PartChunks(self.folder / f"part-{number:05}.arrow", self.sizes[number])
+        return PartitionChunks(self.folder / f"part-{number:05}.arrow", self.sizes[number])
 
-    def each(self, hashes: HashRange | None = None, drop: bool = False) -> Iterator[tuple[int, PartChunks, HashRange]]:
+    def each(
+        self, hashes: HashRange | None = None, drop: bool = False
+    ) -> Iterator[tuple[int, PartitionChunks, HashRange]]:
         """Each part that has rows: its number, its rows, which are closed afterwards, and their hashes.
 
         hashes: of the table itself, where it is such a part. drop: delete each afterwards.

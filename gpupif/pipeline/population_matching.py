@@ -14,8 +14,8 @@ from ..attack.joined_columns import SAMPLE
 from ..attack.population import MatchedRows, first_absent, lacks_error, number_among
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
-from . import encoded_chunk
-from .parcels import pack, parcel_memory, parcel_rows, partition_of_keys, row_count, rows_in, unpack
+from . import chunk_encoding
+from .shuffle_messages import message_memory, pack, partition_of_keys, row_count, rows_in, rows_to_messages, unpack
 from .table_plan import Plan, PopulationPlan
 from .task_resources import task_workers
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def joined_rows(population: PopulationPlan, origin: int, local: encoded_chunk.EncodedChunk) -> Rows:
+def joined_rows(population: PopulationPlan, origin: int, local: chunk_encoding.EncodedChunk) -> Rows:
     """The distinct rows of a chunk of either table, by joined values; how often each occurs."""
     joined = population.columns
     columns = joined.sample if origin == SAMPLE else joined.population
     # Without weights, which come last.
     used = local._replace(codes=local.codes[: len(columns)], values=local.values[: len(columns)])
-    codes = joined.codes(encoded_chunk.global_codes(columns, used), origin)
+    codes = joined.codes(chunk_encoding.global_codes(columns, used), origin)
     with task_workers() as workers:
         return Rows(joined.layout.pack(codes, workers), local.times)
 
@@ -37,7 +37,7 @@ def joined_rows(population: PopulationPlan, origin: int, local: encoded_chunk.En
 def send_joined_rows(
     partitions: int, overlapping: bool, population: PopulationPlan, source: int, rows: Rows, origin: int
 ) -> pd.DataFrame:
-    """The parcels in which rows travel to where equal ones are compared.
+    """The messages in which rows travel to where equal ones are compared.
 
     Where missing values are wildcards, all to one partition if `overlapping` classes are compared, else none.
     """
@@ -50,8 +50,8 @@ def send_joined_rows(
         if wildcards
         else partition_of_keys(rows.keys, layout, layout.fields, partitions)
     )
-    with task_workers(parcel_memory(rows)) as workers:
-        return pack(parcel_rows(rows, to, partitions, source, origin, workers))
+    with task_workers(message_memory(rows)) as workers:
+        return pack(rows_to_messages(rows, to, partitions, source, origin, workers))
 
 
 class AbsentInChunk(NamedTuple):
@@ -78,9 +78,9 @@ class MetRows(NamedTuple):
 def match_rows(population: PopulationPlan, partition: int, frame: pd.DataFrame) -> MetRows:
     """The distinct rows of both tables that were sent to a partition, matched."""
     words = population.columns.layout.words
-    parcels = unpack(frame, partition)
-    ours = [parcel for parcel in parcels if parcel.cut == SAMPLE]
-    mine, theirs = (rows_in(some, words) for some in (ours, parcels[len(ours) :]))
+    messages = unpack(frame, partition)
+    ours = [message for message in messages if message.cut == SAMPLE]
+    mine, theirs = (rows_in(some, words) for some in (ours, messages[len(ours) :]))
     keys = np.concatenate([mine.keys, theirs.keys])
     if not len(keys):
         return MetRows(MatchedRows(keys, *np.zeros((2, 0), np.int64)), None)
@@ -178,7 +178,7 @@ def find_first_absent(
     population: PopulationPlan,
     lacking: AbsentRowTotals,
     chunk: int,
-    local: encoded_chunk.EncodedChunk,
+    local: chunk_encoding.EncodedChunk,
     number: npt.NDArray[Any],
 ) -> FirstAbsent:
     """The first row that the population lacks, if it is in this chunk; number: see `ChunkIndex`."""

@@ -1,4 +1,4 @@
-"""The graph of tasks for Dask, built stage by stage: see `gpupif.pipeline.graph` for its verbs.
+"""The graph of tasks for Dask, built stage by stage: see `gpupif.pipeline.task_graph` for its verbs.
 
 It holds names and functions of tasks, never the data that they work on.
 """
@@ -18,8 +18,8 @@ from dask.dataframe.dask_expr._shuffle import Shuffle
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from ..pipeline.graph import FAN_IN, Result
-from ..pipeline.parcels import META, TO
+from ..pipeline.shuffle_messages import META, TO
+from ..pipeline.task_graph import FAN_IN, Result
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -85,9 +85,9 @@ class Graph:
         """See the verbs of a graph: on Dask as many as there are chunks, so that each worker has its share."""
         return chunks
 
-    def shuffle(self, stage: str, parcels: Sequence[Result], partitions: int) -> list[Result]:
-        """Frames of parcels brought to where they go: by P2P where a cluster is at hand."""
-        frame = self.frame(stage, parcels, META, (None,) * (len(parcels) + 1))
+    def shuffle(self, stage: str, messages: Sequence[Result], partitions: int) -> list[Result]:
+        """Frames of messages brought to where they go: by P2P where a cluster is at hand."""
+        frame = self.frame(stage, messages, META, (None,) * (len(messages) + 1))
         return self.take(new_collection(Shuffle(frame.expr, TO, partitions, False, shuffle_method(), None)))
 
     def frame(self, stage: str, partitions: Sequence[Result], meta: Any, divisions: Sequence[Any]) -> dd.DataFrame:

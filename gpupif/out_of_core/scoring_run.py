@@ -21,9 +21,9 @@ from ..results.scores import Scores
 from ..utils.progress import Reporter
 from ..utils.signals import Shield
 from ..utils.validation import check_exist
-from .budget import FEWER_COLUMNS, Budget, check_disk, check_files, check_riskiest, plan_budget
-from .options import OutputOptions, PopulationFiles
-from .steps import RunFindings, Steps, about_run, stored_scores
+from .memory_budget import FEWER_COLUMNS, Budget, check_disk, check_files, check_riskiest, plan_budget
+from .output_options import OutputOptions, PopulationFiles
+from .run_steps import RunFindings, Steps, about_run, stored_scores
 
 # Of what parts and steps of a run hold, which another version may not read as its own.
 FORMAT, FORMAT_OF_FILES = 11, "format of temporary files"

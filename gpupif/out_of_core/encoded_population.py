@@ -19,14 +19,14 @@ from ..attack.request import ScoreRequest
 from ..encoding.column import Column
 from ..engines.choose import DeviceRequest
 from ..io.ipc_batches import BatchWriter, read_batch
-from ..pipeline.encoded_chunk import CodedChunk, collapse_chunk, encode_chunk
+from ..pipeline.chunk_encoding import CodedChunk, collapse_chunk, encode_chunk
 from ..pipeline.local_graph import LocalGraph
-from ..pipeline.population import find_absent_rows, joined_rows, project_rows
 from ..pipeline.population_graph import add_matching_tasks, add_settling_tasks
+from ..pipeline.population_matching import find_absent_rows, joined_rows, project_rows
 from ..pipeline.table_plan import ChunkTotals, Plan, PopulationPlan, join
 from ..rows.partition import Rows
-from .chunks import SomeColumns, TableChunks
 from .run_context import RunContext
+from .table_chunks import SomeColumns, TableChunks
 
 # Rows that the population lacks are sent, at most so many at once.
 ABSENT_AT_ONCE = 1 << 18

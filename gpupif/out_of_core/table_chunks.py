@@ -106,7 +106,7 @@ class SomeColumns(TableChunks):
         """See `Chunks`: the table is closed by itself."""
 
 
-class PartChunks(Chunks):
+class PartitionChunks(Chunks):
     """The rows of one part of a cut."""
 
     def __init__(self, file: Path, sizes: Sequence[int]) -> None:
