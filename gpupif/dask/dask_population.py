@@ -1,4 +1,4 @@
-"""The population of a Dask frame: a Dask frame too, files, or a table in memory."""
+"""The population of a Dask frame: another Dask frame, files, or a table in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from .parquet_partitions import read_files
 
 
 def open_dask_population(population: Any, used: Sequence[Hashable]) -> Any:
-    """A population of any kind, with its columns checked: a Dask frame, or a table in memory. Raises InputError."""
+    """Return a population of any kind as a Dask frame or a table in memory, with its columns checked.
+
+    Raises InputError.
+    """
     if isinstance(population, str | os.PathLike):
         given = find_input(Path(population))
 

@@ -1,4 +1,4 @@
-"""The cohorts of cells of a Dask frame, as an attacker sees them, counted in all partitions by their workers."""
+"""The cohorts of cells of a Dask frame, as an attacker sees them; workers count them in all partitions."""
 
 from __future__ import annotations
 
@@ -26,10 +26,15 @@ from .dask_graph import Graph
 
 
 class TableTasks(NamedTuple):
-    """The tasks that an explanation begins with: the plan, and of each partition its distinct rows and its index.
+    """The tasks that explanations begin with.
 
-    counted: the rows by how often they occur, where they have weights and a measure needs both. any_known: whether the
-    attacker knows any few columns.
+    graph: Graph. The graph of the tasks.
+    plan: result. The plan.
+    rows: list of results. The distinct rows of each partition.
+    counted: list of results. The same rows with multiplicities, if they have weights and a measure needs both; else
+    None.
+    indexes: list of results. The `ChunkIndex` of each partition.
+    any_known: bool. Whether the attacker knows any few columns.
     """
 
     graph: Graph
@@ -41,7 +46,7 @@ class TableTasks(NamedTuple):
 
 
 class PickedRow(NamedTuple):
-    """A row: its codes in the columns that are used, and its label."""
+    """A row: its codes in the used columns, and its label."""
 
     key: list[int]
     label: Any
@@ -86,7 +91,7 @@ class LazyExplainer(Explainer):
         return graph.one("asked", _asked_cells, cells, [picked[cell.row].key for cell in cells], self._table.plan)
 
     def _pick(self, rows: Sequence[int]) -> dict[int, PickedRow]:
-        """These rows."""
+        """Return rows by number; rows that are not known yet are computed."""
         missing = sorted({*rows} - {*self._rows_by_number})
         if missing:
             graph, table = self._table.graph.copy(), self._table
@@ -98,12 +103,12 @@ class LazyExplainer(Explainer):
 
 
 def row_starts(graph: Graph, table: TableTasks) -> Result:
-    """Add the tasks that find at which row of the table each partition begins, and at last where it ends."""
+    """Add the tasks that find the first row of each partition, and last the number of all rows."""
     return graph.one("starts", _starts, *graph.each("lengths", _length, table.indexes))
 
 
 def row_labels(index: ChunkIndex) -> pd.Index[Any]:
-    """The labels of a partition's rows, on the host."""
+    """Return the labels of a partition's rows, on the host."""
     labels: pd.Index[Any] = index.labels.to_pandas() if hasattr(index.labels, "to_pandas") else index.labels
     return labels
 
@@ -123,7 +128,7 @@ def _merge(*parts: dict[int, PickedRow]) -> dict[int, PickedRow]:
 def _pick(
     wanted: Sequence[int], plan: Plan, starts: Sequence[int], partition: int, rows: Rows, index: ChunkIndex
 ) -> dict[int, PickedRow]:
-    """Return, of some rows of the table, those that are in a partition."""
+    """Return the wanted rows of the table that are in a partition."""
     start, stop = starts[partition], starts[partition + 1]
     here = [row for row in wanted if start <= row < stop]
     codes = row_codes(plan, rows.keys[[int(index.number[row - start]) for row in here]]) if here else []
@@ -134,7 +139,7 @@ def _pick(
 
 
 def row_codes(plan: Plan, keys: npt.NDArray[np.uint64]) -> list[npt.NDArray[Any]]:
-    """The codes of rows in the columns of the table."""
+    """Return the codes of rows in the columns of the table."""
     codes = plan.layout.unpack(keys)
     return codes if plan.population is None else plan.population.own(codes)
 
@@ -144,7 +149,7 @@ def _asked_cells(cells: Sequence[RiskyCell], keys: Sequence[list[int]], plan: Pl
 
 
 def _count_cells(plan: Plan, asked: ExplainedCells, rows: Rows) -> list[CohortCount]:
-    """Return the rows of a partition in the cohort of each cell."""
+    """Count the rows of a partition in the cohort of each cell."""
     return asked.count(row_codes(plan, rows.keys), np.asarray(rows.counts, np.int64))
 
 
@@ -153,7 +158,7 @@ def _add_counts(*parts: list[CohortCount]) -> list[CohortCount]:
 
 
 def _merge_rows(*parts: Rows) -> Rows:
-    """The distinct rows of several partitions."""
+    """Return the distinct rows of several partitions."""
     several = [part for part in parts if len(part.keys)]
     if len(several) < 2:
         return next(iter(several), parts[0])
@@ -166,9 +171,10 @@ def _merge_rows(*parts: Rows) -> Rows:
 def _explain_worst(
     by: Measure, plan: Plan, asked: ExplainedCells, rows: Rows, counted: Rows | None
 ) -> list[dict[str, Any]]:
-    """Return the cohorts of cells as an attacker sees them who knows any few columns.
+    """Return the cohorts of cells for an attacker who knows any few columns.
 
-    rows: all distinct ones; counted: the same, by how often they occur, where a measure needs that.
+    rows: Rows. All distinct rows.
+    counted: Rows. The same rows with multiplicities; None if no measure needs them.
     """
     subsets = plan.request.subsets(plan.rows)
     assert subsets is not None

@@ -1,6 +1,7 @@
-"""A `ScoreQuery` of a Dask frame in one graph: answered by partition, and put together by tree reductions.
+"""A `ScoreQuery` on a Dask frame in one graph: answered in each partition, and combined by tree reductions.
 
-Percentiles take four looks at all numbers; each partition keeps those that differ, counted, until the last.
+Percentiles take four searches of all numbers. Each partition keeps its distinct numbers and their multiplicities until
+the last search.
 """
 
 from __future__ import annotations
@@ -29,7 +30,13 @@ Multiplicities = tuple[Any, Any]
 
 
 class PartialResult(NamedTuple):
-    """The answer for some partitions that follow each other. tallies: as `_of_columns` has the queries."""
+    """The answer for neighbouring partitions.
+
+    rows: int. The number of rows.
+    figures: Figures. Sums and extremes.
+    top: list of RiskyCell. The riskiest cells.
+    tallies: list of Tally, in the order of `_of_columns`.
+    """
 
     rows: int
     figures: Figures
@@ -38,9 +45,9 @@ class PartialResult(NamedTuple):
 
 
 def add_query(graph: Graph, query: ScoreQuery, columns: int, partitions: Sequence[list[Result]]) -> Result:
-    """Add the tasks that answer a query of so many scored columns; the answer.
+    """Add the tasks that answer a query on `columns` scored columns; return the answer.
 
-    partitions: of each of `ScoreQuery.outputs` those of its frames.
+    partitions: for each of `ScoreQuery.outputs`, the partitions of its frame.
     """
     both = graph.each("look", _query_partition, query, *partitions)
     partial_result = graph.tree("looked", partial(_together, query.top), graph.each("found", itemgetter(0), both))
@@ -53,16 +60,16 @@ def add_query(graph: Graph, query: ScoreQuery, columns: int, partitions: Sequenc
 
 
 def scores_in(frame: Any) -> npt.NDArray[Any]:
-    """The scores (columns, rows) of a partition, of pandas or a GPU, on the host."""
+    """Return the scores (columns, rows) of a partition of pandas or of a GPU, on the host."""
     host = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
     array: npt.NDArray[Any] = host.to_numpy().T
     return array
 
 
 def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, list[Multiplicities]]:
-    """The answer for a partition, and the numbers of which percentiles are asked for."""
+    """Return the answer for a partition, and the numbers from which percentiles are computed."""
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
-    # How often each gain occurs is counted here, for tasks to come.
+    # The search skips columns: later tasks need the numbers counted below.
     columns, search = by_column(arrays), QuerySearch(replace(query, of_columns={}))
     with task_workers() as workers:
         chunk = ChunkFacts(
@@ -88,7 +95,7 @@ def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, li
 
 
 def _of_columns(query: ScoreQuery, columns: int) -> list[ColumnQuery]:
-    """Return what is asked of the columns of each score, one after the other."""
+    """Return the query on columns for each score and scored column, in order."""
     return [asked for asked in query.of_columns.values() for _ in range(columns)]
 
 
@@ -102,7 +109,7 @@ def _together(n: int, *parts: PartialResult) -> PartialResult:
 
 
 def _start(query: ScoreQuery, columns: int) -> list[PercentileSearch]:
-    """A search for each column of each score, and for the rows."""
+    """Return a percentile search for each score and scored column, and for the rows."""
     several: list[Sequence[float]] = [asked.percentiles for asked in _of_columns(query, columns)]
     if query.gains is not None:
         several.append(query.of_rows)
@@ -110,7 +117,7 @@ def _start(query: ScoreQuery, columns: int) -> list[PercentileSearch]:
 
 
 def _count(searches: Sequence[PercentileSearch], numbers: Sequence[Multiplicities]) -> list[dict[int, Multiplicities]]:
-    """Return, by search and prefix, the next digits that occur in a partition, and how often."""
+    """Return, by search and prefix, the next digits of numbers in a partition, and how often they occur."""
     found = []
     for search, (values, times) in zip(searches, numbers, strict=True):
         counts: DigitCounts = {}

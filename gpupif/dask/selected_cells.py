@@ -1,4 +1,4 @@
-"""Cells of a Dask frame in place of all scores: found in each partition, the riskiest of all by tree reductions."""
+"""Selected cells of a Dask frame: found in each partition; tree reductions find the riskiest cells of all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .lazy_query import scores_in
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
-# Their types, which of a partition without a value cannot be seen.
+# The types of these columns, which a partition without values does not show.
 TEXTS = {"column": pa.string(), "value": pa.string()}
 
 
@@ -43,11 +43,15 @@ class LabelledCells(NamedTuple):
 
 @dataclass(eq=False)
 class DaskCellSource(CellSource):
-    """See `CellSource`.
+    """The source of selected cells of a Dask frame; see `CellSource`.
 
-    columns_scored: of the table. table: the tasks that know its rows, of the first attacker; meta: of its partitions.
-    frames: of scores, by output. compute: gives the result of a task of a graph. write_frame: writes a frame of cells,
-    and computes with it the result of a task.
+    query: CellQuery. The selection.
+    columns_scored: list. The names of the scored columns.
+    table: TableTasks. The tasks that know the rows, of the first attacker.
+    meta: an empty frame with the types of the table.
+    frames: by output. The frames of scores.
+    compute: function that returns the result of a task of a graph.
+    write_frame: function that writes a frame of cells, and returns the result of a task that it computes with it.
     """
 
     query: CellQuery
@@ -131,7 +135,7 @@ def _layout(columns: Sequence[Hashable], types: Mapping[str, str], plan: Plan) -
 def _find(
     query: CellQuery, plan: Plan, starts: Sequence[int], number: int, rows: Any, index: ChunkIndex, *frames: Any
 ) -> CellBatch:
-    """The cells of a partition."""
+    """Return the selected cells of a partition."""
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
     codes = row_codes(plan, rows.keys)
 
@@ -149,7 +153,7 @@ def _riskiest(n: int, *parts: CellBatch) -> CellBatch:
 
 
 def _places(starts: Sequence[int], number: int, cells: CellBatch) -> npt.NDArray[Any]:
-    """Return the rows, counted in their partition, of those cells that are in it."""
+    """Return the rows of the cells in a partition, counted from the first row of the partition."""
     start, stop = list(pairwise(starts))[number]
     return cells.rows[(cells.rows >= start) & (cells.rows < stop)] - start
 
@@ -161,7 +165,7 @@ def _with_labels(
 
 
 def _labels(cells: CellBatch, starts: Sequence[int], number: int, index: ChunkIndex) -> pd.Index[Any]:
-    """The labels of those rows of cells that are in a partition, in order, each once."""
+    """Return the labels of the rows with cells in a partition, in order, each row once."""
     return row_labels(index)[np.unique(_places(starts, number, cells))]
 
 
@@ -171,7 +175,7 @@ def _riskiest_with_labels(layout: CellLayout, cells: CellBatch, *labels: pd.Inde
 
 
 def _counts_rows(starts: Sequence[int], number: int, index: ChunkIndex) -> bool:
-    """Return whether the labels of a partition are the numbers of its rows, and no more."""
+    """Return whether the labels of a partition are just the numbers of its rows in the table."""
     labels = row_labels(index)
     return labels.name is None and labels.equals(pd.RangeIndex(starts[number], starts[number + 1]))
 

@@ -1,6 +1,6 @@
-"""The run for one attacker, from files to files: the table is scored, and the scores are summarised.
+"""A run from files to files against one attacker: the table is scored, and the scores are summarised.
 
-Who knows any few of the columns is two: the worst and the mean over all subsets of them.
+An attacker who knows any few columns has two runs: the worst and the mean over all sets of these columns.
 """
 
 from __future__ import annotations
@@ -37,10 +37,13 @@ from .table_scoring import StoredScores, TableScoring, score_name
 
 @dataclass(eq=False)
 class AttackerRun:
-    """The run for one attacker, or for one fold of an attacker with any few columns.
+    """The run against one attacker, or for the worst or the mean over an attacker's sets of known columns.
 
-    scoring: the table, for the attacker's job. fold: "", or what the scores over all sets of known columns come to.
-    chunks: the table's rows. prior_of: by column. subsets: of columns that the attacker may know.
+    scoring: TableScoring. The scoring of the table with the attacker's job.
+    fold: str. "", or the name of the worst or the mean.
+    chunks: TableChunks. The rows of the table.
+    prior_of: by column name. The prior distribution.
+    subsets: KnownSubsets. The sets of columns that the attacker may know; None for one list of known columns.
     """
 
     scoring: TableScoring
@@ -54,7 +57,7 @@ class AttackerRun:
         self.job = self.scoring.fold_job(self.fold)
 
     def score(self) -> AttackerScores:
-        """Score the table, unless that is done; return the chunk_scores of the scores."""
+        """Score the table, unless that is done; return the scores chunk by chunk."""
         self.weights = self.scoring.weights[self.fold]
         folder = self.scoring.file(f"facts-{self.fold}" if self.fold else "facts")
         self._chunk_scores = AttackerScores(self.scoring, self.fold, self.weights, folder)
@@ -62,13 +65,13 @@ class AttackerRun:
 
     @property
     def column_facts(self) -> list[ColumnFacts]:
-        """Facts of the scored columns."""
+        """The facts of the scored columns."""
         priors = [self.prior_of[name] for name in self._names]
         return [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in priors]
 
     @cached_property
     def summary(self) -> Summary:
-        """The summary, when all scores are put together; without times."""
+        """The summary without times, to be asked for when all scores are made."""
         started = time.perf_counter()
         scoring, context = self.scoring, self.scoring.context
         context.report.stage("summarise", None, "")
@@ -94,7 +97,7 @@ class AttackerRun:
 
     @cached_property
     def answers(self) -> ScoreAnswers:
-        """The answers to what the run was asked beside the summary, after all scores are put together."""
+        """The answers to the questions of the run besides the summary, to be asked for when all scores are made."""
         return self._answer(self.scoring.context.questions)
 
     def _answer(self, questions: ScoreQuestions) -> ScoreAnswers:
@@ -105,7 +108,7 @@ class AttackerRun:
         return ScoreAnswers(columns, self._row_gain_percentiles(questions.of_rows))
 
     def _scores(self, name: str, place: int) -> Pieces:
-        """The scores of a measure of one of the scored columns, and how often each occurs."""
+        """Return a function that yields the scores of a measure in a scored column, and how often each occurs."""
         scoring, chunk_scores = self.scoring, self._chunk_scores
         if name == POPULATION_SIZE.name:
             return partial(self._population_sizes, place)
@@ -159,9 +162,10 @@ class AttackerRun:
 
 
 def _occurring_scores(files: Sequence[Path], weight: float | None, dtype: str) -> Iterator[tuple[Any, Any]]:
-    """Yield the scores of a scored column and how often each occurs, from the files of the parts in which they occur.
+    """Yield the distinct scores of a scored column and how often each occurs, one file for each partition.
 
-    weight: of the column, if the scores are to be multiplied by it. dtype: of the scores that are written.
+    weight: float. The factor of the scores; None for none.
+    dtype: str. The type of the written scores.
     """
     for file in files:
         values, times = read_batch(file)

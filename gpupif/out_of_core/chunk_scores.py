@@ -1,6 +1,6 @@
-"""The last stage: scores of all parts, and of all attackers, put together in the order of the table.
+"""The last stage: the scores of all partitions and attackers, chunk by chunk in the order of the table.
 
-What a summary needs of them is kept meanwhile.
+The facts that a summary needs are kept on the way.
 """
 
 from __future__ import annotations
@@ -46,79 +46,86 @@ class ChunkFacts(NamedTuple):
         return cls(Figures.from_stored(facts["figures"]), [RiskyCell(*cell) for cell in facts["top"]])
 
     def write(self, file: Path) -> None:
-        """Keep them; the file appears whole."""
+        """Write the facts to a file, which appears whole or not at all."""
         with disk_errors(file):
             write_private(file, json.dumps({"figures": self.figures.to_stored(), "top": self.top}).encode())
 
 
 class AttackerScores:
-    """Puts scores together: chunk number to arrays by measure (scored columns, rows of the chunk).
+    """The scores against one attacker, chunk by chunk: arrays by measure (scored columns, rows of the chunk).
 
-    weights: of the job's scored columns. folder: for facts and row information gains by chunk.
+    scoring: TableScoring. The scored table.
+    fold: str. "", or the name of the worst or mean over attackers.
+    weights: list of float, one for each scored column.
+    folder: Path. The folder for facts and row information gains of chunks.
     """
 
     def __init__(self, scoring: TableScoring, fold: str, weights: Sequence[float], folder: Path) -> None:
         self.job = job = scoring.fold_job(fold)
         self.weights = weights
         self.folder = folder
-        # The type of the scores of each measure; those of the population come after all others.
+        # The type of each measure's scores. Sizes of cohorts in a population are last.
         self.types = {measure.name: measure.type_in(job.dtype) for measure in job.measures}
         size_type = scoring.size_type(fold)
         if size_type is not None:
             self.types[POPULATION_SIZE.name] = size_type
         self._scoring = scoring
         self._fold = fold
-        # So many cells as are wanted are known to be at least so risky.
+        # TOP_CELLS cells are at least this risky, so less risky cells need not be kept.
         self._least = -np.inf
 
     @property
     def measures(self) -> list[str]:
-        """Names of the measures, in order."""
+        """The names of the measures, in order."""
         return list(self.types)
 
     @property
     def by(self) -> str:
-        """The measure by which cells are risky."""
+        """The name of the measure that ranks cells by risk."""
         return "cig" if "cig" in self.types else self.measures[0]
 
     def gains(self, number: int) -> Path:
-        """Return the file of the row information gains of a chunk."""
+        """Return the file with the row information gains of a chunk."""
         return self.folder / f"rig-{number:06}.arrow"
 
     def make_folder(self) -> None:
-        """Make the place of facts."""
+        """Make the folder for facts."""
         with disk_errors(self.folder):
             private_folder(self.folder)
 
     def chunks(self, first: int, last: int, sizes: Sequence[int], row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
-        """The scores of the chunks `first` to `last` - 1; sizes: rows of all chunks.
+        """Yield the scores of the chunks `first` to `last` - 1.
 
-        What a summary needs is kept of those that begin at `row` or later.
+        sizes: list of int. The number of rows of all chunks.
+        row: int. Facts for the summary are kept of chunks that begin at this row or later.
         """
         with Workers() as workers, StoredScores(self._scoring) as scores:
             start = sum(sizes[:first])
             for number in range(first, last):
                 arrays = self._chunk(number, sizes[number], scores, workers)
                 if start >= row:
-                    self._note(number, start, arrays, workers)
+                    self._keep_facts(number, start, arrays, workers)
                 start += sizes[number]
                 yield arrays
 
     def multiple(self, measure: str) -> tuple[str, Sequence[float]] | None:
-        """The measure of which this one is a multiple, and the factor by scored column; None where there is none."""
+        """Return the measure that this measure is a multiple of, with the factors of the scored columns; else None."""
         asked = next((one for one in self.job.measures if one.name == measure), None)
-        # Scores of 32 bits are multiplied before they are rounded.
+        # Scores of 32 bits are multiplied before they are rounded, so the product of rounded scores would differ.
         if asked is None or not asked.weighted or self.types[measure] != "float64":
             return None
         of = computed_measure(asked)
         return (of, self.weights) if of in self.types else None
 
     def facts(self, number: int) -> Path:
-        """Return the file of the facts of a chunk."""
+        """Return the file with the facts of a chunk."""
         return self.folder / f"facts-{number:06}.json"
 
     def figures_and_top(self, chunks: int) -> tuple[Figures, list[RiskyCell]]:
-        """Return the figures of all rows, and the riskiest cells, after all of so many chunks were put together."""
+        """Return the figures of all rows, and the riskiest cells, from the facts of all chunks.
+
+        chunks: int. The number of chunks.
+        """
         facts = [ChunkFacts.read(self.facts(number)) for number in range(chunks)]
         figures = Figures.together(*(chunk.figures for chunk in facts))
         return figures, riskiest((cell for chunk in facts for cell in chunk.top), TOP_CELLS)
@@ -129,7 +136,7 @@ class AttackerScores:
         outs: dict[str, list[tuple[Any, npt.NDArray[Any]]]] = {}
         for slot, scored_column in enumerate(job.scored_columns):
             for measure in job.measures:
-                # In the type of the scores as engines have them, so that the product is what theirs is.
+                # Multiply in the type that engines use, so that the product is the same to the last bit.
                 factor: Any = self.weights[slot] if measure.weighted else 1 if measure.dtype == "int64" else 1.0
                 name = score_name(scored_column, fold, computed_measure(measure))
                 outs.setdefault(name, []).append((factor, arrays[measure.name][slot]))
@@ -139,8 +146,8 @@ class AttackerScores:
         scores.fill(number, outs, workers)
         return arrays
 
-    def _note(self, number: int, row: int, arrays: dict[str, npt.NDArray[Any]], workers: Workers) -> None:
-        """Keep what a summary needs of a chunk that begins at `row`."""
+    def _keep_facts(self, number: int, row: int, arrays: dict[str, npt.NDArray[Any]], workers: Workers) -> None:
+        """Write the facts for the summary of a chunk that begins at `row`."""
         figures = Figures.of({name: arrays[name] for name in SUMMARISED if name in arrays}, workers)
         if "cig" in arrays:
             write_batch(self.gains(number), {"rig": sum_rows(arrays["cig"])})
@@ -152,9 +159,12 @@ class AttackerScores:
 
 
 class RowReader(Generic[Piece]):
-    """Reads ranges of rows, in order, from pieces that follow each other.
+    """The reader of ranges of rows, in order, from chunks that follow each other.
 
-    first: row of the table that these begin with. size: tells the rows of a piece; cut: takes those of a slice.
+    pieces: iterator of chunks.
+    first: int. The first row of the first chunk.
+    size: function that returns the number of rows of a chunk.
+    cut: function that returns a slice of a chunk.
     """
 
     def __init__(
@@ -167,10 +177,10 @@ class RowReader(Generic[Piece]):
         self._cut = cut
 
     def between(self, start: int, stop: int) -> Iterator[Piece]:
-        """The rows start to stop, piece by piece."""
+        """Yield the rows `start` to `stop` - 1, chunk by chunk."""
         while start < stop:
             if self._piece is None or start >= self._stop:
-                # Its memory is free before the next one comes.
+                # Free the memory of a chunk before the next chunk is made.
                 self._piece = None
                 self._piece = next(self._pieces)
                 self._start, self._stop = self._stop, self._stop + self._size(self._piece)
@@ -181,12 +191,12 @@ class RowReader(Generic[Piece]):
 
 
 def prefetched(items: Iterator[Any]) -> Generator[Any]:
-    """The same items, each made in a thread while the one before it is used."""
+    """Yield the same items; a thread makes the next item while the caller uses the current one."""
 
     def make() -> Any:
         return next(items, None)
 
-    # What `gpupif.config` says here holds in the thread, too.
+    # The thread has to see the settings of `gpupif.config` too.
     here = copy_context()
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(here.run, make)
@@ -197,13 +207,16 @@ def prefetched(items: Iterator[Any]) -> Generator[Any]:
 
 
 class JointScores:
-    """The attacker_scores of all attackers, in order, by fold."""
+    """The scores against all attackers, in order, chunk by chunk.
+
+    attacker_scores: for each attacker its scores, by fold.
+    """
 
     def __init__(self, attacker_scores: Sequence[tuple[ScoredAttacker, Mapping[str, AttackerScores]]]) -> None:
         self._attacker_scores = {
             (one.name, fold): each for one, folds in attacker_scores for fold, each in folds.items()
         }
-        # By output, attackers, folds and measures in the order of the score columns.
+        # The attacker, fold and measure of each output, in the order of the score columns.
         self._order = {
             attacker.output(measure, fold): (attacker.name, fold, measure)
             for attacker, folds in attacker_scores
@@ -212,7 +225,7 @@ class JointScores:
         }
 
     def multiples(self) -> dict[str, tuple[str, Sequence[float]]]:
-        """Return, by output, of which output it is a multiple, and the factors; see `AttackerScores.multiple`."""
+        """Return, by output, the output and the factors that give it; see `AttackerScores.multiple`."""
         outputs = {of: output for output, of in self._order.items()}
         found: dict[str, tuple[str, Sequence[float]]] = {}
         for output, (name, fold, measure) in self._order.items():
@@ -222,12 +235,12 @@ class JointScores:
         return found
 
     def make_folders(self) -> None:
-        """Make the places of facts."""
+        """Make the folders for facts."""
         for chunk_scores in self._attacker_scores.values():
             chunk_scores.make_folder()
 
     def nothing(self) -> list[npt.NDArray[Any]]:
-        """The score columns, without rows."""
+        """Return the score columns, without rows."""
         return [
             np.empty(0, self._attacker_scores[name, fold].types[measure])
             for name, fold, measure in self._order.values()
@@ -235,7 +248,7 @@ class JointScores:
         ]
 
     def chunks(self, first: int, last: int, sizes: Sequence[int], row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
-        """See `AttackerScores`; the arrays of all by output, in the order of the score columns."""
+        """Yield the scores of chunks by output, in the order of the score columns; see `AttackerScores.chunks`."""
         with contextlib.ExitStack() as closing:
             made = [
                 closing.enter_context(contextlib.closing(chunk_scores.chunks(first, last, sizes, row)))

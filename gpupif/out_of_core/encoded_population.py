@@ -1,4 +1,4 @@
-"""The population of a table on disk: matched with the table, and sent with its rows."""
+"""The population of a table on disk: matched with the table, and sent to partitions like its rows."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ from ..rows.partition import Rows
 from .run_context import RunContext
 from .table_chunks import SomeColumns, TableChunks
 
-# Rows that the population lacks are sent, at most so many at once.
+# Largest number of rows of a chunk of absent rows.
 ABSENT_AT_ONCE = 1 << 18
 HERE = DeviceRequest("cpu")
 
 
 class EncodedPopulation:
-    """The population of a table, encoded: priors from it, and rows that count in the cohorts of the table's rows.
+    """The encoded population of a table: a source of priors, and of rows that count in cohorts.
 
-    table: its first columns are those used by the request, as are the population's. lacks: "error" or "count" for rows
-    of the table that the population lacks. Raises InputError for these, and for columns whose types do not match.
+    table, population: TableChunks. The first columns are those that the request uses.
+    lacks: str. "error" or "count", for rows of the table that the population lacks.
+
+    Raises InputError for such rows, and for columns whose types do not match.
     """
 
     def __init__(
@@ -63,11 +65,11 @@ class EncodedPopulation:
 
     @property
     def senders(self) -> int:
-        """Return the number of chunks of rows: those of the population, and those of the rows that it lacks."""
+        """The number of chunks that send rows: chunks of the population, and of the rows that it lacks."""
         return len(self.population.sizes) + -(-len(self._absent.keys) // ABSENT_AT_ONCE)
 
     def rows(self, number: int, plan: Plan) -> Rows:
-        """Return the distinct rows of a chunk, by joined values, in the columns that a plan uses."""
+        """Return the distinct rows of a chunk as keys of joined values, in the columns that a plan uses."""
         whole, place = self.plan, number - len(self.population.sizes)
         if place < 0:
             chunk = CodedChunk(self.population.columns, self.population.codes(number))
@@ -78,17 +80,17 @@ class EncodedPopulation:
         return project_rows(whole, plan, rows)
 
     def priors(self, columns: Sequence[Column]) -> Mapping[Hashable, Prior]:
-        """Return the distribution in the population of some columns of the table."""
+        """Return the distributions of some columns of the table in the population."""
         return self.plan.columns.some([column.name for column in columns]).priors()
 
     def close(self) -> None:
-        """Close its files."""
+        """Close the files."""
         self.population.close()
 
     def _find_absent(self, lacks: str) -> int:
-        """Write the table's rows that the population lacks, or raise InputError for the first where that is an error.
+        """Write the table's rows that the population lacks; return the number of distinct rows.
 
-        Returns how many distinct rows there are.
+        lacks: str. "error" raises InputError for the first such row.
         """
         context, request = self._context, self._request
         context.report.stage("compare with the population", None, "chunks")
@@ -123,6 +125,6 @@ def _types(keys: Any) -> list[str]:
 
 
 def _totals(table: TableChunks) -> ChunkTotals:
-    """Return what is known of an encoded table."""
+    """Return the totals of an encoded table."""
     columns = list(table.columns)
     return ChunkTotals(table.rows, table.rows, list(columns), [-1] * len(columns), frozenset([HERE]))

@@ -1,7 +1,7 @@
-"""The verbs of a graph of tasks: a question is asked of a table once, and any graph that has the verbs executes it.
+"""The verbs of a graph of tasks: a question is written once with them, and every graph can execute it.
 
-A table is chunks: rows that follow each other. Rows that belong together are brought together in partitions.
-`LocalGraph` executes the tasks in this process, with files; `gpupif.dask.dask_graph.Graph` on Dask.
+A table is chunks: rows that follow each other. A shuffle brings rows that belong together into partitions. `LocalGraph`
+executes the tasks in this process and shuffles in files; `gpupif.dask.dask_graph.Graph` executes them on Dask.
 """
 
 from __future__ import annotations
@@ -11,39 +11,39 @@ from typing import Any, Protocol
 
 # The number of results that one task of a tree reduction combines.
 FAN_IN = 8
-# The result of a task that need not have run: an argument of other tasks.
+# The future result of a task, or a plain value: an argument of other tasks.
 Result = Any
 
 
 class Graph(Protocol):
-    """Tasks, and the results that they have of each other."""
+    """A graph of tasks, which use each other's results."""
 
     def take(self, table: Any) -> list[Result]:
         """Return the chunks of a table, in order."""
 
     def given(self, stage: str, value: Any) -> Result:
-        """Return a value as a result: many tasks share it."""
+        """Return a value as a result; many tasks share it."""
 
     def one(self, stage: str, function: Callable[..., Any], *arguments: Any) -> Result:
         """Return the result of function(*arguments), which is small enough for memory."""
 
     def all(self, stage: str, results: Sequence[Result]) -> Result:
-        """Return the list of some results as one result."""
+        """Return some results as one result: their list."""
 
     def each(self, stage: str, function: Callable[..., Any], *arguments: Any) -> list[Result]:
-        """Return the results of one call for each item of those arguments that are lists or ranges.
+        """Return one result for each item of the arguments that are lists or ranges.
 
-        Lists and ranges have the same length; all calls get the other arguments as they are.
+        Lists and ranges have the same length. All calls get the other arguments unchanged.
         """
 
     def tree(self, stage: str, function: Callable[..., Any], results: Sequence[Result]) -> Result:
-        """Return one result of all: neighbours are combined by function(*results), `FAN_IN` at a time."""
+        """Return one result of all: function(*results) combines `FAN_IN` neighbours at a time."""
 
     def partitions(self, chunks: int, plan: Result) -> int:
-        """Return how many partitions the rows of so many chunks are to be brought to; plan: a `Plan`, or has a job."""
+        """Return the number of partitions for the rows of `chunks` chunks. plan: a `Plan`, or an object with a job."""
 
     def shuffle(self, stage: str, messages: Sequence[Result], partitions: int) -> list[Result]:
-        """Bring messages to their partitions, see `messages`; returns the messages of each partition, for `unpack`.
+        """Bring messages to their partitions; return the messages of each partition, for `unpack`.
 
-        messages: the frames of messages that each chunk sends.
+        messages: list of results. The frame of messages that each chunk sends.
         """

@@ -45,8 +45,8 @@ def test_parts_that_are_cut_again_give_the_same_scores(tmp_path, partition_rows,
     source = write_parts(tmp_path / "in", frame.iloc[:100], [30])
     people = write_parts(tmp_path / "people", frame.iloc[70:200].assign(more=1), [77])
     calls = []
-    real = TableScoring._put_together
-    monkeypatch.setattr(TableScoring, "_put_together", lambda *given: calls.append(1) or real(*given))
+    real = TableScoring._join_slices
+    monkeypatch.setattr(TableScoring, "_join_slices", lambda *given: calls.append(1) or real(*given))
     with in_pieces(40, partition_rows):
         scores = gpupif.score_files(source, tmp_path / "out", population=gpupif.Population(people, lacks="count"))
     assert_same(scores, gpupif.score(source, population=gpupif.Population(people, lacks="count")))

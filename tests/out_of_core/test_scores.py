@@ -224,7 +224,7 @@ def test_parts_too_large_are_collapsed_and_cut_again(tmp_path, arguments, _, par
         frame[name] = frame[name].where(chance.random(120) < 0.1, frame[name].mode()[0])
     write_parts(tmp_path / "in", frame, [30])
     calls = []
-    for owner, name in ((PartitionRows, "_collapse"), (TableScoring, "_put_together")):
+    for owner, name in ((PartitionRows, "_collapse"), (TableScoring, "_join_slices")):
         real = getattr(owner, name)
 
         def noted(self, *given, real=real, name=name):
@@ -238,7 +238,7 @@ def test_parts_too_large_are_collapsed_and_cut_again(tmp_path, arguments, _, par
     assert_same(scores, expected)
     assert_same_summary(scores, expected)
     if partition_rows == 2:
-        assert {"_collapse", "_put_together"} <= {*calls}
+        assert {"_collapse", "_join_slices"} <= {*calls}
 
 
 NUMBERS = st.sampled_from([0.0, -0.0, 1e-300, -0.25, 1.0, 1.0000000000000002, 3.5, 1e300]) | st.floats(-64, 64)

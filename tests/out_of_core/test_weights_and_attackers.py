@@ -33,7 +33,7 @@ def test_weights_of_collapsed_and_recut_parts_give_the_same_scores(tmp_path, par
     frame["w"] = chance.integers(0, 4, 120) * 0.7
     write_parts(tmp_path / "in", frame, [30])
     calls = []
-    for owner, name in ((PartitionRows, "_collapse"), (TableScoring, "_put_together")):
+    for owner, name in ((PartitionRows, "_collapse"), (TableScoring, "_join_slices")):
         real = getattr(owner, name)
 
         def noted(self, *given, real=real, name=name):
@@ -47,7 +47,7 @@ def test_weights_of_collapsed_and_recut_parts_give_the_same_scores(tmp_path, par
     assert_same(scores, expected)
     assert_same_summary(scores, expected)
     if partition_rows == 2:
-        assert {"_collapse", "_put_together"} <= {*calls}
+        assert {"_collapse", "_join_slices"} <= {*calls}
 
 
 @pytest.mark.slow
