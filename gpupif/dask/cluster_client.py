@@ -23,7 +23,11 @@ PATIENT = {"distributed.deploy.lost-worker-timeout": "1 day"}
 
 
 class Place(NamedTuple):
-    """A Dask cluster to compute on: the address of its scheduler, or so many workers here; neither: no cluster."""
+    """The cluster to compute on: neither field is set without a cluster.
+
+    scheduler: str. The address of the scheduler of an existing cluster.
+    workers: int. The number of workers to start here.
+    """
 
     scheduler: str | None
     workers: int | None
@@ -114,7 +118,7 @@ def _one_gpu_each(gpus: Sequence[str]) -> Any:
     from distributed import WorkerPlugin
 
     class OneGpu(WorkerPlugin):  # type: ignore[misc]
-        """Sets what a worker sees before its first task, and so before it asks the driver."""
+        """The plugin that sets the GPU of a worker before its first task, hence before the worker asks the driver."""
 
         def setup(self, worker: Any) -> None:
             os.environ["CUDA_VISIBLE_DEVICES"] = dict(enumerate(gpus)).get(worker.name, "")

@@ -53,7 +53,11 @@ class PickedRow(NamedTuple):
 
 
 class LazyExplainer(Explainer):
-    """The cohorts of cells, as one attacker sees them; compute: gives the result of a task of a graph."""
+    """The cohorts of cells, as one attacker sees them.
+
+    table: TableTasks. The tasks that explanations begin with.
+    compute: function that returns the result of a task of a graph.
+    """
 
     def __init__(self, table: TableTasks, compute: Callable[[Graph, Result], Any]) -> None:
         self._table = table
@@ -121,8 +125,8 @@ def _starts(*lengths: int) -> list[int]:
     return list(accumulate(lengths, initial=0))
 
 
-def _merge(*parts: dict[int, PickedRow]) -> dict[int, PickedRow]:
-    return {row: picked for part in parts for row, picked in part.items()}
+def _merge(*partitions: dict[int, PickedRow]) -> dict[int, PickedRow]:
+    return {row: picked for partition in partitions for row, picked in partition.items()}
 
 
 def _pick(
@@ -153,17 +157,17 @@ def _count_cells(plan: Plan, asked: ExplainedCells, rows: Rows) -> list[CohortCo
     return asked.count(row_codes(plan, rows.keys), np.asarray(rows.counts, np.int64))
 
 
-def _add_counts(*parts: list[CohortCount]) -> list[CohortCount]:
-    return ExplainedCells.total(parts)
+def _add_counts(*partitions: list[CohortCount]) -> list[CohortCount]:
+    return ExplainedCells.total(partitions)
 
 
-def _merge_rows(*parts: Rows) -> Rows:
+def _merge_rows(*partitions: Rows) -> Rows:
     """Return the distinct rows of several partitions."""
-    several = [part for part in parts if len(part.keys)]
+    several = [partition for partition in partitions if len(partition.keys)]
     if len(several) < 2:
-        return next(iter(several), parts[0])
-    keys = np.concatenate([part.keys for part in several])
-    counts = np.concatenate([np.asarray(part.counts, np.int64) for part in several])
+        return next(iter(several), partitions[0])
+    keys = np.concatenate([partition.keys for partition in several])
+    counts = np.concatenate([np.asarray(partition.counts, np.int64) for partition in several])
     with task_workers() as workers:
         return distinct_rows(Rows(keys, counts), int(counts.sum()), workers).rows
 

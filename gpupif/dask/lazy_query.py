@@ -99,13 +99,15 @@ def _of_columns(query: ScoreQuery, columns: int) -> list[ColumnQuery]:
     return [asked for asked in query.of_columns.values() for _ in range(columns)]
 
 
-def _together(n: int, *parts: PartialResult) -> PartialResult:
+def _together(n: int, *partitions: PartialResult) -> PartialResult:
     rows, top = 0, []
-    for part in parts:
-        top += [cell._replace(row=rows + cell.row) for cell in part.top]
-        rows += part.rows
-    tallies = [Tally.total(several) for several in zip(*(part.tallies for part in parts), strict=True)]
-    return PartialResult(rows, Figures.together(*(part.figures for part in parts)), riskiest(top, n), tallies)
+    for partition in partitions:
+        top += [cell._replace(row=rows + cell.row) for cell in partition.top]
+        rows += partition.rows
+    tallies = [Tally.total(several) for several in zip(*(partition.tallies for partition in partitions), strict=True)]
+    return PartialResult(
+        rows, Figures.together(*(partition.figures for partition in partitions)), riskiest(top, n), tallies
+    )
 
 
 def _start(query: ScoreQuery, columns: int) -> list[PercentileSearch]:
@@ -126,9 +128,9 @@ def _count(searches: Sequence[PercentileSearch], numbers: Sequence[Multiplicitie
     return found
 
 
-def _add(*parts: list[dict[int, Multiplicities]]) -> list[dict[int, Multiplicities]]:
+def _add(*partitions: list[dict[int, Multiplicities]]) -> list[dict[int, Multiplicities]]:
     added = []
-    for several in zip(*parts, strict=True):
+    for several in zip(*partitions, strict=True):
         added.append({prefix: _sparse(_dense([one[prefix] for one in several])) for prefix in several[0]})
     return added
 

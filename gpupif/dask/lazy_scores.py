@@ -285,10 +285,10 @@ class DaskBacking(Backing):
         graph.tasks.update(table.graph.tasks)
         if what in _OF_PLAN:
             return graph.one("facts", _OF_PLAN[what], list(self.about.columns), table.plan, number=number)
-        parts = range(len(table.rows))
-        sent = graph.each(f"distinct-{number}", _send_distinct, len(parts), table.plan, parts, table.rows)
-        arrived = graph.shuffle(f"meet-{number}", sent, len(parts))
-        counts = graph.each(f"count-distinct-{number}", _count_distinct, table.plan, parts, arrived)
+        partitions = range(len(table.rows))
+        sent = graph.each(f"distinct-{number}", _send_distinct, len(partitions), table.plan, partitions, table.rows)
+        arrived = graph.shuffle(f"meet-{number}", sent, len(partitions))
+        counts = graph.each(f"count-distinct-{number}", _count_distinct, table.plan, partitions, arrived)
         return graph.tree(f"distinct-rows-{number}", _sum, counts)
 
 
@@ -333,15 +333,15 @@ _OF_PLAN: dict[str, Callable[[Sequence[Hashable], Plan], Any]] = {
 }
 
 
-def _send_distinct(parts: int, plan: Plan, source: int, rows: Rows) -> pd.DataFrame:
-    """The messages in which the distinct rows of a partition travel to where equal ones are counted once."""
-    to = partition_of_keys(rows.keys, plan.layout, plan.layout.fields, parts)
+def _send_distinct(partitions: int, plan: Plan, source: int, rows: Rows) -> pd.DataFrame:
+    """Return the messages that bring equal rows of all partitions together, to count each distinct row once."""
+    to = partition_of_keys(rows.keys, plan.layout, plan.layout.fields, partitions)
     with task_workers(message_memory(rows)) as workers:
-        return pack(rows_to_messages(Rows(rows.keys), to, parts, source, 0, workers))
+        return pack(rows_to_messages(Rows(rows.keys), to, partitions, source, 0, workers))
 
 
-def _count_distinct(plan: Plan, part: int, frame: pd.DataFrame) -> int:
-    rows = rows_in(unpack(frame, part), plan.layout.words)
+def _count_distinct(plan: Plan, partition: int, frame: pd.DataFrame) -> int:
+    rows = rows_in(unpack(frame, partition), plan.layout.words)
     if not len(rows.keys):
         return 0
     with task_workers() as workers:

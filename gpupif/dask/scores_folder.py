@@ -145,8 +145,8 @@ def replacing(output: Path, overwrite: bool, in_this_process: bool) -> Iterator[
             name = secrets.token_hex(8)
             yield (store.folder if in_this_process else work) / name
             check_replaceable(output, overwrite, ": it came into being meanwhile")
-            with trusted_place(output) as scored_column:
-                replace_folder(store.folder / name, scored_column)
+            with trusted_place(output) as trusted:
+                replace_folder(store.folder / name, trusted)
     finally:
         store.close(False)
 

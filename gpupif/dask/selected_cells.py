@@ -69,14 +69,14 @@ class DaskCellSource(CellSource):
         self.columns = self._layout.names
 
     def tables(self) -> Iterator[pa.Table]:
-        graph, parts, starts = self._tasks()
+        graph, partitions, starts = self._tasks()
         plain = graph.each("row-numbers", _counts_rows, starts, range(len(self.table.indexes)), self.table.indexes)
         found, counted = self.compute(
-            graph, graph.one("both", _pair, graph.all("cells", parts), graph.all("plain", plain))
+            graph, graph.one("both", _pair, graph.all("cells", partitions), graph.all("plain", plain))
         )
-        table = pa.concat_tables(part.cells for part in found)
+        table = pa.concat_tables(partition.cells for partition in found)
         if not all(counted):
-            labels = found[0].labels.append([part.labels for part in found[1:]])
+            labels = found[0].labels.append([partition.labels for partition in found[1:]])
             beside = index_columns(labels, each=True)
             for name, column in zip(beside.column_names, beside.columns, strict=True):
                 table = table.append_column(name, column)
@@ -90,17 +90,17 @@ class DaskCellSource(CellSource):
         describe: Callable[[bool], ScoresDescription],
         options: Mapping[str, Any],
     ) -> int:
-        """See `CellSource`: to a folder, a file for each partition, or one for the riskiest."""
-        graph, parts, _ = self._tasks()
-        frames = graph.each("frames", _as_frame, parts)
+        """Write the cells to a folder, a file for each partition; the riskiest cells are one file. See `CellSource`."""
+        graph, partitions, _ = self._tasks()
+        frames = graph.each("frames", _as_frame, partitions)
         meta = _as_frame(LabelledCells(self._layout.schema.empty_table(), self.meta.index[:0]))
         frame = graph.frame("frames", frames, meta, (None,) * (len(frames) + 1))
-        count = graph.tree("count", _sum, graph.each("counts", _count, parts))
+        count = graph.tree("count", _sum, graph.each("counts", _count, partitions))
         options = {"schema": TEXTS, **options}
         return int(self.write_frame(frame, path, overwrite, options, describe, graph, count))
 
     def _tasks(self) -> tuple[Graph, list[Result], Result]:
-        """A graph; its tasks that give `LabelledCells`, in order; the one that knows where partitions begin."""
+        """Return a graph, its tasks that give `LabelledCells`, and its task that gives the partitions' first rows."""
         graph, table, query = self.table.graph.copy(), self.table, self.query
         partitions = [graph.take(self.frames[output]) for output in query.outputs]
         starts = row_starts(graph, table)
@@ -124,8 +124,8 @@ def _sum(*counts: int) -> int:
     return sum(counts)
 
 
-def _count(part: LabelledCells) -> int:
-    return len(part.cells)
+def _count(partition: LabelledCells) -> int:
+    return len(partition.cells)
 
 
 def _layout(columns: Sequence[Hashable], types: Mapping[str, str], plan: Plan) -> CellLayout:
@@ -148,8 +148,8 @@ def _find(
         return CellBatch.together(list(query.search_in_order(pieces, workers)))
 
 
-def _riskiest(n: int, *parts: CellBatch) -> CellBatch:
-    return CellBatch.together(parts).riskiest(n)
+def _riskiest(n: int, *partitions: CellBatch) -> CellBatch:
+    return CellBatch.together(partitions).riskiest(n)
 
 
 def _places(starts: Sequence[int], number: int, cells: CellBatch) -> npt.NDArray[Any]:
@@ -180,6 +180,6 @@ def _counts_rows(starts: Sequence[int], number: int, index: ChunkIndex) -> bool:
     return labels.name is None and labels.equals(pd.RangeIndex(starts[number], starts[number + 1]))
 
 
-def _as_frame(part: LabelledCells) -> pd.DataFrame:
-    frame: pd.DataFrame = part.cells.to_pandas().set_axis(part.labels)
+def _as_frame(partition: LabelledCells) -> pd.DataFrame:
+    frame: pd.DataFrame = partition.cells.to_pandas().set_axis(partition.labels)
     return frame

@@ -78,17 +78,17 @@ class OutputOptions:
             return cls(NOTHING_WRITTEN, here.memory, here.temp, summary_only=True)
         if not isinstance(output, str | os.PathLike) or not str(output):
             raise InputError(f"output: expected the name of a file or folder for the scores, got {output!r}.")
-        scored_column = Path(output)
+        scores_path = Path(output)
         if rows_per_file is not None:
             rows_per_file = whole_number("rows_per_file", rows_per_file, "rows")
-            if is_file(scored_column):
+            if is_file(scores_path):
                 raise InputError(
-                    f"rows_per_file: {scored_column} is a single file. Name a folder as output, or leave it out."
+                    f"rows_per_file: {scores_path} is a single file. Name a folder as output, or leave it out."
                 )
         if selection is not None:
-            _check_cells(scored_column, rows_per_file, keep_input)
+            _check_cells(scores_path, rows_per_file, keep_input)
         given = (rows_per_file, bool(resume), bool(overwrite), bool(keep_input))
-        return cls(scored_column, here.memory, here.temp, *given, selection)
+        return cls(scores_path, here.memory, here.temp, *given, selection)
 
     @property
     def all_scores(self) -> bool:

@@ -38,7 +38,8 @@ from .memory_budget import Budget
 from .one_partition_scoring import OnePartitionScoring
 from .output_options import OutputOptions, PopulationFiles
 from .run_context import RunContext
-from .scores_writer import CellSearch, ScoreWriter
+from .scores_writer import ScoreWriter
+from .selected_cells import CellSearch
 from .table_chunks import SomeColumns, TableChunks
 from .table_scoring import TableScoring
 

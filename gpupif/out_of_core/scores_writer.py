@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
 import pyarrow as pa
 
 from ..attack.request import ScoreRequest
@@ -23,48 +22,16 @@ from ..io.row_group import Multiple, RowGroup
 from ..io.score_files import ScoreFile, is_file
 from ..io.write import attacker_names, write_groups, write_tables
 from ..results.backing import ScoresDescription
-from ..results.cell_selection import CellQuery, ScoredRows
-from ..results.cell_table import CellLayout
 from ..results.provenance import in_one_file, to_metadata
-from ..rows.threads import Workers
 from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter
 from .chunk_scores import JointScores, RowReader, prefetched
 from .memory_budget import Budget
 from .output_options import OutputOptions
-from .table_chunks import TableChunks
+from .selected_cells import CellSearch
 
 # Arrays (scored columns, rows), by output.
 Scores = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class CellSearch:
-    """The search for selected cells, such as the riskiest ones, while chunks of scores are made.
-
-    query: CellQuery. The selection.
-    chunks: TableChunks. The rows of the table.
-    places: list of int. The numbers of the scored columns in the table.
-    """
-
-    query: CellQuery
-    chunks: TableChunks
-    places: Sequence[int]
-
-    def tables(self, scores: Iterable[Mapping[str, npt.NDArray[Any]]], report: Reporter) -> Iterator[pa.Table]:
-        """Yield tables of the selected cells. scores: of all chunks, by output."""
-        columns = [self.chunks.columns[place] for place in self.places]
-        layout = CellLayout.of([column.name for column in columns], self.query.types, columns)
-        with Workers() as workers:
-            yield from layout.tables(self.query.search(self._pieces(scores, report), workers))
-
-    def _pieces(self, scores: Iterable[Mapping[str, npt.NDArray[Any]]], report: Reporter) -> Iterator[ScoredRows]:
-        start = 0
-        for number, (size, arrays) in enumerate(zip(self.chunks.sizes, scores, strict=True)):
-            codes = self.chunks.some_codes(number, self.places)
-            yield from ScoredRows(start, arrays, codes.__getitem__).chunks()
-            start += size
-            report.advance(size)
 
 
 @dataclass(eq=False)

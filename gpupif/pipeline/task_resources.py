@@ -53,7 +53,10 @@ def runs_here() -> bool:
 
 
 def task_threads() -> int:
-    """Return the threads of one task; on Dask 1, because a worker runs one task on each of its threads."""
+    """Return the threads of one task; on Dask the configured number, by default 1.
+
+    A Dask worker runs one task on each of its threads.
+    """
     given = _here.get()
     return (resources().threads or 1) if given is None else given.threads
 

@@ -1,4 +1,4 @@
-"""Any attack on a Dask frame: names and types of scores, what the population lacks, and limits. Without a cluster."""
+"""Combined attacks on a Dask frame without a cluster: names and types of scores, absent rows, limits of memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CENSUS = gpupif.datasets.census(40, columns=4)
 
 
 def sparse(frame, seed):
-    """The table with holes, but for its last column."""
+    """Return the table with missing values in all columns except the last."""
     holes = np.random.default_rng(seed).random(frame.shape) < 0.25
     holes[:, -1] = False
     return frame.mask(holes)
@@ -61,7 +61,7 @@ def test_both_kinds_of_attackers_are_scored_together():
 
 @pytest.mark.parametrize("lacks", ["error", "count"])
 def test_values_that_the_population_lacks_are_refused_or_counted(lacks):
-    """With wildcards no row can be found lacking, only values can."""
+    """With wildcards only values can be known to be absent, not rows."""
     table = pd.DataFrame({"a": ["x", None, "y", "z"], "b": [1, 2, None, 1]})
     people = pd.DataFrame({"a": ["x", "y", None, "x"], "b": [1, 1, 2, 2]})
     if lacks == "count":

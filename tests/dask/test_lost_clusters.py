@@ -1,4 +1,4 @@
-"""What a client that waits for a cluster hears of: tasks that fail, schedulers that are lost, Ctrl-C."""
+"""Errors for a client that waits for a cluster: failing tasks, lost schedulers, Ctrl-C."""
 
 from __future__ import annotations
 

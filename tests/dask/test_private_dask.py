@@ -27,7 +27,7 @@ def test_tasks_of_dask_name_their_dependencies():
 def test_a_shuffle_of_dask_has_the_expected_parameters():
     from dask.dataframe.dask_expr._shuffle import Shuffle
 
-    # Given by place.
+    # Arguments without names.
     expected = ["frame", "partitioning_index", "npartitions_out", "ignore_index", "method", "options"]
     assert Shuffle._parameters[: len(expected)] == expected, ADAPT
     assert all(name in Shuffle._defaults for name in Shuffle._parameters[len(expected) :]), ADAPT

@@ -1,4 +1,4 @@
-"""Workers that the command line starts: each with a GPU of its own, as far as there are any; the driver is made up."""
+"""Workers that the command line starts, each with a GPU of its own while there are any; the driver is simulated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ H200, OLD = Gpu("NVIDIA H200", (9, 0)), Gpu("Tesla V100", (7, 0))
 
 @pytest.fixture
 def three_gpus(monkeypatch):
-    """The second one is too old."""
+    """Simulate three GPUs, of which the second is too old."""
     monkeypatch.setattr("gpupif.gpu.status.shown_gpus", lambda: CudaStatus([H200, OLD, H200], [0, 2]))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     with gpupif.config(device="auto"):
@@ -62,7 +62,7 @@ def test_workers_get_no_gpu_if_none_exists(monkeypatch, device):
 
 
 def seen(client):
-    """What CUDA may see in each worker, by the worker's name."""
+    """Return the GPUs that CUDA may see in each worker, by name of the worker."""
     names = {worker["name"]: address for address, worker in client.scheduler_info(-1)["workers"].items()}
     found = client.run(lambda: os.environ.get("CUDA_VISIBLE_DEVICES"))
     return {name: found[address] for name, address in names.items()}

@@ -1,4 +1,4 @@
-"""Folders of scores that Dask writes: replaced as a whole, and nothing but scores lost."""
+"""Folders of scores that Dask writes: they are replaced as a whole, and only scores are replaced."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_scores_name_the_device_once_they_are_computed(tmp_path):
     assert scores.device == ran
     stored = gpupif.open_scores(tmp_path / "scores")
     assert (stored.device, stored.summary().device) == (ran, ran)
-    # Each file is written before what all of them say together.
+    # Each file is written before the description of all files is known.
     part = read_description(tmp_path / "scores" / "part-000000.parquet")
     assert part.about.device == "each worker's own"
     assert others.summary().device == ran

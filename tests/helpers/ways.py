@@ -29,11 +29,12 @@ from tests.helpers.pieces import assert_same_summaries, in_pieces, nothing_left,
 
 
 class Pieces(NamedTuple):
-    """How tables are cut up where they are.
+    """The sizes into which tables are cut.
 
-    edges: where files or partitions begin, as shares of the rows. chunk_rows: of what is read at once. partition_rows:
-    of what is scored at once where rows may be parted, few enough that a table of a few rows is cut into several. heavy:
-    from what share of a partition's rows on the rows of one key are parted, on Dask.
+    edges: tuple of float. The rows at which files or partitions begin, as shares of all rows.
+    chunk_rows: int. The rows that are read at once.
+    partition_rows: int. The rows that are scored at once, few enough that a small table has several partitions.
+    heavy: float. On Dask the share of a partition's rows above which the rows of one key are cut finer.
     """
 
     edges: tuple[float, ...] = (0.4, 0.4)

@@ -1,4 +1,4 @@
-"""Steps that fail, disks that fill up, files that change or are broken: one error, and what resume can use."""
+"""Failing steps, full disks, changed or damaged files: one error, and the steps that a resumed run uses."""
 
 from __future__ import annotations
 

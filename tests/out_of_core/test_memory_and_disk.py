@@ -1,4 +1,4 @@
-"""Memory and disk: how much there is, what a run takes of it, and what is said where that is too little."""
+"""Memory and disk: their limits, the shares that a run takes, and the errors if they are too small."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_long_texts_make_small_chunks(tmp_path, monkeypatch):
 
 
 def test_a_population_is_read_at_the_same_time():
-    """Its sizes of cohorts, beside the scores: of each attacker two tables are put together."""
+    """Sizes of cohorts in a population are a second table for each attacker."""
     for attackers, together in ((None, 2), ({"near": ["age"], "far": ["sex"]}, 4)):
         request = Arguments.of("cig", attackers=attackers, population="people").make_request(["age", "sex"])
         assert budget.plan_budget(8 << 30, request).together == together
@@ -175,7 +175,7 @@ def test_a_population_is_read_at_the_same_time():
 
 @pytest.mark.parametrize("files", [1, 2])
 def test_files_of_all_parts_can_be_open_together(monkeypatch, files):
-    """Those of two passes, beside those of the columns, however small parts should be."""
+    """The files of two passes and of the columns can be open at once, however small partitions are planned."""
     monkeypatch.setattr(budget, "files_to_open", lambda: 1024)
     rows = budget.Budget(1, 1).planned_rows(1, 10**6, 5, files)
     parts = -(-(10**6) // rows)

@@ -1,4 +1,4 @@
-"""A population of a table larger than memory: the same bits as in memory, whatever the chunks and the parts."""
+"""The population of a table larger than memory: the same bits as in memory for all sizes of chunks and partitions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STRANGERS = gpupif.datasets.census(60, columns=5, seed=9)
 
 
 def census_files(place, strangers=False):
-    """A sample of the census, with other people perhaps, and the census, each in a folder of files."""
+    """Write a sample of the census and the census, each as a folder of files. strangers: rows only in the sample."""
     sample = CENSUS.sample(200, random_state=2)
     sample = pd.concat([sample, STRANGERS], ignore_index=True) if strangers else sample
     write_parts(place / "people", CENSUS.sample(frac=1, random_state=3), [100, 333])
@@ -37,7 +37,7 @@ def census_files(place, strangers=False):
 @pytest.mark.slow
 @pytest.mark.parametrize("partition_rows", [12, 150])
 def test_parts_that_are_cut_again_give_the_same_scores(tmp_path, partition_rows, monkeypatch):
-    """Sample and population have frequent rows, and parts are too small for their rows."""
+    """The sample and the population have frequent rows, so that a partition has more rows than fit."""
     chance = np.random.default_rng(1)
     frame = CENSUS.copy()
     for name in frame:

@@ -1,4 +1,4 @@
-"""Runs from files to files that are killed, fail, or find something wrong: what they say, leave, and go on with."""
+"""Runs from files to files that are killed or fail: their messages, their files, and their resumption."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_message_says_whether_a_run_is_resumed(tmp_path, monkeypatch, capfd):
 
 @pytest.mark.parametrize(("known", "by"), [(None, None), (None, "wcig"), (1, None)], ids=["top", "weighted", "any"])
 def test_a_resumed_run_selects_cells_from_the_stored_scores(tmp_path, monkeypatch, known, by):
-    """The stored scores, among which cells are looked for, are kept over a kill; other cells are another run."""
+    """The stored scores survive a kill; a selection of other cells is another run."""
     source, output = census_folder(tmp_path / "in", rows=100), tmp_path / "out.parquet"
     asked = {"measures": MEASURES, "known": known, "resume": True, "top": 20, "by": by}
     with in_pieces(30, 40), monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Tables larger than memory: the same bits as in memory, whatever the chunks and the parts."""
+"""Tables larger than memory: the same bits as in memory for all sizes of chunks and partitions."""
 
 from __future__ import annotations
 

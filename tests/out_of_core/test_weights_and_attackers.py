@@ -122,8 +122,8 @@ def test_a_failed_run_with_attackers_resumes(tmp_path, monkeypatch, step, after)
     calls = []
     with in_pieces(40, 50), monkeypatch.context() as patch:
         module, _, name = step.rpartition(".")
-        scored_column = PartitionScorer if module.endswith("PartitionScorer") else __import__(module, fromlist=[name])
-        real = getattr(scored_column, name)
+        owner = PartitionScorer if module.endswith("PartitionScorer") else __import__(module, fromlist=[name])
+        real = getattr(owner, name)
 
         def failing(*given, **more):
             calls.append(1)
@@ -131,7 +131,7 @@ def test_a_failed_run_with_attackers_resumes(tmp_path, monkeypatch, step, after)
                 raise KilledError
             return real(*given, **more)
 
-        patch.setattr(scored_column, name, failing)
+        patch.setattr(owner, name, failing)
         with pytest.raises(KilledError):
             gpupif.score_files(source, tmp_path / "out", ALL, **arguments)
     with in_pieces(40, 50):

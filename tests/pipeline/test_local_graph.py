@@ -1,4 +1,4 @@
-"""The local graph: the verbs, within the memory of a budget, give what Dask and memory give."""
+"""The local graph: its verbs, within the memory of a budget, give the results of Dask and of memory."""
 
 from __future__ import annotations
 
