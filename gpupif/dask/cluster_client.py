@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
     @property
     def named(self) -> bool:
-        """Whether a cluster was requested."""
+        """True if a cluster was requested."""
         return self.scheduler is not None or self.workers is not None
 
 

@@ -104,10 +104,8 @@ def _together(n: int, *partitions: PartialResult) -> PartialResult:
     for partition in partitions:
         top += [cell._replace(row=rows + cell.row) for cell in partition.top]
         rows += partition.rows
-    tallies = [Tally.total(several) for several in zip(*(partition.tallies for partition in partitions), strict=True)]
-    return PartialResult(
-        rows, Figures.together(*(partition.figures for partition in partitions)), riskiest(top, n), tallies
-    )
+    tallies = [Tally.total(several) for several in zip(*(own.tallies for own in partitions), strict=True)]
+    return PartialResult(rows, Figures.together(*(own.figures for own in partitions)), riskiest(top, n), tallies)
 
 
 def _start(query: ScoreQuery, columns: int) -> list[PercentileSearch]:

@@ -65,10 +65,8 @@ def score_dask(
     population_graph = None
     if population is not None:
         graph = Graph()
-        population_rows = population_chunks(graph, open_dask_population(population.table, request.used), request.used)
-        population_graph = add_population(
-            graph, graph.take(read), population_rows, request, names, population.lacks, device
-        )
+        others = population_chunks(graph, open_dask_population(population.table, request.used), request.used)
+        population_graph = add_population(graph, graph.take(read), others, request, names, population.lacks, device)
     outcomes = [_score(table, read, name, one, device, population_graph) for name, one in requests.items()]
     about = RunDescription(
         columns=request.scored_columns,
@@ -179,9 +177,9 @@ def _add_shuffles(
     if population_graph is not None:
         # Rows of the population are sent too, and each partition of the matching adds the rows that the population
         # lacked.
-        population_rows, lacked = population_graph.sent(graph, planned)
-        travelling = [*rows, *population_rows]
-        counted = None if counted is None else [*counted, *[graph.given("no-rows", None)] * len(population_rows)]
+        others, lacked = population_graph.sent(graph, planned)
+        travelling = [*rows, *others]
+        counted = None if counted is None else [*counted, *[graph.given("no-rows", None)] * len(others)]
     partitions = range(len(travelling))
     sample = graph.tree("samples", routes.add_samples, graph.each("sample", routes.sample_rows, travelling))
     route = graph.one("routes", routes.plan_routes, planned, len(rows), len(partitions), len(partitions), sample)

@@ -213,9 +213,7 @@ class JointScores:
     """
 
     def __init__(self, attacker_scores: Sequence[tuple[ScoredAttacker, Mapping[str, AttackerScores]]]) -> None:
-        self._attacker_scores = {
-            (one.name, fold): each for one, folds in attacker_scores for fold, each in folds.items()
-        }
+        self._by_attacker = {(one.name, fold): each for one, folds in attacker_scores for fold, each in folds.items()}
         # The attacker, fold and measure of each output, in the order of the score columns.
         self._order = {
             attacker.output(measure, fold): (attacker.name, fold, measure)
@@ -229,22 +227,22 @@ class JointScores:
         outputs = {of: output for output, of in self._order.items()}
         found: dict[str, tuple[str, Sequence[float]]] = {}
         for output, (name, fold, measure) in self._order.items():
-            multiple = self._attacker_scores[name, fold].multiple(measure)
+            multiple = self._by_attacker[name, fold].multiple(measure)
             if multiple is not None:
                 found[output] = outputs[name, fold, multiple[0]], multiple[1]
         return found
 
     def make_folders(self) -> None:
         """Make the folders for facts."""
-        for chunk_scores in self._attacker_scores.values():
+        for chunk_scores in self._by_attacker.values():
             chunk_scores.make_folder()
 
     def nothing(self) -> list[npt.NDArray[Any]]:
         """Return the score columns, without rows."""
         return [
-            np.empty(0, self._attacker_scores[name, fold].types[measure])
+            np.empty(0, self._by_attacker[name, fold].types[measure])
             for name, fold, measure in self._order.values()
-            for _ in self._attacker_scores[name, fold].job.scored_columns
+            for _ in self._by_attacker[name, fold].job.scored_columns
         ]
 
     def chunks(self, first: int, last: int, sizes: Sequence[int], row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
@@ -252,8 +250,8 @@ class JointScores:
         with contextlib.ExitStack() as closing:
             made = [
                 closing.enter_context(contextlib.closing(chunk_scores.chunks(first, last, sizes, row)))
-                for chunk_scores in self._attacker_scores.values()
+                for chunk_scores in self._by_attacker.values()
             ]
             for several in zip(*made, strict=True):
-                parts = dict(zip(self._attacker_scores, several, strict=True))
+                parts = dict(zip(self._by_attacker, several, strict=True))
                 yield {output: parts[name, fold][measure] for output, (name, fold, measure) in self._order.items()}

@@ -7,7 +7,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import Any
 
 import numpy as np
 
@@ -101,27 +100,19 @@ class EncodedPopulation:
             encoded = graph.each("encode", encode_chunk, request, HERE, graph.take(self._table))
             mine = graph.each("local", itemgetter(0), encoded)
             totals = graph.given("totals", _totals(self._table))
-            matching = add_matching_tasks(
-                graph, mine, totals, graph.take(self.population), request, list(self._table_names), HERE
-            )
+            names = [column.name for column in self._table.columns]
+            chunks = graph.take(self.population)
+            matching = add_matching_tasks(graph, mine, totals, chunks, request, names, HERE)
             compared = graph.each("compare", find_absent_rows, lacks, matching.joined, matching.matched)
             absent, rows = (graph.each("part", itemgetter(place), compared) for place in (1, 0))
             number = graph.each("number", attrgetter("number"), graph.each("index", itemgetter(1), encoded))
             graph.value(add_settling_tasks(graph, lacks, matching, absent, mine, number))
             found: list[Rows] = graph.value(graph.all("absent", rows))
         keys, times = np.concatenate([rows.keys for rows in found]), np.concatenate([rows.counts for rows in found])
-        names = [*(f"word-{word}" for word in range(keys.shape[1])), "times"]
-        with BatchWriter(folder / "rows.arrow", dict(zip(names, _types(keys), strict=True))) as writer:
+        types = dict.fromkeys([f"word-{word}" for word in range(keys.shape[1])], "uint64") | {"times": "int64"}
+        with BatchWriter(folder / "rows.arrow", types) as writer:
             writer.write([*keys.T, times])
         return len(keys)
-
-    @property
-    def _table_names(self) -> Sequence[Hashable]:
-        return [column.name for column in self._table.columns]
-
-
-def _types(keys: Any) -> list[str]:
-    return ["uint64"] * keys.shape[1] + ["int64"]
 
 
 def _totals(table: TableChunks) -> ChunkTotals:

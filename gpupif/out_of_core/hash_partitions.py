@@ -48,9 +48,7 @@ class HashPartitions:
         """Return the rows of a partition."""
         return PartitionChunks(self.folder / f"part-{number:05}.arrow", self.sizes[number])
 
-    def each(
-        self, hashes: HashRange | None = None, drop: bool = False
-    ) -> Iterator[tuple[int, PartitionChunks, HashRange]]:
+    def each(self, hashes: HashRange | None = None, drop: bool = False) -> Iterator[tuple[int, Chunks, HashRange]]:
         """Yield the number, the rows and the hash range of each partition that has rows; close the rows afterwards.
 
         hashes: HashRange. The range of the table itself, if it is a partition. Default: all hashes.

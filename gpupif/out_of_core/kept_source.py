@@ -192,7 +192,7 @@ class KeptSource(EncodedSource):
 
     @property
     def typed_by_values(self) -> bool:
-        """Whether the type of a column is known only from all of its values, as in text."""
+        """True if the type of a column is known only from all of its values, as in text."""
         return self._live is not None and self._live.found.format.as_text
 
     def merge(self) -> None:

@@ -218,7 +218,7 @@ def check_disk(
 
     The bytes are estimated from the number of rows and typical compression.
     """
-    population_rows = 0 if population is None else population.about_rows()
+    others = 0 if population is None else population.about_rows()
     rows = source.about_rows()
     attackers = len(request.attackers or [None])
     scored_columns = len(request.scored_columns) * attackers
@@ -226,11 +226,7 @@ def check_disk(
     scores = SCORE_BYTES * scored_columns * kept
     spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(request.read) + scores + 8))
     # The population is encoded, and sent to partitions with the table.
-    spilled += int(
-        CODE_BYTES
-        * len(request.used)
-        * (population_rows + 2 * attackers * (population_rows + rows * bool(population_rows)))
-    )
+    spilled += int(CODE_BYTES * len(request.used) * (others + 2 * attackers * (others + rows * bool(others))))
     each = TEXT_BYTES if written_format(options.output).as_text else SCORE_BYTES
     written = int(rows * each * scored_columns * len(request.outputs))
     if options.keep_input:

@@ -99,7 +99,7 @@ class OnePartitionScoring(TableScoring):
 
     def distinct_job(self) -> Job:
         """Return the job with the codes and counts of all distinct rows of the table."""
-        _, rows, occurs, _ = self._split_by_table(self._distinct)
+        _, rows, occurs, _ = self._by_table(self._distinct)
         codes = self.plan.layout.unpack(rows.keys)
         codes = codes if self.plan.population is None else self.plan.population.own(codes)
         weighted = self.plan.weights is not None
@@ -219,7 +219,7 @@ class OnePartitionScoring(TableScoring):
     def _score_group(self, group: Sequence[int], number: int, memory: int) -> dict[str, Any]:
         """Score a group of scored columns and write the scores; return the facts that the step keeps."""
         fit = self._distinct
-        mine, own_rows, occurs, others = self._split_by_table(fit)
+        mine, own_rows, occurs, others = self._by_table(fit)
 
         def shares(plan: Plan, job: Job, sets: Sequence[KnownSubset], rows: int, more: int) -> AnyKnownShares | None:
             return self._share(rows + more, memory, len(group), len(group))

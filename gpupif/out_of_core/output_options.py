@@ -92,7 +92,7 @@ class OutputOptions:
 
     @property
     def all_scores(self) -> bool:
-        """Whether the scores of all cells are written."""
+        """True if the scores of all cells are written."""
         return self.selection is None and not self.summary_only
 
     def within(self, folder: Path) -> OutputOptions:

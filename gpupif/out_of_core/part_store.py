@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -201,7 +201,7 @@ def _write_chunks(
     codes: list[list[list[Any]]] = []
     values: list[list[list[int]]] = []
     missing, kinds = [0] * len(names), [pa.null()] * len(names)
-    for chunk in _with_rows(chunks):
+    for chunk in (own for own in chunks if own.num_rows):
         tasks = [(name, chunk.column(name)) for name in names]
         parts = [encode_part(*task) for task in tasks] if workers is None else workers.run(encode_part, tasks)
         kinds = [part.values.labels.type for part in parts]
@@ -221,10 +221,6 @@ def _write_chunks(
         "codes": codes,
         "values": values,
     }
-
-
-def _with_rows(chunks: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    return (chunk for chunk in chunks if chunk.num_rows)
 
 
 def _opened(file: Path, facts: dict[str, Any]) -> Part:

@@ -82,7 +82,9 @@ class ScoreWriter:
         left = [piece for piece in outputs if not (folder / piece.path).exists()]
         self.report.stage("write", sum(sizes), "rows")
         if left:
-            self._write_files(joint_scores, sizes, outputs, left)
+            self.report.advance(_rows_of(outputs) - _rows_of(left))
+            for run in _runs(left):
+                self._write_run(joint_scores, sizes, run, outputs[-1])
 
     def write_cells(
         self, tables: Iterator[pa.Table], output: ScoreFile, describe: Callable[[bool], ScoresDescription]
@@ -93,13 +95,6 @@ class ScoreWriter:
         with disk_errors(file):
             private_folder(file.parent)
         write_tables(tables, file, describe=self._said_by_all, private=True)
-
-    def _write_files(
-        self, joint_scores: JointScores, sizes: Sequence[int], outputs: Sequence[ScoreFile], left: Sequence[ScoreFile]
-    ) -> None:
-        self.report.advance(_rows_of(outputs) - _rows_of(left))
-        for run in _runs(left):
-            self._write_run(joint_scores, sizes, run, outputs[-1])
 
     def _write_run(
         self, joint_scores: JointScores, sizes: Sequence[int], run: Sequence[ScoreFile], final: ScoreFile
@@ -129,7 +124,7 @@ class ScoreWriter:
                     private_folder(file.parent)
                 groups = ([group] for group in self._groups(joint_scores, rows, piece, given))
                 # The last file is described when all scores are known.
-                describe = self._said_by_all if piece == final else self._said_by_each
+                describe = self._said_by_all if piece == final else lambda: self._said_by_each
                 write_groups(groups, file, self.report.advance, describe=describe, private=True)
 
     def _groups(
@@ -155,12 +150,9 @@ class ScoreWriter:
         # Only Parquet has its metadata after the scores, when a summary can be made of them.
         return to_metadata(self._describe(written_format(self.options.output) is PARQUET))
 
-    def _said_by_each(self) -> Mapping[bytes, bytes]:
-        """Return the metadata of every other score file of a folder."""
-        return self._each_says
-
     @cached_property
-    def _each_says(self) -> Mapping[bytes, bytes]:
+    def _said_by_each(self) -> Mapping[bytes, bytes]:
+        """The metadata of every other score file of a folder."""
         return to_metadata(in_one_file(self._describe(False)))
 
     def publish(self, outputs: Sequence[ScoreFile], known: list[int]) -> None:

@@ -241,9 +241,7 @@ class TableScoring:
             rows = self.population.rows(chunk, plan)
             with task_workers(message_memory(rows)) as workers:
                 sends = find_sends(rows, plan, routes, workers)
-                return pack(
-                    [message for sent in sends for message in self._messages(sent, sender, sent.rows, workers)[0]]
-                )
+                return pack([own for sent in sends for own in self._messages(sent, sender, sent.rows, workers)[0]])
         messages: list[Message] = []
         row_places: dict[str, Any] = {}
         rows, occurs, number = self._rows_of(sender)
@@ -389,7 +387,7 @@ class TableScoring:
         own: list of int. The chunks of the table that sent rows.
         values: by fold, scored column and measure the distinct scores so far.
         """
-        mine, own_rows, occurs, others = self._split_by_table(fit)
+        mine, own_rows, occurs, others = self._by_table(fit)
         weighted = self.plan.weights is not None
         counted = occurs if weighted else None
         scored = PartitionScorer(
@@ -409,9 +407,7 @@ class TableScoring:
         # Drop the scores, so that their memory is free.
         return scored._replace(values={})
 
-    def _split_by_table(
-        self, fit: FittingRows
-    ) -> tuple[npt.NDArray[np.bool_] | None, Rows, npt.NDArray[np.int64], Rows]:
+    def _by_table(self, fit: FittingRows) -> tuple[npt.NDArray[np.bool_] | None, Rows, npt.NDArray[np.int64], Rows]:
         """Return which rows are the table's (None: all), its rows, their multiplicities, and the population's rows."""
         occurs = fit.counts[0] if self.plan.weights is None else fit.counts[1]
         if self.plan.population is None:
@@ -554,15 +550,13 @@ class StoredScores:
 
         outs: by `score_name` a list of (factor, array). Each array gets the scores times its factor.
         """
-        places_by_cut = read_batch(self._scoring.places_file(chunk))
+        by_cut = read_batch(self._scoring.places_file(chunk))
         for cut, readers in self._cuts:
             names = self._scoring.score_names(cut.scored_columns)
             pieces = [reader.repeated(chunk) for reader in readers]
-            row_places, size = places_by_cut[cut.number], sum(len(piece[0]) for piece in pieces)
+            places, size = by_cut[cut.number], sum(len(piece[0]) for piece in pieces)
 
-            def fill(
-                place: int, name: str, pieces: Any = pieces, row_places: Any = row_places, size: int = size
-            ) -> None:
+            def fill(place: int, name: str, pieces: Any = pieces, places: Any = places, size: int = size) -> None:
                 values, start = np.empty(size, pieces[0][place].dtype), 0
                 for piece in pieces:
                     scores = piece[place]
@@ -574,8 +568,8 @@ class StoredScores:
                     start += len(scores)
                 # Look up the scores once, in an array of the caller if one needs them unchanged.
                 plain = [out for factor, out in outs[name] if factor == 1 and out.dtype == values.dtype]
-                whole = plain[0] if plain else np.empty(len(row_places), values.dtype)
-                spread.look_up(values, row_places, whole)
+                whole = plain[0] if plain else np.empty(len(places), values.dtype)
+                spread.look_up(values, places, whole)
                 for factor, out in outs[name]:
                     if out is not whole:
                         np.multiply(whole, factor, out=out, casting="same_kind")

@@ -223,7 +223,7 @@ class PackedScores:
 
     @property
     def complete(self) -> bool:
-        """Whether the words hold the scores of all rows."""
+        """True if the words hold the scores of all rows."""
         head = self.words[: 1 + len(self.scored_columns)].tolist()
         return len(head) == 1 + len(self.scored_columns) and [head[0], len(head) + sum(head[1:])] == [
             len(self.keys),

@@ -55,11 +55,11 @@ class PopulationGraph(Generic[AnyGraph]):
 
     def sent(self, graph: Graph, planned: Result) -> tuple[list[Result], list[Result]]:
         """Return `rows` and `added` with the columns of one attacker's plan, as tasks of the attacker's graph."""
-        population_rows, added = (
+        others, added = (
             graph.each(stage, project_rows, self.population, planned, rows)
             for stage, rows in (("people", self.rows), ("added", self.added))
         )
-        return population_rows, added
+        return others, added
 
 
 def add_population(
@@ -126,22 +126,15 @@ def add_matching_tasks(
     if overlapping:
         joined = graph.one("room", checked_in_one_partition, joined, totals)
     own = graph.each("joined-table", joined_rows, joined, SAMPLE, mine)
-    population_rows = graph.each("joined-people", joined_rows, joined, POPULATION, theirs)
-    origins = [*[SAMPLE] * len(own), *[POPULATION] * len(population_rows)]
+    rows = graph.each("joined-people", joined_rows, joined, POPULATION, theirs)
+    origins = [*[SAMPLE] * len(own), *[POPULATION] * len(rows)]
     sizes = graph.one("rows-to-match", rows_to_match, request, joined)
     partitions = range(graph.partitions(len(origins), sizes))
     sent = graph.each(
-        "meet",
-        send_joined_rows,
-        len(partitions),
-        overlapping,
-        joined,
-        range(len(origins)),
-        [*own, *population_rows],
-        origins,
+        "meet", send_joined_rows, len(partitions), overlapping, joined, range(len(origins)), [*own, *rows], origins
     )
     matched = graph.each("met-rows", match_rows, joined, partitions, graph.shuffle("met", sent, len(partitions)))
-    return MatchingTasks(joined, population_rows, matched)
+    return MatchingTasks(joined, rows, matched)
 
 
 def add_settling_tasks(

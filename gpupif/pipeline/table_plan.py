@@ -131,12 +131,12 @@ class Plan:
 
     @property
     def has_wildcards(self) -> bool:
-        """Whether missing values of the table or its population match every value."""
+        """True if missing values of the table or its population match every value."""
         return bool(self.job.wildcards) or (self.population is not None and any(self.population.columns.wildcards))
 
     @property
     def in_one_partition(self) -> bool:
-        """Whether all rows have to be in one partition, because no cut keeps their cohorts whole."""
+        """True if all rows have to be in one partition, because no cut keeps their cohorts whole."""
         return self.has_wildcards or not cohorts_stay_whole(self.job, self.request.any_known is not None)
 
 
