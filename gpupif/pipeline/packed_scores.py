@@ -180,7 +180,7 @@ def _pack_scored_column(
 
 
 def _put_others(writer: WordWriter, items: npt.NDArray[np.uint64], room: Room) -> None:
-    """Write the scores of the rows without usual scores: the distinct ones, and the number of each row's own.
+    """Write the scores of rows without usual scores: the distinct scores, and each row's number among them.
 
     items: array (scores, rows). The scores, as bits.
     """

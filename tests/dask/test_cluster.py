@@ -114,9 +114,7 @@ def finished(prefix, dask_scheduler):
 
 
 def kill_at(client, moment, table):
-    """A run one of whose workers is killed when the first task that is called so is done; tried again where the run
-    was faster than the kill.
-    """
+    """Run with one worker killed when the first task of a stage begins; try again if the run was too fast."""
     for _ in range(5):
         client.wait_for_workers(WORKERS, timeout=60)
         victim = list(client.run(os.getpid).values())[1]

@@ -24,7 +24,7 @@ def sparse(frame, seed):
 
 
 def assert_like_memory(table, people, edges=(), lacks="count", **arguments):
-    """The same scores of a Dask frame and of the table in memory; both, by attacker, the means too."""
+    """Assert that a Dask frame and the table in memory have equal scores; return both, by attacker, with means."""
     lazy = arguments
     if people is not None:
         lazy = arguments | {"population": gpupif.Population(cut(people, [len(people) // 3]), lacks)}

@@ -55,7 +55,7 @@ class TestCommandLine:
                 return self
 
             def __exit__(self, *_):
-                """Nothing to stop."""
+                """Stop nothing."""
 
         for method in ("stage", "expect", "advance", "rename"):
             monkeypatch.setattr(Recorder, method, lambda self, *told_now, name=method: told.append((name, *told_now)))

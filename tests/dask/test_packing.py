@@ -85,7 +85,7 @@ def scores_of(kind, value, source):
     ],
 )
 def test_scores_arrive_as_they_are(rows, groups, kinds):
-    """Bit by bit, from several parts, of columns with few values, one, and more than there are rows."""
+    """Scores from several partitions arrive bit by bit, for columns with few values, one, or more than rows."""
     source, layout = np.random.default_rng(rows), KeyLayout.of([5, 1, 2**30])
     sent, scored_columns = SentScores(groups), [2, 0, 1]
     parts, expected = [], []

@@ -30,7 +30,10 @@ FEW = ["cig", "wcig", "csf", "cohort_size"]
 
 @contextlib.contextmanager
 def room_for(distinct, chunk_rows=3):
-    """Chunks of so few rows, and room for so many different ones with one scored column at a time."""
+    """Give runs chunks of `chunk_rows` rows, and memory for `distinct` distinct rows.
+
+    One scored column at a time is then scored.
+    """
     with in_pieces(chunk_rows), pytest.MonkeyPatch.context() as patch:
         patch.setattr(budget.Budget, "any_known_bytes", lambda self, job, needs: needs.least(distinct))
         yield

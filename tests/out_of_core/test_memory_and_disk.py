@@ -174,7 +174,7 @@ def test_a_population_is_read_at_the_same_time():
 
 
 @pytest.mark.parametrize("files", [1, 2])
-def test_files_of_all_parts_can_be_open_together(monkeypatch, files):
+def test_files_of_all_partitions_can_be_open_together(monkeypatch, files):
     """The files of two passes and of the columns can be open at once, however small partitions are planned."""
     monkeypatch.setattr(budget, "files_to_open", lambda: 1024)
     rows = budget.Budget(1, 1).planned_rows(1, 10**6, 5, files)
@@ -182,8 +182,8 @@ def test_files_of_all_parts_can_be_open_together(monkeypatch, files):
     assert 1024 - budget.SPARE_FILES - 4 * files < 2 * files * parts + 2 * 5 <= 1024 - budget.SPARE_FILES
 
 
-def test_different_scores_of_all_parts_have_their_share_of_memory(tmp_path, monkeypatch):
-    """They are in memory together when scores are put together; columns with more are kept as they are."""
+def test_distinct_scores_of_all_partitions_have_their_share_of_memory(tmp_path, monkeypatch):
+    """Distinct scores of all partitions are in memory at once; columns with too many are stored row by row."""
     source = census_folder(tmp_path / "in", rows=3000)
     kept = []
     real = table_scoring.kept_small

@@ -36,7 +36,7 @@ def census_files(place, strangers=False):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("partition_rows", [12, 150])
-def test_parts_that_are_cut_again_give_the_same_scores(tmp_path, partition_rows, monkeypatch):
+def test_partitions_that_are_cut_again_give_the_same_scores(tmp_path, partition_rows, monkeypatch):
     """The sample and the population have frequent rows, so that a partition has more rows than fit."""
     chance = np.random.default_rng(1)
     frame = CENSUS.copy()

@@ -40,7 +40,7 @@ def test_repeated_rows_need_not_fit_into_memory(tmp_path, weights, monkeypatch):
     assert nothing_left(tmp_path)
 
 
-def test_an_attacker_who_meets_no_missing_value_is_scored_in_parts(tmp_path):
+def test_an_attacker_who_meets_no_missing_value_is_scored_in_partitions(tmp_path):
     """An attacker who knows no column with missing values is scored in several partitions."""
     frame = gpupif.datasets.census(200, columns=4)
     frame["region"] = frame["region"].where(frame.index % 3 > 0)
