@@ -60,7 +60,7 @@ def score_dask(
     for one in requests.values():
         # Raise errors now if they do not depend on the number of rows.
         one.subsets(1)
-    # One selection of columns for all attackers, so that Dask reads it once if they are computed together.
+    # A single selection of columns for all attackers, so that Dask reads it once if they are computed together.
     read = table[request.read] if request.read != names else table
     population_graph = None
     if population is not None:

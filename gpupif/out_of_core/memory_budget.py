@@ -80,7 +80,7 @@ class Budget(NamedTuple):
         """
         words = job.layout.words
         codes = sum(max(1, (len(counts) - 1).bit_length() // 8) for counts in job.counts)
-        # With wildcards all scored columns are scored together.
+        # All scored columns are scored together if missing values are wildcards.
         at_once = len(job.scored_columns) if job.wildcards else -(-len(job.scored_columns) // 2)
         scores = 8 * scores_at_once(replace(job, measures=part_measures(job))) * at_once
         # Row numbers and counts; sums of weights are large.
@@ -144,7 +144,7 @@ def plan_budget(limit: int, request: ScoreRequest, mend: str = FEWER_COLUMNS) ->
     attackers = len(request.attackers or [None])
     cells = len(request.scored_columns) * attackers
     written = sum(np.dtype(measure.type_in(request.dtype)).itemsize for measure in request.outputs)
-    # One chunk is written while the next chunk is put together from the scores of partitions.
+    # A chunk is written while the next chunk is put together from the scores of partitions.
     row = cells * (2 * written + 8 * len(request.outputs)) + 16 * len(request.read) + 64
     most = _fitting(limit, row, mend)
     chunk_rows = min(MOST_CHUNK, 1 << (most.chunk_rows.bit_length() - 1))

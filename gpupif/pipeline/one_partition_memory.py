@@ -119,6 +119,6 @@ def _scoring_bytes(plan: Plan, job: Job, sets: Sequence[KnownSubset] | None, row
     fixed = 0 if needs is None else needs.least(rows, kept=len(job.scored_columns))
     if needs is not None and not plan.has_wildcards:
         return fixed
-    # With wildcards each set is scored by itself, if need be for one scored column at a time.
+    # Each set is scored by itself if missing values are wildcards, if need be for one scored column at a time.
     scored_columns = len(job.scored_columns) if needs is None else 1
     return fixed + _matching_bytes(plan.layout.words, rows, scored_columns * scores_at_once(job))
