@@ -48,19 +48,19 @@ def cohorts_stay_whole(job: Job, any_known: bool) -> bool:
     return not job.wildcards and not any_known
 
 
-def plan_shuffles(job: Job, rows: int, partition_rows: int) -> list[Pass]:
-    """The passes that score all scored columns of a table of so many rows in parts of about `partition_rows` rows.
+def plan_shuffles(job: Job, rows: int, part_rows: int) -> list[Pass]:
+    """The passes that score all scored columns of a table of so many rows in parts of about `part_rows` rows.
 
     job: without codes of rows; its cohorts stay whole. Two passes at most.
     """
-    if job.wildcards or rows <= partition_rows:
+    if job.wildcards or rows <= part_rows:
         return [Pass(list(job.scored_columns), [])]
     entropies = [entropy_of_counts(counts) for counts in job.counts]
     inside = [column for column in job.scored_columns if column in job.known]
     outside = [column for column in job.scored_columns if column not in job.known]
     if not inside:
         return [Pass(outside, list(job.known))]
-    groups = plan_passes(inside, job.known, entropies, rows, partition_rows)
+    groups = plan_passes(inside, job.known, entropies, rows, part_rows)
     passes = [Pass(group, [column for column in job.known if column not in group]) for group in groups]
     # A scored column that is not known has its cohorts whole in any pass: it goes where the cut is finest.
     finest = max(passes, key=lambda one: sum(entropies[column] for column in one.by))

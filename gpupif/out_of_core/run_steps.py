@@ -30,10 +30,10 @@ from ..results.summary import Summary
 from ..results.summary_figures import ColumnFacts
 from ..utils.progress import Reporter
 from .attacker_run import AttackerRun
-from .chunk_scores import JointScores
 from .encoded_population import EncodedPopulation
 from .file_encoding import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
 from .files_explainer import FilesExplainer
+from .joint_scores import JointScores
 from .memory_budget import Budget
 from .one_partition_scoring import OnePartitionScoring
 from .output_options import OutputOptions, PopulationFiles
@@ -171,9 +171,9 @@ class Steps:
         view = ScoreView(self.about.measures, attackers, self.about.dtype)
         query = None if selection is None else selection.query(view)
         places = [self.request.read.index(name) for name in self.request.scored_columns]
-        joint_scores = JointScores(
-            [(one, {fold: run.score() for fold, run in runs[one.name].items()}) for one in attackers]
-        )
+        for run in (run for folds in runs.values() for run in folds.values()):
+            run.score()
+        joint_scores = JointScores([(attacker, runs[attacker.name]) for attacker in attackers])
         started = time.perf_counter()
         if query is not None:
             self.writer.search = CellSearch(query, chunks, places)

@@ -25,7 +25,8 @@ from ..results.backing import ScoresDescription
 from ..results.provenance import in_one_file, to_metadata
 from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter
-from .chunk_scores import JointScores, RowReader, prefetched
+from .chunk_scores import RowReader, prefetched
+from .joint_scores import JointScores
 from .memory_budget import Budget
 from .output_options import OutputOptions
 from .selected_cells import CellSearch
@@ -75,7 +76,7 @@ class ScoreWriter:
             joint_scores.make_folders()
         if self.options.summary_only:
             self.report.stage("look through", sum(sizes), "rows")
-            for size, _ in zip(sizes, joint_scores.chunks(0, len(sizes), sizes, 0), strict=True):
+            for size, _ in zip(sizes, joint_scores.chunks(0, len(sizes), 0), strict=True):
                 self.report.advance(size)
             return
         _remove_others(folder, outputs)
@@ -111,7 +112,7 @@ class ScoreWriter:
         held = self.source.folder_columns if in_folders else ()
         given = _Input(self.source, self.budget, held) if self.options.keep_input else None
         with (
-            contextlib.closing(joint_scores.chunks(first, last, sizes, run[0].start)) as made,
+            contextlib.closing(joint_scores.chunks(first, last, run[0].start)) as made,
             contextlib.closing(prefetched(made)) as chunks,
         ):
             if self.search is not None:

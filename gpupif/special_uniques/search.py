@@ -167,7 +167,7 @@ def gather_chunks(
     """The distinct rows of a table on disk; None where they take more than `room` bytes. units: of its weights."""
     chunks, columns = stream.chunks, len(table.columns)
     layout, start = KeyLayout.of(table.cardinalities), 0
-    chunk_scores = RowGatherer(layout)
+    gatherer = RowGatherer(layout)
     report.stage("rows", chunks.rows, "rows")
     with Workers() as workers:
         for number, size in enumerate(chunks.sizes):
@@ -177,12 +177,12 @@ def gather_chunks(
                 weights = units.times(codes[list(stream.names).index(table.weights.name)])
             places = np.arange(start, start + size)
             keys = layout.pack(codes[:columns], workers)
-            chunk_scores.add(PartRows(keys, np.ones(size, np.uint32), places, weights), workers)
-            if chunk_scores.nbytes > room:
+            gatherer.add(PartRows(keys, np.ones(size, np.uint32), places, weights), workers)
+            if gatherer.nbytes > room:
                 return None
             start += size
             report.advance(size)
-        return chunk_scores.merge(workers)
+        return gatherer.merge(workers)
 
 
 def few_uniques(rows: DistinctRows, merged: PartRows, found: Found, units: Units | None) -> Uniques:

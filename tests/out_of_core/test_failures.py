@@ -22,7 +22,7 @@ FAILURES = [
     "gpupif.out_of_core.file_encoding.encode_part",
     "gpupif.out_of_core.table_scoring.find_sends",
     "gpupif.pipeline.partition_scoring.part_job",
-    "gpupif.out_of_core.chunk_scores.write_batch",
+    "gpupif.out_of_core.attacker_run.write_batch",
     "gpupif.out_of_core.scores_writer.write_groups",
     "gpupif.out_of_core.attacker_run._codes_of_row",
 ]
