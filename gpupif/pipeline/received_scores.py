@@ -99,7 +99,7 @@ def _receive_scores(
             scores = PackedScores(sent, plan.layout, blocks.rows.keys[start:stop], scored_columns, words)
             if not scores.complete:
                 raise GpupifError(
-                    f"partition {source}: the scores of {stop - start:,} rows did not come back from part {partition}. "
+                    f"chunk {source}: the scores of {stop - start:,} rows did not return from partition {partition}. "
                     "This is a fault of the cluster or of gpupif; compute it again."
                 )
             partitions.append(scores)
