@@ -141,9 +141,7 @@ def await_result(client: Any, future: Any, report: Reporter | None = None) -> An
         if busy or now != before:
             before, since = now, time.monotonic()
         elif time.monotonic() - since >= STILL_SECONDS:
-            having = (
-                f"has {workers} worker{'s' * (workers > 1)} and makes no progress" if workers else "has no workers left"
-            )
+            having = f"has {workers} worker{'s' * (workers > 1)} and no progress" if workers else "has no workers left"
             raise DeviceError(
                 f"the cluster {having}: for {STILL_SECONDS:g} s no task began or ended. Nothing was written. Restart "
                 "its workers, or all of it, and try again."

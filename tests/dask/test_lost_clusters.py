@@ -35,7 +35,7 @@ class TestAwaitResult:
     @pytest.mark.slow
     def test_a_task_that_never_ends_is_an_error(self, impatient, threads):
         future = threads.submit(time.sleep, 2)
-        with pytest.raises(gpupif.errors.DeviceError, match="has 1 worker and makes no progress"):
+        with pytest.raises(gpupif.errors.DeviceError, match="has 1 worker and no progress"):
             watch.await_result(threads, future)
 
     @pytest.mark.slow

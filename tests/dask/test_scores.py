@@ -328,7 +328,7 @@ def test_orders_next_to_1_are_refused_on_workers_of_several_kinds():
 
 def test_lost_scores_are_an_error(monkeypatch):
     monkeypatch.setattr("gpupif.pipeline.received_scores.unpack", lambda frame, source: [])
-    with pytest.raises(gpupif.GpupifError, match="did not come back"):
+    with pytest.raises(gpupif.GpupifError, match="did not return"):
         gpupif.score(cut(gpupif.datasets.pif_example(), [3])).cig.compute()
 
 
