@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..dask.client import Place, check_place, connected
-from ..dask.read import read_files
-from ..dask.watch import watching
-from ..dask.write import check_names_folder
+from ..dask.cluster_client import Place, check_place, connected
+from ..dask.cluster_progress import watching
+from ..dask.parquet_partitions import read_files
+from ..dask.scores_folder import check_names_folder
 from ..io.base import Pick, every_column
 from ..io.paths import find_input
 from ..io.score_files import check_folder

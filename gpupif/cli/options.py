@@ -18,7 +18,7 @@ from .printing import as_document, say
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..dask.client import Place
+    from ..dask.cluster_client import Place
     from ..io.base import Pick
     from ..utils.display import Displayable
     from .option_values import FileRoles
@@ -218,7 +218,7 @@ class ClusterOptions(ReadOptions):
     @property
     def place(self) -> Place:
         """The cluster, or none."""
-        from ..dask.client import Place
+        from ..dask.cluster_client import Place
 
         return Place(self.scheduler, self.workers)
 

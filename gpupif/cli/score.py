@@ -132,7 +132,7 @@ def score(
         from ..attack.arguments import Arguments
         from ..io.paths import find_input
         from ..io.write import write_text
-        from ..out_of_core.options import OutputOptions
+        from ..out_of_core.output_options import OutputOptions
         from ..scoring.files import score_file
 
         asked = Arguments.of(

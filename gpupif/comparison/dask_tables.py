@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..dask.read import read_files
+from ..dask.parquet_partitions import read_files
 from ..encoding.encode import encode_column
 from ..engines.choose import requested_device
 from ..errors import InputError

@@ -18,8 +18,8 @@ from ..marginals.coded_table import code_columns
 from ..marginals.counts_on_disk import ChunkCounts
 from ..marginals.request import CountRequest
 from ..marginals.set_counts import SetCounts
-from ..out_of_core.budget import plan_reading
-from ..out_of_core.chunks import MemoryChunks, TableChunks
+from ..out_of_core.memory_budget import plan_reading
+from ..out_of_core.table_chunks import MemoryChunks, TableChunks
 from ..out_of_core.temporary_table import TemporaryTable
 from ..rows.keys import code_type
 from ..rows.threads import Workers

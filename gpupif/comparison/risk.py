@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..attack.arguments import Arguments
 from ..disclosure.risk import risk
 from ..errors import NothingKnownWarning
-from ..out_of_core.options import OutputOptions
+from ..out_of_core.output_options import OutputOptions
 from ..results.score_distribution import ColumnQuery, ScoreQuestions
 from ..scoring.files import score_file
 from ..scoring.score import score_table

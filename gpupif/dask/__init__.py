@@ -1,1 +1,1 @@
-"""Tables spread over the workers of a Dask cluster: two shuffles, and the engines in between."""
+"""Scoring on Dask: tables spread over the workers of a cluster, and lazy scores."""

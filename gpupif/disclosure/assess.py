@@ -21,10 +21,10 @@ from ..engines.choose import choose_engine
 from ..frames.dask_frame import check_dask_frame, is_dask, known_orders
 from ..frames.open import device_for, open_table
 from ..io.base import Source
-from ..out_of_core.budget import Budget
-from ..out_of_core.chunks import MemoryChunks, TableChunks
-from ..out_of_core.collapse import Packing, TooManyRowsError, collapse
-from ..out_of_core.encode import weigh_chunks
+from ..out_of_core.file_encoding import weigh_chunks
+from ..out_of_core.limited_distinct_rows import Packing, TooManyRowsError, collapse
+from ..out_of_core.memory_budget import Budget
+from ..out_of_core.table_chunks import MemoryChunks, TableChunks
 from ..out_of_core.temporary_table import TemporaryTable, in_streams, open_temporary_table
 from ..pipeline.local_graph import LocalGraph
 from ..rows.threads import Workers
@@ -98,7 +98,7 @@ def _assess_files(
         search = RiskSearch.from_columns(request, chunks.columns[:used], chunks.rows, {}, weighted)
         tasks = RiskTasks.from_chunks(graph, request, request.score_request({}), stream.names, chunks, weighed)
         with watch("collapse"):
-            collapsed = _collapse(search, chunks, stream.budget.part_rows(search.job), weighed, report)
+            collapsed = _collapse(search, chunks, stream.budget.partition_rows(search.job), weighed, report)
         if collapsed is not None:
             assessment = search_partitions(search, [collapsed], engine, report, watch)
             del collapsed
@@ -141,9 +141,9 @@ def _collapse(
 
 def _assess_dask(table: Any, request: RiskRequest, population: Population | None) -> Assessment:
     """Return the result for a Dask frame. It is computed at once, and only the result comes to the client."""
-    from ..dask.graph import Graph
-    from ..dask.population import open_dask_population, population_chunks
-    from ..dask.watch import compute
+    from ..dask.cluster_progress import compute
+    from ..dask.dask_graph import Graph
+    from ..dask.dask_population import open_dask_population, population_chunks
 
     check_dask_frame(table)
     request.pick(list(table.columns))

@@ -25,18 +25,18 @@ from ..attack.weights import TableWeights, Units
 from ..encoding.column import Column
 from ..encoding.merge import ValueCounts
 from ..errors import InputError
-from ..out_of_core.chunks import TableChunks
-from ..pipeline import encoded_chunk as chunk_tasks
-from ..pipeline import routes as route_tasks
+from ..out_of_core.table_chunks import TableChunks
+from ..pipeline import chunk_encoding as chunk_tasks
+from ..pipeline import partition_routes as route_tasks
 from ..pipeline import table_plan as plans
-from ..pipeline.encoded_chunk import EncodedChunk
+from ..pipeline.chunk_encoding import EncodedChunk
 from ..pipeline.fitting_rows import PartitionRows
-from ..pipeline.graph import Graph, Result
-from ..pipeline.parcels import unpack
-from ..pipeline.population import AbsentRowTotals, MetRows, find_absent_rows
+from ..pipeline.partition_routes import Routes
 from ..pipeline.population_graph import add_matching_tasks, add_settling_tasks
-from ..pipeline.routes import Routes
+from ..pipeline.population_matching import AbsentRowTotals, MetRows, find_absent_rows
+from ..pipeline.shuffle_messages import unpack
 from ..pipeline.table_plan import ChunkTotals, Plan, PopulationPlan, WeightedCounts, Weights
+from ..pipeline.task_graph import Graph, Result
 from ..pipeline.task_resources import task_engine, task_rows, task_workers, warn_clients
 from ..rows.partition import Rows
 from .partition_search import ByAttribute, Partition, combine_findings

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ..dask.graph import Graph
-from ..dask.watch import compute
+from ..dask.cluster_progress import compute
+from ..dask.dask_graph import Graph
 from ..encoding.merge import ValueCounts, encode_part, total_values
 from ..errors import ColumnTypeError, InputError
 from ..frames.dask_frame import check_dask_frame

@@ -24,8 +24,8 @@ from ..io.ipc_batches import BatchReader, BatchWriter
 from ..io.read import in_chunks, open_source
 from ..io.temporary_folder import temporary_folder
 from ..marginals.request import CountRequest
-from ..out_of_core.budget import plan_reading
-from ..out_of_core.encode import PIECES, rows_read
+from ..out_of_core.file_encoding import READS_PER_CHUNK, rows_read
+from ..out_of_core.memory_budget import plan_reading
 from ..out_of_core.merged_values import MERGING
 from ..rows.threads import Workers
 from ..utils.config import resources
@@ -142,7 +142,7 @@ def _store(
     # Without a plain column, another column is read to count rows.
     read: list[Any] = [column.name for column in stored] or [names[0]]
     done, rows = rows_read(source, report), 0
-    pieces = (piece for _, piece in source.read(read, chunk_rows, memory // PIECES))
+    pieces = (piece for _, piece in source.read(read, chunk_rows, memory // READS_PER_CHUNK))
     writers: list[BatchWriter] = []
     with contextlib.ExitStack() as files, Workers() as workers:
         for chunk in in_chunks(pieces, chunk_rows, memory // CHUNKS):

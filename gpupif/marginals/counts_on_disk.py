@@ -24,10 +24,10 @@ from ..engines.base import Counter, Counting, Engine
 from ..engines.cpu.count_tables import combination_bytes, key_layout
 from ..engines.cpu.counting import in_batches
 from ..errors import InputError
-from ..out_of_core.budget import SPARE_FILES, files_to_open
-from ..out_of_core.chunks import Chunks, SomeColumns, TableChunks
-from ..out_of_core.encode import weigh_chunks
-from ..out_of_core.hash_partition import HashRange, hash_partition
+from ..out_of_core.file_encoding import weigh_chunks
+from ..out_of_core.hash_partitions import HashRange, hash_partition
+from ..out_of_core.memory_budget import SPARE_FILES, files_to_open
+from ..out_of_core.table_chunks import Chunks, SomeColumns, TableChunks
 from ..out_of_core.temporary_table import TemporaryTable
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts

@@ -15,18 +15,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..attack.weights import TableWeights, Units
-from ..dask.graph import Graph
-from ..dask.watch import compute
+from ..dask.cluster_progress import compute
+from ..dask.dask_graph import Graph
 from ..encoding.column import Column
 from ..engines.choose import DeviceRequest
 from ..engines.cpu.count_tables import key_layout
 from ..frames.dask_frame import check_dask_frame
-from ..pipeline import encoded_chunk as chunk_tasks
+from ..pipeline import chunk_encoding as chunk_tasks
 from ..pipeline import table_plan as plan
-from ..pipeline.encoded_chunk import EncodedChunk
-from ..pipeline.graph import Result
-from ..pipeline.parcels import Parcel, pack, parcel_rows, partition_of_keys, rows_in, unpack
+from ..pipeline.chunk_encoding import EncodedChunk
+from ..pipeline.shuffle_messages import Message, pack, partition_of_keys, rows_in, rows_to_messages, unpack
 from ..pipeline.table_plan import ChunkTotals, WeightedCounts, Weights
+from ..pipeline.task_graph import Result
 from ..pipeline.task_resources import task_engine, task_workers
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
@@ -142,7 +142,7 @@ def send_combinations(
 ) -> pd.DataFrame:
     """Return the parcels with the combinations of chunk `source`: keys, and how often each occurs."""
     cardinalities = [column.cardinality for column in whole.columns]
-    parcels: list[Parcel] = []
+    parcels: list[Message] = []
     if not len(local.times):
         return pack(parcels)
     codes, times = whole.rows(local)
@@ -154,7 +154,7 @@ def send_combinations(
             keys = layout.pack(combinations.codes, workers)
             columns = list(request.columns)
             to = partition_of_keys(keys, layout, (columns.index(column) for column in request.by), partitions)
-            parcels += parcel_rows(Rows(keys, combinations.counts), to, partitions, source, number, workers)
+            parcels += rows_to_messages(Rows(keys, combinations.counts), to, partitions, source, number, workers)
     return pack(parcels)
 
 

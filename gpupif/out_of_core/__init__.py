@@ -1,1 +1,1 @@
-"""Tables larger than memory: encoded once, cut into parts on disk, scored part by part, the same bits as in memory."""
+"""Tables larger than memory: files are encoded once, partitioned on disk, and scored partition by partition."""

@@ -1,46 +1,53 @@
-"""The run for one attacker, from files to files: the table is scored, and the scores are summarised.
+"""A run from files to files against one attacker: the scores of chunks, and their summary.
 
-Who knows any few of the columns is two: the worst and the mean over all subsets of them.
+An attacker who knows any few columns has two runs: the worst and the mean over all sets of these columns.
 """
 
 from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..attack.any_known import KnownSubsets
 from ..attack.priors import Prior
 from ..engines.partition_plan import computed_measure
-from ..io.ipc_batches import read_batch
+from ..io.file_errors import disk_errors
+from ..io.ipc_batches import read_batch, write_batch
 from ..measures import POPULATION_SIZE, find_measure
 from ..results.cell_explanations import ExplainedCells
-from ..results.riskiest import RiskyCell, cell_records
+from ..results.riskiest import RiskyCell, cell_records, riskiest, riskiest_in
 from ..results.score_distribution import ColumnQuery, ScoreAnswers, ScoreQuestions, answer_column
 from ..results.score_outputs import MEAN
-from ..results.summary import Summary
-from ..results.summary_figures import OF_COLUMNS, OF_ROWS, ColumnFacts, summary_columns
+from ..results.summary import TOP_CELLS, Summary
+from ..results.summary_figures import OF_COLUMNS, OF_ROWS, SUMMARISED, ColumnFacts, Figures, summary_columns
 from ..rows.threads import Workers
+from ..utils.exact_sums import sum_rows
 from ..utils.percentiles import ONCE, NumberChunks, percentiles
-from .chunks import TableChunks
-from .gather import Gatherer
+from ..utils.private_folder import private_folder
+from .chunk_scores import ChunkFacts
 from .one_partition_scoring import OnePartitionScoring
+from .table_chunks import TableChunks
 from .table_scoring import StoredScores, TableScoring, score_name
 
 
 @dataclass(eq=False)
 class AttackerRun:
-    """The run for one attacker, or for one fold of an attacker with any few columns.
+    """The run against one attacker, or for the worst or the mean over an attacker's sets of known columns.
 
-    scoring: the table, for the attacker's job. fold: "", or what the scores over all sets of known columns come to.
-    chunks: the table's rows. prior_of: by column. subsets: of columns that the attacker may know.
+    scoring: TableScoring. The scoring of the table with the attacker's job.
+    fold: str. "", or the name of the worst or the mean.
+    chunks: TableChunks. The rows of the table.
+    prior_of: by column name. The prior distribution.
+    subsets: KnownSubsets. The sets of columns that the attacker may know; None for one list of known columns.
     """
 
     scoring: TableScoring
@@ -48,53 +55,141 @@ class AttackerRun:
     chunks: TableChunks
     prior_of: Mapping[Hashable, Prior]
     subsets: KnownSubsets | None
-    _gatherer: Gatherer = field(init=False)
 
     def __post_init__(self) -> None:
         self.job = self.scoring.fold_job(self.fold)
+        # TOP_CELLS cells are at least this risky, so less risky cells need not be kept.
+        self._least = -np.inf
 
-    def score(self) -> Gatherer:
-        """Score the table, unless that is done; return the gatherer of the scores."""
+    def score(self) -> None:
+        """Score the table, unless that is done."""
         self.weights = self.scoring.weights[self.fold]
-        folder = self.scoring.file(f"facts-{self.fold}" if self.fold else "facts")
-        self._gatherer = Gatherer(self.scoring, self.fold, self.weights, folder)
-        return self._gatherer
+
+    @cached_property
+    def folder(self) -> Path:
+        """The folder for facts and row information gains of chunks."""
+        return self.scoring.file(f"facts-{self.fold}" if self.fold else "facts")
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """The type of each measure's scores. Sizes of cohorts in a population are last."""
+        types = {measure.name: measure.type_in(self.job.dtype) for measure in self.job.measures}
+        size_type = self.scoring.size_type(self.fold)
+        return types if size_type is None else {**types, POPULATION_SIZE.name: size_type}
+
+    @property
+    def measures(self) -> list[str]:
+        """The names of the measures, in order."""
+        return list(self.types)
+
+    @property
+    def by(self) -> str:
+        """The name of the measure that ranks cells by risk."""
+        return "cig" if "cig" in self.types else self.measures[0]
+
+    def gains(self, number: int) -> Path:
+        """Return the file with the row information gains of a chunk."""
+        return self.folder / f"rig-{number:06}.arrow"
+
+    def make_folder(self) -> None:
+        """Make the folder for facts."""
+        with disk_errors(self.folder):
+            private_folder(self.folder)
+
+    def chunk_scores(self, first: int, last: int, row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
+        """Yield the scores of the chunks `first` to `last` - 1: arrays by measure (scored columns, rows).
+
+        row: int. Facts for the summary are kept of chunks that begin at this row or later.
+        """
+        with Workers() as workers, StoredScores(self.scoring) as scores:
+            sizes = self.chunks.sizes
+            start = sum(sizes[:first])
+            for number in range(first, last):
+                arrays = self._chunk(number, sizes[number], scores, workers)
+                if start >= row:
+                    self._keep_facts(number, start, arrays, workers)
+                start += sizes[number]
+                yield arrays
+
+    def multiple(self, measure: str) -> tuple[str, Sequence[float]] | None:
+        """Return the measure that this measure is a multiple of, with the factors of the scored columns; else None."""
+        asked = next((one for one in self.job.measures if one.name == measure), None)
+        # Scores of 32 bits are multiplied before they are rounded, so the product of rounded scores would differ.
+        if asked is None or not asked.weighted or self.types[measure] != "float64":
+            return None
+        of = computed_measure(asked)
+        return (of, self.weights) if of in self.types else None
+
+    def facts(self, number: int) -> Path:
+        """Return the file with the facts of a chunk."""
+        return self.folder / f"facts-{number:06}.json"
+
+    def figures_and_top(self) -> tuple[Figures, list[RiskyCell]]:
+        """Return the figures of all rows, and the riskiest cells, from the facts of all chunks."""
+        facts = [ChunkFacts.read(self.facts(number)) for number in range(len(self.chunks.sizes))]
+        figures = Figures.together(*(chunk.figures for chunk in facts))
+        return figures, riskiest((cell for chunk in facts for cell in chunk.top), TOP_CELLS)
+
+    def _chunk(self, number: int, size: int, scores: StoredScores, workers: Workers) -> dict[str, npt.NDArray[Any]]:
+        job, fold = self.job, self.fold
+        arrays = {name: np.empty((len(job.scored_columns), size), kind) for name, kind in self.types.items()}
+        outs: dict[str, list[tuple[Any, npt.NDArray[Any]]]] = {}
+        for slot, scored_column in enumerate(job.scored_columns):
+            for measure in job.measures:
+                # Multiply in the type that engines use, so that the product is the same to the last bit.
+                factor: Any = self.weights[slot] if measure.weighted else 1 if measure.dtype == "int64" else 1.0
+                name = score_name(scored_column, fold, computed_measure(measure))
+                outs.setdefault(name, []).append((factor, arrays[measure.name][slot]))
+            if POPULATION_SIZE.name in arrays:
+                name = score_name(scored_column, fold, POPULATION_SIZE.name)
+                outs.setdefault(name, []).append((1, arrays[POPULATION_SIZE.name][slot]))
+        scores.fill(number, outs, workers)
+        return arrays
+
+    def _keep_facts(self, number: int, row: int, arrays: dict[str, npt.NDArray[Any]], workers: Workers) -> None:
+        """Write the facts for the summary of a chunk that begins at `row`."""
+        figures = Figures.of({name: arrays[name] for name in SUMMARISED if name in arrays}, workers)
+        if "cig" in arrays:
+            write_batch(self.gains(number), {"rig": sum_rows(arrays["cig"])})
+        shown = list(arrays.values())
+        top = riskiest_in(find_measure(self.by), arrays[self.by], shown, TOP_CELLS, row, self._least)
+        if len(top) == TOP_CELLS:
+            self._least = max(self._least, top[-1].risk)
+        ChunkFacts(figures, top).write(self.facts(number))
 
     @property
     def column_facts(self) -> list[ColumnFacts]:
-        """Facts of the scored columns."""
+        """The facts of the scored columns."""
         priors = [self.prior_of[name] for name in self._names]
         return [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in priors]
 
     @cached_property
     def summary(self) -> Summary:
-        """The summary, when all scores are put together; without times."""
+        """The summary without times, to be asked for when all scores are made."""
         started = time.perf_counter()
         scoring, context = self.scoring, self.scoring.context
         context.report.stage("summarise", None, "")
-        gatherer, chunks = self._gatherer, self.chunks
-        figures, cells = gatherer.figures_and_top(len(chunks.sizes))
-        asked = {} if "cig" not in gatherer.types else {"cig": ColumnQuery(percentiles=OF_COLUMNS)}
+        chunks = self.chunks
+        figures, cells = self.figures_and_top()
+        asked = {} if "cig" not in self.types else {"cig": ColumnQuery(percentiles=OF_COLUMNS)}
         answers = self._answer(ScoreQuestions(asked, OF_ROWS))
         percentiles = [[*one.percentiles.values()] for one in answers.of_columns.get("cig", ())]
         summary = Summary(
             rows=chunks.rows,
             distinct_rows=scoring.distinct_rows(),
             device=context.engine.device,
-            measures=tuple(gatherer.measures),
+            measures=tuple(self.measures),
             seconds={},
-            columns=summary_columns(
-                self._names, self.column_facts, chunks.rows, figures, percentiles, gatherer.weights
-            ),
+            columns=summary_columns(self._names, self.column_facts, chunks.rows, figures, percentiles, self.weights),
             pif={int(percent): bits for percent, bits in answers.of_rows.items()},
-            top=cell_records(cells, self._names, gatherer.measures, self._explain(cells)),
+            top=cell_records(cells, self._names, self.measures, self._explain(cells)),
         )
         context.timed("summarise", started)
         return summary
 
     @cached_property
     def answers(self) -> ScoreAnswers:
-        """The answers to what the run was asked beside the summary, after all scores are put together."""
+        """The answers to the questions of the run besides the summary, to be asked for when all scores are made."""
         return self._answer(self.scoring.context.questions)
 
     def _answer(self, questions: ScoreQuestions) -> ScoreAnswers:
@@ -105,18 +200,18 @@ class AttackerRun:
         return ScoreAnswers(columns, self._row_gain_percentiles(questions.of_rows))
 
     def _scores(self, name: str, place: int) -> NumberChunks:
-        """The scores of a measure of one of the scored columns, and how often each occurs."""
-        scoring, gatherer = self.scoring, self._gatherer
+        """Return a function that yields the scores of a measure in a scored column, and how often each occurs."""
+        scoring = self.scoring
         if name == POPULATION_SIZE.name:
             return partial(self._population_sizes, place)
         (measure,) = (one for one in self.job.measures if one.name == name)
         files = scoring.values(self.fold, self.job.scored_columns[place], computed_measure(measure))
-        weight = gatherer.weights[place] if measure.weighted else None
-        return partial(_occurring_scores, files, weight, gatherer.types[name])
+        weight = self.weights[place] if measure.weighted else None
+        return partial(_occurring_scores, files, weight, self.types[name])
 
     def _population_sizes(self, place: int) -> Iterator[tuple[Any, Any]]:
         """Yield the sizes of cohorts in the population, chunk by chunk."""
-        kind = self._gatherer.types[POPULATION_SIZE.name]
+        kind = self.types[POPULATION_SIZE.name]
         name = score_name(self.job.scored_columns[place], self.fold, POPULATION_SIZE.name)
         with StoredScores(self.scoring) as stored, Workers() as workers:
             for number, size in enumerate(self.chunks.sizes):
@@ -126,13 +221,12 @@ class AttackerRun:
 
     def _row_gain_percentiles(self, wanted: Sequence[float]) -> dict[float, float]:
         """Return PIF by percentile; nothing if CIG was not scored."""
-        gatherer = self._gatherer
-        if "cig" not in gatherer.types or not wanted:
+        if "cig" not in self.types or not wanted:
             return {}
 
         def pieces() -> Iterator[tuple[Any, Any]]:
             for number in range(len(self.chunks.sizes)):
-                yield read_batch(gatherer.gains(number))[0], ONCE
+                yield read_batch(self.gains(number))[0], ONCE
 
         return dict(zip(wanted, percentiles(pieces, wanted), strict=True))
 
@@ -148,7 +242,7 @@ class AttackerRun:
             if self.fold == MEAN:
                 return asked.values()
             assert isinstance(scoring, OnePartitionScoring)
-            by, weights_of = find_measure(self._gatherer.by), scoring.weights_of
+            by, weights_of = find_measure(self.by), scoring.weights_of
             return asked.explain_worst(
                 scoring.distinct_job(), self.subsets, lambda _, position: weights_of(position), by
             )
@@ -159,9 +253,10 @@ class AttackerRun:
 
 
 def _occurring_scores(files: Sequence[Path], weight: float | None, dtype: str) -> Iterator[tuple[Any, Any]]:
-    """Yield the scores of a scored column and how often each occurs, from the files of the parts in which they occur.
+    """Yield the distinct scores of a scored column and how often each occurs, one file for each partition.
 
-    weight: of the column, if the scores are to be multiplied by it. dtype: of the scores that are written.
+    weight: float. The factor of the scores; None for none.
+    dtype: str. The type of the written scores.
     """
     for file in files:
         values, times = read_batch(file)

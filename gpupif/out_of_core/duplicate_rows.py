@@ -1,4 +1,4 @@
-"""Rows that others are equal to, found exactly within the memory limit, in as many passes as that takes."""
+"""Rows that are equal to another row, found exactly within the memory limit, in several passes if need be."""
 
 from __future__ import annotations
 
@@ -11,23 +11,31 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
-from .chunks import TableChunks
+from .table_chunks import TableChunks
 
-# Of a row while equal ones are looked for: copies of its key, and numbers of rows.
+# Memory of a row during the search: copies of its key, and bytes of row numbers.
 KEY_COPIES, NUMBER_BYTES = 3, 32
-# An odd number with as many ones as zeros, so that all bits of a key change the high ones of its hash.
+# An odd number with equally many ones and zeros spreads all bits of a key to the high bits of its hash.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class DuplicateRows(NamedTuple):
-    """The number of rows that are equal to another row, and the first of these rows, by their numbers from 0."""
+    """The rows that are equal to another row.
+
+    rows: int. The number of these rows.
+    first: list of int. The numbers of the first of these rows, from 0.
+    """
 
     rows: int
     first: list[int]
 
 
 def duplicate_rows(chunks: TableChunks, memory: int, shown: int = 10) -> DuplicateRows:
-    """The rows of a table that are not alone; missing values are equal. memory: bytes that finding them may take."""
+    """Return the rows of a table that are equal to another row; missing values are equal.
+
+    memory: int. The bytes for the search.
+    shown: int. The number of rows to return. Default 10.
+    """
     if any(column.counts.max() == 1 for column in chunks.columns):
         return DuplicateRows(0, [])
     layout = KeyLayout.of([column.cardinality for column in chunks.columns])
@@ -49,7 +57,7 @@ def duplicate_rows(chunks: TableChunks, memory: int, shown: int = 10) -> Duplica
 def _some_keys(
     chunks: TableChunks, layout: KeyLayout, turn: int, turns: int, workers: Workers
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """The keys of the rows whose turn it is, by their hash, and the numbers of these rows."""
+    """Return the keys, and the numbers, of the rows whose hash belongs to this turn."""
     keys, numbers, start = [], [], 0
     for number, size in enumerate(chunks.sizes):
         packed = layout.pack(chunks.codes(number), workers)

@@ -1,4 +1,4 @@
-"""A table whose encoded parts are kept: only what has none is read, and what all have is merged once."""
+"""A table whose encoded parts are kept: only files without a part are read, and the values of parts are merged once."""
 
 from __future__ import annotations
 
@@ -33,23 +33,27 @@ from ..utils.arrays import read_only
 from ..utils.config import resources
 from ..utils.private_folder import open_private
 from ..utils.progress import Reporter
-from .budget import plan_reading
-from .chunks import TableChunks
+from .memory_budget import plan_reading
 from .merged_values import check_values, merge_values, missing_error
 from .part_store import FORMAT, Part, PartKey, PartStore
+from .table_chunks import TableChunks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Rows of a chunk of a part at most: so few that they fit into any memory in which a table can be scored.
+# Largest chunk of a part: it fits into any memory in which a table can be scored.
 CHUNK_ROWS = 1 << 17
-# Pieces of files that a chunk is made of, at least.
-PIECES = 4
+# The least number of reads that a chunk is put together from, so that a single read takes little memory.
+READS_PER_CHUNK = 4
 
 
 class KeptParts(NamedTuple):
-    """The part of each file of a table. read: the numbers of the files that were read for want of one; other: how many
-    of these had a part that another version made, or that was read in another way.
+    """The parts of a table, one for each file.
+
+    parts: list of Part. The parts with rows.
+    keys: list of PartKey. The key of each file.
+    read: list of int. The numbers of the files that were read because they had no part.
+    other: int. The number of these files with a part that was read in another way or by another version.
     """
 
     parts: Sequence[Part]
@@ -61,11 +65,13 @@ class KeptParts(NamedTuple):
 def keep_files(
     source: Source, names: Sequence[str], contents: Sequence[str], store: PartStore, report: Reporter
 ) -> KeptParts:
-    """The parts of a table's files; what has none, or a damaged one, is read and encoded, several files at a time.
+    """Return the parts of a table's files; files without a part, or with a damaged one, are read and encoded.
 
-    contents: digests of the files. Raises InputError, TableReadError, OutputError.
+    contents: list of str. The digest of each file.
+
+    Raises InputError, TableReadError, OutputError.
     """
-    # Names of folders may hold columns.
+    # Folder names may hold values of columns, so the folder is a part of the recipe.
     places = [
         file.relative_to(source.found.base).parent.as_posix() if source.folder_columns else ""
         for file in source.found.files
@@ -85,7 +91,7 @@ def keep_files(
         report.stage("read and encode", len(wanting), "files")
 
         def read(key: PartKey, file: Path, helpers: Workers | None) -> Part:
-            pieces = source.read_file(file, names, rows, memory // PIECES)
+            pieces = source.read_file(file, names, rows, memory // READS_PER_CHUNK)
             part = store.write(key, in_chunks(pieces, rows, memory), names, helpers)
             report.advance()
             return part
@@ -110,9 +116,12 @@ def keep_stream(
     store: PartStore,
     report: Reporter,
 ) -> KeptParts:
-    """The part of a table that comes in batches; it is read where there is none of this content. origin: where from.
+    """Return the part of a table that comes in batches; the batches are read if the content has no part.
 
-    Raises InputError, OutputError, and what `batches` raises.
+    origin: str. The source of the batches.
+    content: str. The digest of the content.
+
+    Raises InputError, OutputError, and the errors of `batches`.
     """
     key = PartKey(content, _recipe(schema, names, [origin]))
     part = store.find(key)
@@ -133,17 +142,20 @@ def keep_stream(
 
 
 def _recipe(schema: pa.Schema, names: Sequence[str], read_by: Sequence[str | None]) -> str:
-    """A digest of all that codes hang on beside what was read."""
+    """Return a digest of everything besides the content that codes depend on."""
     columns = [[name, str(schema.field(name).type)] for name in names]
     document = json.dumps([FORMAT, __version__, pa.__version__, list(read_by), columns])
     return hashlib.blake2b(document.encode(), digest_size=32).hexdigest()
 
 
 class KeptSource(EncodedSource):
-    """A table of encoded parts, that stands wherever a path does; a context manager, which deletes temporary files.
+    """A table of encoded parts, to be used in place of a path; a context manager, which deletes temporary files.
 
-    It has the columns `names` of its files. full_schema: of all columns, with the types that the files have. live: the
-    files, None where the parts came from elsewhere.
+    found: Input. The files.
+    names: list of str. The columns of the table.
+    schema: the types of all columns in the files.
+    parts: list of Part. The encoded parts.
+    live: Source. The files; None if the parts came from batches.
     """
 
     def __init__(
@@ -180,22 +192,23 @@ class KeptSource(EncodedSource):
 
     @property
     def typed_by_values(self) -> bool:
-        """Return whether only all values of a column say its type, as in text."""
+        """True if the type of a column is known only from all of its values, as in text."""
         return self._live is not None and self._live.found.format.as_text
 
     def merge(self) -> None:
-        """Merge the values of all parts now, not when they are asked for.
+        """Merge the values of all parts now; else they are merged on first use.
 
-        Raises InputError for more values than memory holds, or columns whose parts do not go together.
+        Raises InputError if the values do not fit into memory, or if a column has incompatible types in different
+        parts.
         """
         _ = self._merged
 
     def about_rows(self) -> int:
-        """See `Source`; known."""
+        """Return the number of rows, which is exact here."""
         return self.rows
 
     def check_unchanged(self, files: Any) -> None:
-        """See `Source`; what came from no file does not change."""
+        """Raise an error if a file has changed, see `Source`; parts from batches have no files."""
         super().check_unchanged(file for file in files if file in self.stamps)
 
     def nothing(self) -> pa.Table:
@@ -214,7 +227,7 @@ class KeptSource(EncodedSource):
         return merged if self._live is None else self._live.part_key(merged)
 
     def read_file(self, file: Path, columns: Sequence[str], rows: int, size: int) -> Iterator[pa.Table]:
-        """See `Source`; files are read again."""
+        """Yield the rows of a file, see `Source`; the file is read again."""
         if self._live is not None:
             yield from self._live.read_file(file, columns, rows, size)
             return
@@ -234,11 +247,11 @@ class KeptSource(EncodedSource):
         return pa.concat_tables(piece for _, piece in self.read(names, CHUNK_ROWS, 0))
 
     def column(self, name: str) -> Column:
-        """A column without the codes of rows: its values, and how often each occurs."""
+        """Return a column without the codes of rows: its values and their multiplicities."""
         return self._merged.columns[self.names.index(name)]
 
     def encoded(self, names: Sequence[str]) -> list[Column]:
-        """See `EncodedSource`; they stay in memory until the table is closed."""
+        """Return columns with codes, see `EncodedSource`; codes stay in memory until the table is closed."""
         wanted = [name for name in names if name not in self._in_memory]
         if wanted:
             places = [self.names.index(name) for name in wanted]
@@ -262,7 +275,7 @@ class KeptSource(EncodedSource):
     def facts(
         self, names: Sequence[Any], missing: str, chunk_rows: int, memory: int, done: Callable[[int], None]
     ) -> dict[str, Any]:
-        """See `encode_files`: what `chunks` needs."""
+        """Return the facts that `chunks` needs, see `encode_files`."""
         places = [self.names.index(name) for name in names]
         for name, place in zip(names, places, strict=True):
             column = self._merged.columns[place]
@@ -278,13 +291,13 @@ class KeptSource(EncodedSource):
         }
 
     def chunks(self, names: Sequence[Any], facts: Mapping[str, Any] | None = None) -> KeptChunks:
-        """Some columns, chunk by chunk; facts: what `facts` said."""
+        """Return some columns chunk by chunk. facts: the result of `facts`."""
         rows = CHUNK_ROWS if facts is None else facts["chunk rows"]
         places = [self.names.index(name) for name in names]
         return KeptChunks(self._parts, self._merged, places, rows)
 
     def _first_missing(self, place: int) -> int:
-        """The first row without a value in a column that has such rows."""
+        """Return the first row with a missing value in a column that has one."""
         start = 0
         for part in self._parts:
             for chunk, size in enumerate(part.sizes):
@@ -305,7 +318,7 @@ class KeptSource(EncodedSource):
     def _merge(
         self, name: str, place: int, memory: int, folder: Path
     ) -> tuple[Column, npt.NDArray[np.int64], npt.NDArray[Any], npt.NDArray[np.int64]]:
-        """A column of all parts; see `MergedColumns`."""
+        """Merge a column of all parts; return its items of `MergedColumns`."""
         kind = np.dtype(index_type(self.rows))
         chunks = [(part, chunk) for part in self._parts for chunk in range(len(part.sizes))]
         ends = np.cumsum([0, *(part.labels[chunk][place] for part, chunk in chunks)])
@@ -323,8 +336,11 @@ class KeptSource(EncodedSource):
 class MergedColumns(NamedTuple):
     """The merged values of the columns of all parts.
 
-    By column: its values; the code of each, as merged; for the values of each chunk in turn which of the merged they
-    are, and where those of each chunk begin.
+    columns: list of Column, without codes of rows.
+    ranks: list of arrays, one for each column. The code of each merged value.
+    numbers: list of arrays, one for each column. The number of each chunk's values among the merged values, chunk by
+    chunk.
+    starts: list of arrays, one for each column. The place in `numbers` at which each chunk begins.
     """
 
     columns: Sequence[Column]
@@ -333,14 +349,14 @@ class MergedColumns(NamedTuple):
     starts: Sequence[npt.NDArray[np.int64]]
 
     def new_codes(self, chunk: int, place: int) -> npt.NDArray[np.int64]:
-        """The code of each value of a chunk's column in the whole table, and last that of missing values."""
+        """Return the code in the whole table of each value of a chunk's column; the code of missing values is last."""
         own = slice(self.starts[place][chunk], self.starts[place][chunk + 1])
         rank = self.ranks[place]
         return np.append(rank[self.numbers[place][own]], len(rank))
 
 
 class KeptChunks(TableChunks):
-    """Columns of kept parts in chunks of at most so many rows, brought to the codes of the whole table."""
+    """Columns of kept parts in chunks of at most `rows` rows, with the codes of the whole table."""
 
     def __init__(self, parts: Sequence[Part], merged: MergedColumns, places: Sequence[int], rows: int) -> None:
         self._pieces = list(_pieces(parts, rows))
@@ -366,11 +382,11 @@ class KeptChunks(TableChunks):
         ]
 
     def close(self) -> None:
-        """See `Chunks`: the files are those of the table."""
+        """Do nothing: the files belong to the table."""
 
 
 def _pieces(parts: Sequence[Part], rows: int) -> Iterator[tuple[int, int, int, int]]:
-    """Parts cut into so many rows at most: the number of the part and of its chunk, and the rows of it."""
+    """Yield slices of at most `rows` rows: number of the part, number of its chunk, first row, and last row plus 1."""
     for number, part in enumerate(parts):
         for chunk, size in enumerate(part.sizes):
             for start in range(0, size, rows):
@@ -378,7 +394,7 @@ def _pieces(parts: Sequence[Part], rows: int) -> Iterator[tuple[int, int, int, i
 
 
 def _values(part: Part, chunk: int, place: int) -> pa.Array:
-    """The values of a chunk's column."""
+    """Return the values of a chunk's column."""
     codes, labels = part.codes(chunk, place), part.values(chunk, place).labels
     missing = codes == len(labels)
     numbers = pa.array(codes.astype(np.int64), mask=missing)

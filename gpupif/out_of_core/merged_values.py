@@ -1,4 +1,4 @@
-"""The values of a column that was encoded in parts, merged within the memory that they may take."""
+"""The values of a column that was encoded chunk by chunk, merged within a memory limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# What the labels of a column take while they are merged, in multiples of their own size: hash table, copies, numbers.
+# Memory for merging labels, in multiples of their size: hash table, copies, numbers.
 MERGING = 6
 
 
@@ -22,9 +22,10 @@ def merge_values(
     write: Callable[[npt.NDArray[np.int64]], object],
     memory: int,
 ) -> ValueCounts:
-    """Merge the values of a column's parts; write: gets, for each part in turn, the number of each of its values.
+    """Merge the values that chunks have in a column.
 
-    Raises InputError where they take more memory than `memory` bytes.
+    write: function called for each chunk in turn with the number that each of its values has among the merged values.
+    memory: int. The bytes that the merged values may take; InputError if they take more.
     """
     merger = ColumnMerger(name)
     for part in parts:
@@ -38,7 +39,7 @@ def merge_values(
 
 
 def check_values(name: Hashable, values: ValueCounts, memory: int) -> None:
-    """Raise InputError for a column with too many values."""
+    """Raise InputError for a column with too many values to number them in `memory` bytes."""
     needed = MERGING * values.labels.nbytes
     if needed > memory:
         raise InputError(
@@ -50,7 +51,7 @@ def check_values(name: Hashable, values: ValueCounts, memory: int) -> None:
 
 
 def missing_error(name: Hashable, row: int) -> InputError:
-    """Return the error of missing values where none may be; the first of them is in this row."""
+    """Return the error for missing values in a column without permission for them. row: the first row with one."""
     return InputError(
         f"column {name!r}: missing values, the first in row {row} (from 0); missing='error' expects none. Fill or drop "
         "them, or use missing='category'."

@@ -1,8 +1,8 @@
-"""Attackers whose cohorts no cut of a table keeps whole, in a run from files to files.
+"""Scoring from files to files if no cut of the table keeps cohorts whole.
 
-An attacker who knows any few of the columns has cohorts for each set of them; where missing values match every value
-cohorts overlap. The table's distinct rows are found in partitions, put together in memory, and scored there, some
-scored columns after the others.
+An attacker who knows any few columns has cohorts for each set of columns; with wildcards cohorts overlap. Partitions
+find the distinct rows of the table. All distinct rows are then loaded into memory and scored there, a group of scored
+columns at a time.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from ..errors import InputError
 from ..io.ipc_batches import BatchReader, BatchWriter, read_batch, write_batch
 from ..pipeline.fitting_rows import FittingRows, Span
 from ..pipeline.local_graph import LocalGraph
-from ..pipeline.parcels import unpack
+from ..pipeline.partition_routes import hash_routes
 from ..pipeline.partition_scoring import PartitionScorer
-from ..pipeline.routes import hash_routes
+from ..pipeline.shuffle_messages import unpack
 from ..pipeline.table_plan import Plan
 from ..rows.partition import index_type
 from ..rows.threads import Workers, default_threads
 from ..utils.memory import shown
 from .table_scoring import Multiset, PartitionFacts, Scores, StoredCut, TableScoring, multiset
 
-# Distinct rows whose scores are counted at once.
+# Number of distinct rows whose scores are counted at once.
 COUNTED_AT_ONCE = 1 << 22
 
 
 @dataclass(eq=False)
 class OnePartitionScoring(TableScoring):
-    """A table whose distinct rows are scored in memory; their scores are stored chunk by chunk."""
+    """A table whose distinct rows are scored in memory; their scores are written chunk by chunk."""
 
     groups: list[list[int]] = field(init=False, default_factory=list)
 
@@ -73,7 +73,7 @@ class OnePartitionScoring(TableScoring):
                 context.report.advance(distinct * sets[number])
             store.once(self.step(f"scored-{number}"), partial(self._score_group, group, number, memory))
             pa.default_memory_pool().release_unused()
-        # Until the riskiest cells are described.
+        # Free the distinct rows; they are loaded again to describe the riskiest cells.
         self.__dict__.pop("_distinct", None)
         context.timed("score", started)
         return WeightSums.total(*(self._facts(number).sums for number in range(len(self.groups))))
@@ -93,13 +93,13 @@ class OnePartitionScoring(TableScoring):
         )
 
     def weights_of(self, scored_column: int) -> npt.NDArray[np.float64]:
-        """Return the weight of a scored column against each of the subsets."""
+        """Return the weight of a scored column against each set of known columns."""
         (weights,) = read_batch(self._weights_file(scored_column))
         return weights
 
     def distinct_job(self) -> Job:
-        """Return the job with the codes of all distinct rows of the table, and how often each counts."""
-        _, rows, occurs, _ = self._own(self._distinct)
+        """Return the job with the codes and counts of all distinct rows of the table."""
+        _, rows, occurs, _ = self._by_table(self._distinct)
         codes = self.plan.layout.unpack(rows.keys)
         codes = codes if self.plan.population is None else self.plan.population.own(codes)
         weighted = self.plan.weights is not None
@@ -107,7 +107,7 @@ class OnePartitionScoring(TableScoring):
 
     @cached_property
     def _distinct(self) -> FittingRows:
-        """All distinct rows, of the table and its population."""
+        """All distinct rows of the table and its population."""
         words = self.plan.layout.words
         each = [read_batch(file) for file in sorted(self.file("rows").glob("rows-*.arrow"))]
         columns = [np.concatenate(several) for several in zip(*each, strict=True)]
@@ -120,36 +120,36 @@ class OnePartitionScoring(TableScoring):
         return AnyKnownNeeds.of(replace(self.plan.job, distinct=True), self.plan.rows, self.subsets.sets)
 
     def _sets_of(self, scored_column: int) -> int:
-        """Return how many subsets a scored column is scored against."""
+        """Return the number of sets of known columns that a scored column is scored against."""
         return 1 if self.subsets is None else self.subsets.scored[self.subsets.names[scored_column]]
 
     def _limits(self) -> tuple[int, int]:
-        """Return the bytes that scoring the distinct rows may take, and the largest number of them."""
+        """Return the bytes for scoring distinct rows, and the largest number of distinct rows."""
         job, budget, rows = self.plan.job, self.context.budget, self._all_rows
-        limit = budget.part_rows(job) if self.plan.has_wildcards else rows
+        limit = budget.partition_rows(job) if self.plan.has_wildcards else rows
         if self._needs is None:
             return 0, limit
         memory = budget.any_known_bytes(job, self._needs)
         return memory, min(limit, self._needs.most_rows(memory, rows))
 
     def _rows_at_once(self, memory: int, limit: int) -> int:
-        """Return among how many rows distinct ones are looked for."""
+        """Return the number of rows that are collapsed at once."""
         index = np.dtype(index_type(self._all_rows + 1)).itemsize
         row = collapsing_bytes(self.plan.layout.words, index)
         return max(1, limit if self._needs is None else memory // row)
 
     def _find_distinct(self, graph: LocalGraph, arrived: Sequence[Any], at_once: int, limit: int, memory: int) -> int:
-        """Write the distinct rows, and which of them each row is that a chunk sent; return how many there are.
+        """Write the distinct rows, and for each row that a chunk sent the number of its distinct row.
 
-        Raises InputError for more than `limit`.
+        Returns the number of distinct rows. Raises InputError for more than `limit`.
         """
         self.context.report.stage("collapse", len(arrived), "partitions")
         folder, found = self.context.store.fresh(self.step("rows")), 0
         cut = self.routes.cuts[0]
         kind = index_type(self._all_rows + 1)
-        for partition, parcels in enumerate(arrived):
+        for partition, messages in enumerate(arrived):
             with Workers() as workers:
-                own, rows = self._arrived(unpack(graph.value(parcels), partition), cut, at_once, workers)
+                own, rows = self._partition_rows(unpack(graph.value(messages), partition), cut, at_once, workers)
                 if not rows.senders:
                     continue
                 every = range(len(self.plan.layout.fields))
@@ -181,14 +181,14 @@ class OnePartitionScoring(TableScoring):
         return share_memory(self._needs, rows, scored_columns, threads, memory, kept)
 
     def _groups(self, rows: int, memory: int) -> list[list[int]]:
-        """Return the scored columns that are scored at once."""
+        """Return the groups of scored columns that are scored at once."""
         scored_columns = list(self.plan.job.scored_columns)
         shares = self._share(rows, memory, len(scored_columns))
         most = len(scored_columns) if shares is None else shares.scored_columns
         return [scored_columns[first : first + most] for first in range(0, len(scored_columns), most)]
 
     def _check_groups(self, rows: int, memory: int) -> None:
-        """Raise InputError where groups, those of a run that is gone on with, take more than there is."""
+        """Raise InputError if the groups of a resumed run take more memory than there is now."""
         store, groups = self.context.store, enumerate(self.groups)
         left = [len(group) for number, group in groups if store.done(self.step(f"scored-{number}")) is None]
         if self._needs is None or not left:
@@ -217,9 +217,9 @@ class OnePartitionScoring(TableScoring):
         )
 
     def _score_group(self, group: Sequence[int], number: int, memory: int) -> dict[str, Any]:
-        """Score some scored columns and write their scores; return the facts that are kept as a step."""
+        """Score a group of scored columns and write the scores; return the facts that the step keeps."""
         fit = self._distinct
-        mine, own_rows, occurs, others = self._own(fit)
+        mine, own_rows, occurs, others = self._by_table(fit)
 
         def shares(plan: Plan, job: Job, sets: Sequence[KnownSubset], rows: int, more: int) -> AnyKnownShares | None:
             return self._share(rows + more, memory, len(group), len(group))
@@ -249,7 +249,7 @@ class OnePartitionScoring(TableScoring):
     def _write_scores(
         self, number: int, group: Sequence[int], columns: Sequence[Scores], mine: Any, workers: Workers
     ) -> None:
-        """Write scores of distinct rows as those of the rows that each chunk sent."""
+        """Write the scores of distinct rows as the scores of the rows that each chunk sent."""
         place = None if mine is None else np.cumsum(mine) - 1
         readers = [BatchReader(file) for file in sorted(self.file("rows").glob("numbers-*.arrow"))]
         with self._writer(self._scores_file(number), group, columns) as writer:
@@ -263,7 +263,7 @@ class OnePartitionScoring(TableScoring):
     def _write_values(
         self, number: int, group: Sequence[int], columns: Sequence[Scores], occurs: Any, workers: Workers
     ) -> None:
-        """Write which scores occur, and how often, a few rows at a time: all at once take too much."""
+        """Write the distinct scores and how often each occurs, a few rows at a time to save memory."""
         names = list(self.stored)
         for fold in self.folds:
             for name in self.context.counted(self.fold_job(fold)):

@@ -1,7 +1,7 @@
-"""Encoded parts that are kept between runs: each the rows of one file, whatever else there is in the table.
+"""Encoded parts of a table that are kept between runs; a part is the encoded rows of one file or stream.
 
-A part is found again by what was in its file and how it was read, so that a file that changed, or is read in another
-way, has another one. It is a file of sections with a checksum, and appears whole or not at all.
+A part is found by the content of its file and the way in which the file was read. A file that changed, or is read in
+another way, has another part. A part is a file of sections with a checksum, and appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,27 +35,31 @@ from ..io.section_file import (
 from ..rows.threads import Workers
 from ..utils.private_folder import BESIDE, private_folder
 
-# Of what is in the file of a part.
+# Version of the layout of a part's file.
 FORMAT = 1
 ENDING = ".part"
-# Digits of digests in the names of files; in them they stand whole.
+# Digits of digests in the names of files; the files themselves contain the whole digests.
 CONTENT_DIGITS, RECIPE_DIGITS = 40, 16
 
 
 class PartKey(NamedTuple):
-    """The key by which a part is found: digests of what was read, and of how."""
+    """The key of a part.
+
+    content: str. The digest of the content that was read.
+    recipe: str. The digest of the way in which it was read.
+    """
 
     content: str
     recipe: str
 
     @property
     def file_name(self) -> str:
-        """The name of its file."""
+        """The name of the part's file."""
         return f"{self.content[:CONTENT_DIGITS]}-{self.recipe[:RECIPE_DIGITS]}{ENDING}"
 
 
 class _Codes(NamedTuple):
-    """The place of the codes of a chunk's column, and their type."""
+    """The section and the type of the codes of a chunk's column."""
 
     place: Section
     dtype: str
@@ -63,10 +67,12 @@ class _Codes(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """Encoded rows in chunks, each with codes of its own numbering.
+    """Encoded rows in chunks; each chunk has codes of its own.
 
-    sizes: rows of the chunks. missing: rows without a value, by column. labels: by chunk and column, how many different
-    values there are.
+    file: Path. The file of the part.
+    sizes: list of int. The number of rows of each chunk.
+    missing: list of int, one for each column. The number of missing values.
+    labels: lists of int. The number of distinct values by chunk and column.
     """
 
     file: Path
@@ -79,16 +85,16 @@ class Part:
 
     @property
     def rows(self) -> int:
-        """All rows."""
+        """The number of rows."""
         return sum(self.sizes)
 
     def codes(self, chunk: int, place: int) -> npt.NDArray[Any]:
-        """The codes of a chunk's column, missing values last."""
+        """Return the codes of a chunk's column; missing values have the last code."""
         where, dtype = self._codes[chunk][place]
         return np.frombuffer(self._read(where), dtype)
 
     def values(self, chunk: int, place: int) -> ValueCounts:
-        """Return the values of a chunk's column by code, and how often each occurs; missing values count 0."""
+        """Return the values of a chunk's column by code, with multiplicities; 0 for missing values."""
         batch = ipc.read_record_batch(self._read(self._values[chunk][place]), _values_schema(self._kinds[place]))
         return ValueCounts(batch.column(0), batch.column(1).to_numpy(), 0)
 
@@ -104,19 +110,19 @@ def _values_schema(kind: pa.DataType) -> pa.Schema:
 
 
 class PartStore:
-    """A folder of parts, readable by its owner only; used by one run at a time.
+    """A folder of parts, readable by its owner only; one run uses it at a time.
 
-    say: is told, in a sentence, what was found damaged.
+    say: function called with a sentence for each damaged part. Default: does nothing.
     """
 
     def __init__(self, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
         self.folder = folder
         self._say = say
-        # Names of files that were there at first, by the content that they are of.
+        # The names of the files that existed at first, by digest of their content.
         self._there: dict[str, set[str]] = {}
 
     def prepare(self) -> None:
-        """Make the folder, and remove what a killed run left in the middle of writing."""
+        """Make the folder, and delete the unfinished files of a killed run."""
         with disk_errors(self.folder):
             private_folder(self.folder)
             for left in self.folder.glob(BESIDE):
@@ -126,9 +132,9 @@ class PartStore:
                 self._there[file.name.partition("-")[0]].add(file.name)
 
     def find(self, key: PartKey) -> Part | None:
-        """The part of a key, every byte of it checked; None where there is none, or a damaged one, put aside.
+        """Return the part with a key after a check of all its bytes; None if there is none, or it is damaged.
 
-        Raises TableReadError where it may not be read, OutputError where it cannot be put aside.
+        A damaged part is renamed. Raises TableReadError if it may not be read, OutputError if it cannot be renamed.
         """
         file = self.folder / key.file_name
         try:
@@ -145,15 +151,15 @@ class PartStore:
         return _opened(file, facts)
 
     def has_other(self, key: PartKey) -> bool:
-        """Return whether there was a part of the same content that was read in another way or by another version."""
+        """Return whether there was a part of the same content, read in another way or by another version."""
         return bool(self._there.get(key.content[:CONTENT_DIGITS], set()) - {key.file_name})
 
     def write(
         self, key: PartKey, chunks: Iterable[pa.Table], names: Sequence[str], workers: Workers | None = None
     ) -> Part:
-        """Encode chunks of rows as the part of a key; workers: several columns at a time.
+        """Encode chunks of rows as the part with a key. workers: threads, one for each column; None: this thread.
 
-        Raises ColumnTypeError, OutputError, and what `chunks` raises.
+        Raises ColumnTypeError, OutputError, and the errors of `chunks`.
         """
         file = self.folder / key.file_name
         with write_sections(file) as writer:
@@ -161,7 +167,7 @@ class PartStore:
         return _opened(file, facts)
 
     def forget_unused(self, keys: Collection[PartKey]) -> None:
-        """Delete all parts but those of these keys; damaged ones that stand beside these stay, to be looked at."""
+        """Delete all parts except the parts with these keys, and their damaged copies, which stay for inspection."""
         used = {key.file_name for key in keys}
         with disk_errors(self.folder):
             for file in self.folder.glob(f"*{ENDING}"):
@@ -169,7 +175,7 @@ class PartStore:
                     file.unlink(missing_ok=True)
 
     def verify(self) -> list[str]:
-        """Return what is wrong with the parts, a sentence each; nothing is changed."""
+        """Return a sentence for each problem of a part; nothing is changed."""
 
         def check(file: Path) -> list[str]:
             with contextlib.suppress(FileNotFoundError):
@@ -190,12 +196,12 @@ class PartStore:
 def _write_chunks(
     writer: SectionWriter, chunks: Iterable[pa.Table], names: Sequence[str], workers: Workers | None
 ) -> dict[str, Any]:
-    """Add the codes and values of chunks to a file; what has to be said of them."""
+    """Write the codes and values of chunks to a file; return the facts to store with them."""
     sizes: list[int] = []
     codes: list[list[list[Any]]] = []
     values: list[list[list[int]]] = []
     missing, kinds = [0] * len(names), [pa.null()] * len(names)
-    for chunk in _with_rows(chunks):
+    for chunk in (own for own in chunks if own.num_rows):
         tasks = [(name, chunk.column(name)) for name in names]
         parts = [encode_part(*task) for task in tasks] if workers is None else workers.run(encode_part, tasks)
         kinds = [part.values.labels.type for part in parts]
@@ -217,12 +223,8 @@ def _write_chunks(
     }
 
 
-def _with_rows(chunks: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    return (chunk for chunk in chunks if chunk.num_rows)
-
-
 def _opened(file: Path, facts: dict[str, Any]) -> Part:
-    """The part that this is said of."""
+    """Return the part in a file with these facts."""
     return Part(
         file,
         facts["sizes"],

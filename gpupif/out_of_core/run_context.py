@@ -1,4 +1,4 @@
-"""The context of a run from files to files, which all of its steps share."""
+"""The context that all steps of a run from files to files share."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from ..engines.partition_plan import computed_measure
 from ..io.checkpoints import Store
 from ..results.score_distribution import ScoreQuestions
 from ..utils.progress import Reporter
-from .budget import Budget
+from .memory_budget import Budget
 
 
 class RunContext(NamedTuple):
-    """Engine, checkpoint store, memory budget and progress reporter that all steps of a run share.
+    """The context of a run.
 
-    timed: is called at the end of a stage with its name and when it began. questions: what is asked beside summaries.
+    engine: Engine. The engine that scores.
+    store: Store. The checkpoint.
+    budget: Budget. The memory of the run.
+    report: Reporter. It shows the progress.
+    timed: function called at the end of a stage with its name and the time at which it began.
+    questions: ScoreQuestions. The questions about scores besides the summary.
     """
 
     engine: Engine
@@ -27,6 +32,6 @@ class RunContext(NamedTuple):
     questions: ScoreQuestions = ScoreQuestions()
 
     def counted(self, job: Job) -> list[str]:
-        """Return the measures of partitions of which it has to be known which scores occur, and how often."""
+        """Return the measures whose distinct scores in each partition have to be counted."""
         asked = {"cig", *self.questions.of_columns}
         return list(dict.fromkeys(computed_measure(measure) for measure in job.measures if measure.name in asked))

@@ -1,8 +1,8 @@
-"""A table on disk scored against one attacker, by tasks of `gpupif.pipeline`; each step is kept in the checkpoint.
+"""The scoring of a table on disk against one attacker, by tasks of `gpupif.pipeline`; the checkpoint keeps each step.
 
 Each chunk sends its distinct rows to the partitions that hold their cohorts whole. Each partition is scored, and its
-scores are stored chunk by chunk, in the order in which the chunk sent its rows. Beside what it sends, a chunk keeps for
-each of its rows the place of its scores there.
+scores are written chunk by chunk, in the order in which the chunk sent its rows. A chunk also writes, for each of its
+rows, the place of the row's scores in this order.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from ..io.ipc_batches import BatchReader, BatchWriter, arrow_type, read_batch, w
 from ..measures import POPULATION_SIZE, resolve_measures
 from ..pipeline.fitting_rows import FittingRows, PartitionRows, Span
 from ..pipeline.local_graph import LocalGraph
-from ..pipeline.parcels import (
-    Parcel,
-    block_parcels,
+from ..pipeline.partition_routes import RoutedPass, Routes, Send, find_sends, hash_routes
+from ..pipeline.partition_scoring import PartitionScorer, ScoredRows
+from ..pipeline.shuffle_messages import (
+    Message,
+    blocks_to_messages,
+    message_memory,
     order_by_partition,
     pack,
-    parcel_memory,
     row_count,
     unpack,
 )
-from ..pipeline.partition_scoring import PartitionScorer, ScoredRows
-from ..pipeline.routes import RoutedPass, Routes, Send, find_sends, hash_routes
 from ..pipeline.table_plan import Plan
 from ..pipeline.task_resources import task_workers
 from ..rows.distinct import distinct_rows, sum_times
@@ -50,33 +50,35 @@ from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.information import LogSum
 from ..utils.repeated import Repeated, kept_small
-from .chunks import TableChunks
-from .population import EncodedPopulation
+from .encoded_population import EncodedPopulation
 from .run_context import RunContext
+from .table_chunks import TableChunks
 
-# A column of scores.
+# The scores of one column.
 Scores = npt.NDArray[Any] | Repeated
-# Distinct scores, and how often each occurs.
+# Distinct scores, and the multiplicity of each.
 Multiset = tuple[Any, Any]
 
 
 class StoredCut(NamedTuple):
-    """The place of the scores of some scored columns.
+    """The files with the scores of some scored columns.
 
-    home: the place of the column, in the file of a chunk, that has the places of its rows' scores. files: of scores, in
-    the order of the partitions. scored_columns: whose scores they have.
+    number: int. The number of the cut; by it `places_file` has the places of a chunk's rows in these files.
+    files: list of Path. One file for each partition with rows, in order.
+    scored_columns: list of int. The scored columns in these files.
     """
 
-    home: int
+    number: int
     files: list[Path]
     scored_columns: Sequence[int]
 
 
 @dataclass
 class PartitionFacts:
-    """Results of a partition beside its scores.
+    """Results of a partition besides its scores.
 
-    sums: for the weights. rows: distinct rows over all columns, where they are known.
+    sums: WeightSums. The sums from which weights are computed.
+    rows: int. The number of distinct rows over all columns; None if it is not known.
     """
 
     sums: WeightSums = field(default_factory=WeightSums)
@@ -92,7 +94,7 @@ class PartitionFacts:
 
     @classmethod
     def from_json(cls, facts: dict[str, Any]) -> PartitionFacts:
-        """Return the facts that `to_json` made ready."""
+        """Return the facts that `to_json` made."""
         cohorts, distinct = (
             {int(scored_column): LogSum(units) for scored_column, units in by.items()}
             for by in (facts["cohorts"], facts["distinct"])
@@ -106,10 +108,15 @@ class PartitionFacts:
 
 @dataclass(eq=False)
 class TableScoring:
-    """A table to be scored against one attacker.
+    """The scoring of a table against one attacker.
 
-    prefix: of the steps' names. plan: of the attacker's request, without codes of rows. table: the columns that the
-    request reads, in order. subsets: those of columns that the attacker may know, None for one list of known columns.
+    context: RunContext. The context of the run.
+    prefix: str. The beginning of the names of this attacker's steps.
+    plan: Plan. The plan of the attacker's request, without codes of rows.
+    table: TableChunks. The columns that the request reads, in order.
+    subsets: KnownSubsets. The sets of columns that the attacker may know; None for one list of known columns.
+    population: EncodedPopulation. None without population.
+    routes: Routes. The partitions of rows; set by `score`.
     """
 
     context: RunContext
@@ -122,7 +129,7 @@ class TableScoring:
 
     @property
     def folds(self) -> Sequence[str]:
-        """The folds: "" alone, or those over subsets of columns."""
+        """The folds: "" alone, or the worst and the mean over sets of known columns."""
         return ("",) if self.subsets is None else FOLDS
 
     def fold_job(self, fold: str) -> Job:
@@ -131,7 +138,7 @@ class TableScoring:
         return replace(job, measures=tuple(fold_of(measure, fold) for measure in job.measures)) if fold else job
 
     def size_type(self, fold: str) -> str | None:
-        """Return the type of the sizes of cohorts in the population; None where there is none."""
+        """Return the type of the sizes of cohorts in the population; None without population."""
         if self.plan.population is None:
             return None
         (size,) = resolve_measures("cohort_size")
@@ -139,7 +146,7 @@ class TableScoring:
 
     @cached_property
     def stored(self) -> dict[tuple[str, str], str]:
-        """The types of the scores that are stored of each scored column, by fold and measure."""
+        """The types of the scores that are written for each scored column, by fold and measure."""
         found = {}
         for fold in self.folds:
             for measure in part_measures(self.fold_job(fold)) if self.subsets is None else self.fold_job(fold).measures:
@@ -150,7 +157,7 @@ class TableScoring:
         return found
 
     def step(self, name: str) -> str:
-        """Return the name of a step of this table."""
+        """Return the name of a step of this attacker."""
         return f"{self.prefix}{name}"
 
     def file(self, name: str, *names: str) -> Path:
@@ -159,14 +166,14 @@ class TableScoring:
 
     @cached_property
     def weights(self) -> dict[str, list[float]]:
-        """The weights of the scored columns, by fold: the table is scored for them, unless that is done."""
+        """The weights of the scored columns, by fold; the table is scored for them, unless that is done."""
         return self.score().by_fold(self.plan.job, self.plan.total)
 
     def score(self) -> WeightSums:
-        """Score the table, unless that is done; return what weights are made of."""
+        """Score the table, unless that is done; return the sums from which weights are computed."""
         context, plan, rows = self.context, self.plan, self._all_rows
         started = time.perf_counter()
-        limit = context.budget.part_rows(plan.job)
+        limit = context.budget.partition_rows(plan.job)
         planned = context.store.once(
             self.step("planned"),
             lambda: context.budget.planned_rows(limit, rows, len(plan.job.counts), context.budget.together),
@@ -180,7 +187,7 @@ class TableScoring:
             return self._score_partitions(graph, arrived, limit)
 
     def values(self, fold: str, scored_column: int, measure: str) -> list[Path]:
-        """Return the files of the distinct scores of a scored column, and their multiplicities."""
+        """Return the files with the distinct scores of a scored column, and their multiplicities."""
         files = [
             self._values_file(partition, fold, scored_column, measure) for partition in range(self.routes.partitions)
         ]
@@ -192,7 +199,7 @@ class TableScoring:
         return sum(self._facts(partition).rows or 0 for partition in own)
 
     def cuts(self) -> list[StoredCut]:
-        """Return where the scores are."""
+        """Return the files of the scores, cut by cut."""
         each = self.routes.partitions // len(self.routes.cuts)
         cuts = []
         for number, cut in enumerate(self.routes.cuts):
@@ -200,8 +207,8 @@ class TableScoring:
             cuts.append(StoredCut(number, [file for file in files if file.exists()], cut.scored_columns))
         return cuts
 
-    def home(self, chunk: int) -> Path:
-        """Return the file with the places of a chunk's rows in what it sent."""
+    def places_file(self, chunk: int) -> Path:
+        """Return the file with the places of a chunk's rows among the rows that the chunk sent."""
         return self.file("cut", f"home-{chunk:06}.arrow")
 
     @property
@@ -210,7 +217,7 @@ class TableScoring:
 
     @property
     def _all_rows(self) -> int:
-        """The rows of the table and of its population."""
+        """The number of rows of the table and its population."""
         return self.plan.rows + (0 if self.plan.population is None else self.plan.population.total)
 
     def _graph(self) -> LocalGraph:
@@ -219,7 +226,7 @@ class TableScoring:
         return LocalGraph(folder, context.budget, lambda stage: context.report.advance(), context.store)
 
     def _send_all(self, graph: LocalGraph) -> list[Any]:
-        """Add the tasks that send the rows of all chunks; return what arrives in each partition, for `unpack`."""
+        """Run the tasks that send the rows of all chunks; return the messages of each partition, for `unpack`."""
         self.context.report.stage("cut", self._senders, "chunks")
         sent = graph.each("send", self._send, range(self._senders))
         arrived = graph.shuffle(self.step("cut"), sent, self.routes.partitions)
@@ -227,40 +234,44 @@ class TableScoring:
         return arrived
 
     def _send(self, sender: int) -> Any:
-        """Return the parcels of a chunk of the table, or of the population; the former keeps where its rows went."""
+        """Return the messages of a chunk of the table or the population; write the places of rows of the table."""
         plan, routes, chunk = self.plan, self.routes, sender - len(self.table.sizes)
         if chunk >= 0:
             assert self.population is not None
             rows = self.population.rows(chunk, plan)
-            with task_workers(parcel_memory(rows)) as workers:
+            with task_workers(message_memory(rows)) as workers:
                 sends = find_sends(rows, plan, routes, workers)
-                return pack([parcel for sent in sends for parcel in self._parcels(sent, sender, sent.rows, workers)[0]])
-        parcels: list[Parcel] = []
-        home: dict[str, Any] = {}
+                return pack([own for sent in sends for own in self._messages(sent, sender, sent.rows, workers)[0]])
+        messages: list[Message] = []
+        row_places: dict[str, Any] = {}
         rows, occurs, number = self._rows_of(sender)
-        with task_workers(2 * parcel_memory(rows)) as workers:
+        with task_workers(2 * message_memory(rows)) as workers:
             for sent in find_sends(rows, plan, routes, workers):
-                own, blocks = self._parcels(sent, sender, sent.rows, workers)
-                parcels += own
+                own, blocks = self._messages(sent, sender, sent.rows, workers)
+                messages += own
                 if plan.weights is not None:
                     counted = Rows(sent.rows.keys, sum_times(sent.place, occurs, len(sent.rows.keys)))
-                    parcels += self._parcels(sent, sender + routes.senders, counted, workers)[0]
+                    messages += self._messages(sent, sender + routes.senders, counted, workers)[0]
                 place = np.empty(len(blocks.order), blocks.order.dtype)
                 spread.invert(blocks.order, 0, place)
                 places = np.empty(len(number), place.dtype)
                 spread.look_up(place[sent.place], number, places)
-                home[str(sent.cut)] = places
-            frame = pack(parcels)
-        write_batch(self.home(sender), home)
+                row_places[str(sent.cut)] = places
+            frame = pack(messages)
+        write_batch(self.places_file(sender), row_places)
         return frame
 
-    def _parcels(self, sent: Send, source: int, rows: Rows, workers: Workers) -> tuple[list[Parcel], Blocks]:
-        """Return the parcels of the rows of a send, perhaps counted in another way, and their order."""
+    def _messages(self, sent: Send, source: int, rows: Rows, workers: Workers) -> tuple[list[Message], Blocks]:
+        """Return the messages for the rows of a send, and the order of the rows in them.
+
+        source: int. The number of the sender.
+        rows: Rows. The rows of the send, with the counts to send.
+        """
         blocks = order_by_partition(rows, sent.dest, self.routes.partitions, workers)
-        return block_parcels(blocks, source, sent.cut, workers), blocks
+        return blocks_to_messages(blocks, source, sent.cut, workers), blocks
 
     def _rows_of(self, chunk: int) -> tuple[Rows, npt.NDArray[np.int64], npt.NDArray[Any]]:
-        """Return the distinct rows of a chunk; how often each occurs; and for each row which distinct row it is."""
+        """Return the distinct rows of a chunk, the multiplicity of each, and for each row its distinct row."""
         plan, codes = self.plan, self.table.codes(chunk)
         used = codes[: len(plan.request.used)]
         if plan.population is not None:
@@ -274,15 +285,18 @@ class TableScoring:
         return Rows(keys, sum_times(distinct.number, units, len(keys))), occurs, distinct.number
 
     def _score_partitions(self, graph: LocalGraph, arrived: list[Any], limit: int) -> WeightSums:
-        """Score the partitions one after the other, `limit` rows at once; return what weights are made of."""
+        """Score the partitions one after the other; return the sums from which weights are computed.
+
+        limit: int. The number of rows that are scored at once.
+        """
         store, started = self.context.store, time.perf_counter()
         self.context.report.stage("score", self.routes.partitions, "partitions")
         if store.done(self.step("scored-0")) is None:
             store.fresh(self.step("partitions"))
         found = []
-        for partition, parcels in enumerate(arrived):
+        for partition, messages in enumerate(arrived):
             store.once(
-                self.step(f"scored-{partition}"), partial(self._score_partition, graph, partition, parcels, limit)
+                self.step(f"scored-{partition}"), partial(self._score_partition, graph, partition, messages, limit)
             )
             found.append(self._facts(partition))
             self.context.report.advance()
@@ -293,26 +307,26 @@ class TableScoring:
     def _facts(self, partition: int) -> PartitionFacts:
         return PartitionFacts.from_json(self.context.store.done(self.step(f"scored-{partition}")))
 
-    def _score_partition(self, graph: LocalGraph, partition: int, parcels: Any, limit: int) -> dict[str, Any]:
+    def _score_partition(self, graph: LocalGraph, partition: int, messages: Any, limit: int) -> dict[str, Any]:
         routes = self.routes
         cut = routes.cuts[partition // (routes.partitions // len(routes.cuts))]
         facts = PartitionFacts()
         with Workers() as workers:
-            own, rows = self._arrived(unpack(graph.value(parcels), partition), cut, limit, workers)
+            own, rows = self._partition_rows(unpack(graph.value(messages), partition), cut, limit, workers)
             if own:
                 self._score_rows(partition, own, rows, cut, facts)
         pa.default_memory_pool().release_unused()
         self.context.timed("score", time.perf_counter())
         return facts.to_json()
 
-    def _arrived(
-        self, parcels: Sequence[Parcel], cut: RoutedPass, limit: float, workers: Workers
+    def _partition_rows(
+        self, messages: Sequence[Message], cut: RoutedPass, limit: float, workers: Workers
     ) -> tuple[list[int], PartitionRows]:
-        """Return the chunks of the table that sent rows, and all rows that came, those of the table first."""
-        routes, plan, by_source = self.routes, self.plan, {parcel.source: parcel for parcel in parcels}
+        """Return the chunks of the table that sent rows, and all rows of a partition; rows of the table come first."""
+        routes, plan, by_source = self.routes, self.plan, {message.source: message for message in messages}
         own = [source for source in by_source if source < routes.chunks]
         others = [source for source in by_source if routes.chunks <= source < routes.senders]
-        senders: list[tuple[Parcel | None, ...]] = []
+        senders: list[tuple[Message | None, ...]] = []
         for source in [*own, *others]:
             mine = source < routes.chunks
             counts = [by_source[source] if mine else None]
@@ -326,7 +340,11 @@ class TableScoring:
     def _score_rows(
         self, partition: int, own: Sequence[int], rows: PartitionRows, cut: RoutedPass, facts: PartitionFacts
     ) -> None:
-        """Score what came to a partition, in as few spans as fit into memory; own: see `_arrived`."""
+        """Score the rows of a partition, in as few spans as fit into memory.
+
+        own: list of int. The chunks of the table that sent rows.
+        facts: PartitionFacts. They are updated.
+        """
         folder = self.context.store.fresh(self.step("slices"))
         slices: list[tuple[FittingRows, Path]] = []
         values: dict[tuple[str, int, str], Multiset] = {}
@@ -346,7 +364,7 @@ class TableScoring:
                 slices.append((fit._replace(keys=fit.keys[:0], counts=[]), file))
             del fit, scored
         if slices:
-            self._put_together(partition, own, rows, cut, slices)
+            self._join_slices(partition, own, rows, cut, slices)
         if facts.rows is None and cut.whole:
             everything = replace(
                 rows, known=range(columns), by=range(columns), bins=1, senders=rows.senders[: len(own)]
@@ -364,8 +382,12 @@ class TableScoring:
         file: Path,
         values: dict[tuple[str, int, str], Multiset],
     ) -> ScoredRows:
-        """Score rows that fit into memory, write their scores chunk by chunk, and add to the distinct scores."""
-        mine, own_rows, occurs, others = self._own(fit)
+        """Score rows that fit into memory, write their scores chunk by chunk, and add to the distinct scores.
+
+        own: list of int. The chunks of the table that sent rows.
+        values: by fold, scored column and measure the distinct scores so far.
+        """
+        mine, own_rows, occurs, others = self._by_table(fit)
         weighted = self.plan.weights is not None
         counted = occurs if weighted else None
         scored = PartitionScorer(
@@ -382,11 +404,11 @@ class TableScoring:
                 if number is not None:
                     place = number[place]
                 writer.write([column[place] for column in columns])
-        # Without the scores, whose memory is free then.
+        # Drop the scores, so that their memory is free.
         return scored._replace(values={})
 
-    def _own(self, fit: FittingRows) -> tuple[npt.NDArray[np.bool_] | None, Rows, npt.NDArray[np.int64], Rows]:
-        """Return which rows are of the table (None: all), these, how often each occurs, and those of the population."""
+    def _by_table(self, fit: FittingRows) -> tuple[npt.NDArray[np.bool_] | None, Rows, npt.NDArray[np.int64], Rows]:
+        """Return which rows are the table's (None: all), its rows, their multiplicities, and the population's rows."""
         occurs = fit.counts[0] if self.plan.weights is None else fit.counts[1]
         if self.plan.population is None:
             return None, Rows(fit.keys, fit.counts[0]), occurs, Rows(fit.keys[:0], fit.counts[0][:0])
@@ -395,7 +417,7 @@ class TableScoring:
         return mine, Rows(fit.keys[mine], fit.counts[0][mine]), occurs[mine], others
 
     def _columns(self, scored: ScoredRows, scored_columns: int, workers: Workers) -> list[Scores]:
-        """Return the scores of all that is stored, one scored column after the other."""
+        """Return the scores to write, one scored column after the other."""
         most = self.context.budget.distinct_scores(
             self.routes.partitions // len(self.routes.cuts) * len(self.plan.job.scored_columns) * len(self.stored)
         )
@@ -420,7 +442,7 @@ class TableScoring:
         occurs: npt.NDArray[np.int64],
         workers: Workers,
     ) -> None:
-        """Add which scores occur, and how often, to those of other rows."""
+        """Add the distinct scores of some rows, and their multiplicities, to those of other rows."""
         names = list(self.stored)
         for fold in self.folds:
             for name in self.context.counted(self.fold_job(fold)):
@@ -433,7 +455,7 @@ class TableScoring:
                         np.concatenate([before[1], found[1]]),
                     )
 
-    def _put_together(
+    def _join_slices(
         self,
         partition: int,
         own: Sequence[int],
@@ -441,7 +463,7 @@ class TableScoring:
         cut: RoutedPass,
         slices: Sequence[tuple[FittingRows, Path]],
     ) -> None:
-        """Write the scores of a partition from those of its spans and halves, and delete these."""
+        """Write the scores of a partition from the files of its spans and halves, and delete these files."""
         kinds = list(self.stored.values()) * len(cut.scored_columns)
         names = self.score_names(cut.scored_columns)
         sent = {chunk: place for place, chunk in enumerate(own)}
@@ -465,9 +487,9 @@ class TableScoring:
         return [score_name(scored_column, fold, name) for scored_column in scored_columns for fold, name in self.stored]
 
     def _writer(self, file: Path, scored_columns: Sequence[int], columns: Sequence[Scores]) -> BatchWriter:
-        """Return a writer of scores that look like these columns."""
+        """Return a writer for columns of scores with the types of `columns`."""
         schema = dict(zip(self.score_names(scored_columns), map(arrow_type, columns), strict=True))
-        # A column that is repeated is small as it is.
+        # Numbers of repeated scores are small without compression.
         codec = None if all(isinstance(column, Repeated) for column in columns) else "lz4"
         return BatchWriter(file, schema, threads=True, codec=codec)
 
@@ -479,18 +501,21 @@ class TableScoring:
 
 
 def score_name(scored_column: int, fold: str, measure: str) -> str:
-    """Return the name of a column of a file of scores."""
+    """Return the name of a column in a file of scores."""
     return f"{scored_column}:{fold}:{measure}"
 
 
 def _rows_sent(rows: PartitionRows, sender: int) -> int:
-    parcel = rows.senders[sender][0]
-    assert parcel is not None
-    return row_count(parcel)
+    message = rows.senders[sender][0]
+    assert message is not None
+    return row_count(message)
 
 
 def multiset(values: Scores, times: npt.NDArray[np.int64] | None, workers: Workers) -> Multiset:
-    """Return distinct values, and how many rows of the table have each; times: multiplicities of rows, None: 1."""
+    """Return the distinct values, and how many rows of the table have each.
+
+    times: array, one for each value. The multiplicity of its distinct row; None for 1.
+    """
     if isinstance(values, Repeated):
         sums = np.zeros(len(values.distinct), np.int64)
         if times is None:
@@ -506,7 +531,7 @@ def multiset(values: Scores, times: npt.NDArray[np.int64] | None, workers: Worke
 
 
 class StoredScores:
-    """All scores of a run, read chunk by chunk of the table; a context manager."""
+    """The reader of all scores of a run, chunk by chunk of the table; a context manager."""
 
     def __init__(self, scoring: TableScoring) -> None:
         self._scoring = scoring
@@ -521,14 +546,17 @@ class StoredScores:
                 reader.__exit__()
 
     def fill(self, chunk: int, outs: Mapping[str, list[tuple[Any, npt.NDArray[Any]]]], workers: Workers) -> None:
-        """Fill arrays with the scores of a chunk: by `score_name`, each a factor and the array."""
-        homes = read_batch(self._scoring.home(chunk))
+        """Fill arrays with the scores of a chunk.
+
+        outs: by `score_name` a list of (factor, array). Each array gets the scores times its factor.
+        """
+        by_cut = read_batch(self._scoring.places_file(chunk))
         for cut, readers in self._cuts:
             names = self._scoring.score_names(cut.scored_columns)
             pieces = [reader.repeated(chunk) for reader in readers]
-            home, size = homes[cut.home], sum(len(piece[0]) for piece in pieces)
+            places, size = by_cut[cut.number], sum(len(piece[0]) for piece in pieces)
 
-            def fill(place: int, name: str, pieces: Any = pieces, home: Any = home, size: int = size) -> None:
+            def fill(place: int, name: str, pieces: Any = pieces, places: Any = places, size: int = size) -> None:
                 values, start = np.empty(size, pieces[0][place].dtype), 0
                 for piece in pieces:
                     scores = piece[place]
@@ -538,10 +566,10 @@ class StoredScores:
                     else:
                         own[:] = scores
                     start += len(scores)
-                # The scores as they are stored, in one of the arrays if possible.
+                # Look up the scores once, in an array of the caller if one needs them unchanged.
                 plain = [out for factor, out in outs[name] if factor == 1 and out.dtype == values.dtype]
-                whole = plain[0] if plain else np.empty(len(home), values.dtype)
-                spread.look_up(values, home, whole)
+                whole = plain[0] if plain else np.empty(len(places), values.dtype)
+                spread.look_up(values, places, whole)
                 for factor, out in outs[name]:
                     if out is not whole:
                         np.multiply(whole, factor, out=out, casting="same_kind")

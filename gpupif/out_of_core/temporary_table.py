@@ -1,4 +1,4 @@
-"""A table of files encoded in streams into a temporary folder, for what is computed from its codes chunk by chunk."""
+"""A table in files, encoded into a temporary folder, for computations on its codes chunk by chunk."""
 
 from __future__ import annotations
 
@@ -18,22 +18,25 @@ from ..utils.config import resources
 from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter
 from ..utils.validation import check_word
-from .budget import CODE_BYTES, ELSEWHERE, Budget, check_room, plan_reading
-from .chunks import TableChunks
-from .encode import JOINED, encode_files, open_encoded, rows_read
+from .file_encoding import JOINED, encode_files, open_encoded, rows_read
+from .memory_budget import CODE_BYTES, ELSEWHERE, Budget, check_room, plan_reading
+from .table_chunks import TableChunks
 
-# Of a cell in memory: as it is read, and as a code.
+# Bytes of a cell in memory: the value as it is read, and its code.
 CELL_BYTES = 8
-# Which columns of a table of files are wanted, after checks.
+# Checks the columns of a table in files, and returns the names of the columns to read.
 Choose = Callable[[Source], Sequence[Hashable]]
 
 
 @dataclass(eq=False)
 class TemporaryTable:
-    """The encoded table; a context manager, which deletes it. folder: for further temporary files.
+    """The encoded table; a context manager, which deletes it.
 
-    names: of the columns, chunks: their codes. budget: what may be in memory. files: what is closed and
-    deleted with it.
+    names: list. The names of the columns.
+    chunks: TableChunks. The codes of the columns.
+    folder: Path. The folder, also for further temporary files.
+    budget: Budget. The memory of the run.
+    files: ExitStack. It closes and deletes the files.
     """
 
     names: Sequence[Hashable]
@@ -59,11 +62,16 @@ def open_temporary_table(
     argument: str = "table",
     budget: Budget | None = None,
 ) -> TemporaryTable:
-    """Encode columns of the files that a path names, within the memory limit.
+    """Encode columns of files within the memory limit.
 
-    copies: how often the codes may lie on the disk at a time.
-    joined: values will be joined to those of another table. argument: what names the path. budget: of a run that has
-    one already.
+    table: path of the files.
+    choose: function that returns the names of the columns to read.
+    missing: str. "category" or "error".
+    report: Reporter. It shows the progress.
+    copies: int. How many times the codes will be on the disk at once. Default 1.
+    joined: bool. Whether values will be joined with those of another table. Default False.
+    argument: str. The name of the argument with the path, for messages. Default "table".
+    budget: Budget. The memory of the run. Default: from the memory limit.
 
     Raises InputError, TableReadError, OutputError.
     """
@@ -90,7 +98,7 @@ def open_temporary_table(
 
 
 def in_streams(table: Any, choose: Choose) -> bool:
-    """Return whether to read a table in streams: a path, under a memory limit or to more than free memory holds."""
+    """Return whether to read a table in streams: a path, with a memory limit or too large for free memory."""
     if not isinstance(table, str | os.PathLike):
         return False
     if resources().memory_limit is not None:

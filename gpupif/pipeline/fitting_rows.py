@@ -1,7 +1,8 @@
-"""The rows of a partition, within the memory of one task: collapsed to distinct rows, or else cut finer.
+"""The rows of a partition within the memory of one task: collapsed to distinct rows, else cut finer.
 
-A partition is cut finer by the hash of the columns that keep its cohorts whole. If that leaves it as it is, since the
-columns have the same values in all rows, half of its scored columns are looked at at a time.
+A partition is cut finer by the hash of the columns that keep its cohorts whole. If these columns have the same values
+in all rows, such a cut separates nothing. Then each half of the scored columns is collapsed without the other half's
+columns.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from ..rows.distinct import DistinctRows, distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
-from .parcels import Parcel, partition_of_keys, row_count, rows_in
+from .shuffle_messages import Message, partition_of_keys, row_count, rows_in
 
-# A hash has so many values, of which partitions are ranges.
+# The number of values of a hash. A partition is a range of hashes.
 HASHES = 1 << 32
 
 
 class Span(NamedTuple):
-    """The rows of a partition whose hashes are in number `place` of `of` equal ranges of their bin."""
+    """A range of the hashes of each bin: range number `place` of `of` equal ranges."""
 
     of: int = 1
     place: int = 0
@@ -34,9 +35,11 @@ class Span(NamedTuple):
 class FittingRows(NamedTuple):
     """Rows of a partition, or of a span of it, that hold the cohorts of some scored columns whole.
 
-    keys: array (rows, words). Columns that are neither known nor among the scored ones are 0 if rows are collapsed.
+    scored_columns: list of int. The scored columns.
+    span: Span. The span of hashes.
+    keys: array (rows, words). In collapsed rows, columns that are neither known nor scored are 0.
     counts: list of arrays, one for each way to count. How often each row counts.
-    collapsed: whether no two rows are equal. Else they are as they came, sender after sender.
+    collapsed: bool. Whether rows are distinct. If not, they are as they came, sender after sender.
     """
 
     scored_columns: list[int]
@@ -47,21 +50,24 @@ class FittingRows(NamedTuple):
 
 
 class _TooManyRowsError(Exception):
-    """There are more distinct rows than fit."""
+    """The error that stops a collapse: there are more distinct rows than fit."""
 
 
 @dataclass(frozen=True)
 class PartitionRows:
     """The rows that reached a partition in one cut.
 
-    senders: list of tuples. The parcels of each sender, one for each way in which its rows are counted; None: its rows
-    do not count in that way.
+    senders: list of tuples. The messages of each sender, one for each way to count its rows; None if its rows do not
+    count in this way.
     layout: KeyLayout. The layout of the keys.
-    known, by: columns. What the attacker knows; by whose hash the partition was made, of so many `bins`.
-    limit: distinct rows that fit into memory.
+    known: columns that the attacker knows.
+    by: columns whose hash gives the bin of a row.
+    bins: int. The number of bins.
+    limit: number of distinct rows that fit into memory.
+    workers: Workers. The threads of the task.
     """
 
-    senders: Sequence[tuple[Parcel | None, ...]]
+    senders: Sequence[tuple[Message | None, ...]]
     layout: KeyLayout
     known: Sequence[int]
     by: Sequence[int]
@@ -71,13 +77,13 @@ class PartitionRows:
 
     @property
     def rows(self) -> int:
-        """Return how many rows came, before equal ones are collapsed."""
+        """The number of rows that came, before equal rows are collapsed."""
         return sum(map(_sent_rows, self.senders))
 
     def fitting(self, scored_columns: Sequence[int], collapse: bool = False) -> Iterator[FittingRows]:
-        """Yield the rows in as few spans as fit into memory, each once for each of the scored columns.
+        """Yield the rows in as few spans as fit into memory, each row once for each scored column.
 
-        collapse: whether rows are collapsed even if all fit as they came.
+        collapse: bool. Whether rows are collapsed even if all fit as they came. Default False.
         """
         if self.rows <= self.limit and not collapse:
             arrays = [np.concatenate(each) for each in zip(*self._rows_of(Span()), strict=True)]
@@ -86,9 +92,10 @@ class PartitionRows:
         yield from self._fit(list(scored_columns), Span(), tried=False)
 
     def located(self, fit: FittingRows, senders: int) -> Iterator[tuple[npt.NDArray[np.bool_] | None, Any]]:
-        """Yield where the rows of the first so many senders are in what `fitting` gave.
+        """Yield the places of the rows of the first `senders` senders among the rows that `fitting` yielded.
 
-        For each sender: which of its rows are in the span (None: all), and the place of each of these among the keys.
+        Yields for each sender: an array that tells which of its rows are in the span (None: all), and the places of
+        these rows in `fit.keys`.
         """
         if not fit.collapsed:
             start = 0
@@ -99,7 +106,7 @@ class PartitionRows:
             return
         needed = self.layout.masks({*self.known, *fit.scored_columns})
         waiting: list[tuple[npt.NDArray[np.bool_] | None, npt.NDArray[np.uint64]]] = []
-        # As many at once as there are distinct rows: these are compared with all that is looked up.
+        # Look up about as many rows at once as there are distinct rows: each time all distinct rows are grouped again.
         for number, sent in enumerate(self.senders[:senders]):
             keys, *_ = self._read(sent)
             mine = None if fit.span.of == 1 else self._places(keys, fit.span.of) == fit.span.place
@@ -121,8 +128,12 @@ class PartitionRows:
         return np.asarray(self._places(keys, span.of) == span.place)
 
     def _fit(self, scored_columns: list[int], span: Span, tried: bool) -> Iterator[FittingRows]:
-        """Yield the rows of a span of hashes. tried: it cannot be cut by the known columns any more."""
-        # One scored column of one class has not many more distinct rows than it has values.
+        """Yield the rows of a span of hashes.
+
+        tried: bool. Whether a finer cut by the known columns has failed.
+        """
+        # Nothing can be cut any more: a single scored column and equal known columns leave hardly more distinct rows
+        # than the column has values.
         limit = math.inf if tried and len(scored_columns) <= 1 else self.limit
         try:
             found = self._collapse(scored_columns, span, limit)
@@ -141,7 +152,7 @@ class PartitionRows:
                 yield from self._fit(half, span, tried=True)
 
     def _finer(self, span: Span) -> list[Span]:
-        """Return the spans with rows of a finer cut, none if it would leave the rows together."""
+        """Return the spans with rows of a finer cut; nothing if all rows would stay in one span."""
         rows = sum(len(keys) for keys, *_ in self._rows_of(span))
         times = -(-2 * rows // max(1, int(self.limit)))
         if self.bins * span.of * times >= HASHES or not self.by:
@@ -154,12 +165,12 @@ class PartitionRows:
         return [Span(span.of * times, span.place * times + int(place)) for place in np.flatnonzero(sizes)]
 
     def _collapse(self, scored_columns: Sequence[int], span: Span, limit: float) -> DistinctRows:
-        """Return the distinct rows of a span; raises _TooManyRowsError for more than the limit."""
+        """Return the distinct rows of a span; raise _TooManyRowsError for more than `limit`."""
         needed = self.layout.masks({*self.known, *scored_columns})
         rows = DistinctRows(self.layout.words, len(self.senders[0]), self.workers)
         waiting: list[list[npt.NDArray[Any]]] = []
         size = 0
-        # As many at once as there are distinct rows: those are compared with all that is added.
+        # Add about as many rows at once as there are distinct rows: each time all distinct rows are grouped again.
         for own in self._rows_of(span):
             if waiting and size + len(own[0]) > min(max(len(rows), 1), self.limit):
                 self._add(rows, waiting, limit)
@@ -177,7 +188,7 @@ class PartitionRows:
             raise _TooManyRowsError
 
     def _rows_of(self, span: Span) -> Iterator[list[Any]]:
-        """Yield the keys, and the counts, of the rows of a span, sender by sender."""
+        """Yield the keys and counts of the rows of a span, sender by sender."""
         for sent in self.senders:
             arrays = self._read(sent)
             if span.of > 1:
@@ -185,21 +196,21 @@ class PartitionRows:
                 arrays = [array[mine] for array in arrays]
             yield arrays
 
-    def _read(self, sent: tuple[Parcel | None, ...]) -> list[Any]:
-        """Return the keys of a sender, and how often each of its rows counts, in each way."""
-        several = [None if parcel is None else rows_in([parcel], self.layout.words) for parcel in sent]
+    def _read(self, sent: tuple[Message | None, ...]) -> list[Any]:
+        """Return the keys of a sender's rows, and how often each row counts, for each way to count."""
+        several = [None if message is None else rows_in([message], self.layout.words) for message in sent]
         keys = next(rows.keys for rows in several if rows is not None)
         return [keys, *(np.zeros(len(keys), np.int64) if rows is None else _counts(rows) for rows in several)]
 
     def _places(self, keys: npt.NDArray[Any], of: int) -> npt.NDArray[np.int64]:
-        """Return in which of so many spans of its bin each row lies."""
+        """Return for each row its range among `of` equal ranges of its bin."""
         return partition_of_keys(keys, self.layout, self.by, self.bins * of).astype(np.int64) % of
 
 
-def _sent_rows(sent: tuple[Parcel | None, ...]) -> int:
-    return next(row_count(parcel) for parcel in sent if parcel is not None)
+def _sent_rows(sent: tuple[Message | None, ...]) -> int:
+    return next(row_count(message) for message in sent if message is not None)
 
 
 def _counts(rows: Rows) -> npt.NDArray[np.int64]:
-    """Return how often each row counts: once, where no counts were sent."""
+    """Return how often each row counts: once if no counts were sent."""
     return rows.counts if len(rows.counts) == len(rows.keys) else np.ones(len(rows.keys), np.int64)

@@ -1,6 +1,6 @@
-"""A graph of tasks that is executed in this process, in threads, with shuffled rows in files: no table is too large.
+"""A graph of tasks that threads of this process execute, with shuffled rows in files: no table is too large.
 
-Use it as the Dask graph: add tasks, then ask for a value. Tasks run when a value that needs them is asked for::
+Use it like the Dask graph: add tasks, then ask for a value. Tasks run when a requested value needs them::
 
     with open_temporary_table(path, choose, missing, report) as table:
         with LocalGraph(table.folder / "graph", table.budget) as graph:
@@ -13,16 +13,16 @@ Use it as the Dask graph: add tasks, then ask for a value. Tasks run when a valu
             arrived = graph.shuffle("out", graph.each("send", send, planned, route, chunks, rows), count)
             found = graph.value(graph.tree("findings", combine, graph.each("find", find, planned, arrived)))
 
-How it differs from Dask:
+Differences from the Dask graph:
 
-* `take` has a table that is encoded before, so that each value is numbered once. Its chunks are `CodedChunk`s, which
-  `encode_chunk` takes as it takes frames. All columns of the table are known from the start.
-* Results of `one` and `tree` stay in memory. A result of `each` is computed where it is needed, by the task that needs
-  it, and stays in memory only if several need it and it is small. What is large and must not be computed twice is to go
-  through `shuffle`, whose parcels lie in files.
-* Partitions are planned by the memory limit, not one for each chunk: ask `graph.partitions`. A task that gets a
-  partition asks `fitting_rows` for its rows: they come within the memory of the task, cut again where need be.
-* Tasks know the threads and the memory that they may use from `task_resources`.
+* `take` gets a table that was encoded before, so each value is numbered once. Its chunks are `CodedChunk`s, which
+  `encode_chunk` accepts like frames. All columns of the table are known from the start.
+* Results of `one` and `tree` stay in memory. A result of `each` is computed by the task that needs it. It stays in
+  memory only if several tasks need it and it is small. A large result that must not be computed twice has to be sent
+  through `shuffle`, which keeps messages in files.
+* The memory limit decides the number of partitions, not the number of chunks: see `partitions`. A task asks
+  `fitting_rows` for the rows of its partition. They come within the memory of the task, cut finer if need be.
+* `task_resources` tells a task which threads and how much memory it may use.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from ..io.checkpoints import Store
 from ..io.ipc_batches import BatchReader, BatchWriter
 from ..rows.threads import Workers, default_threads
 from ..utils.private_folder import fresh_folder, remove
-from .encoded_chunk import CodedChunk
-from .graph import FAN_IN, Result
-from .parcels import TO
+from .chunk_encoding import CodedChunk
+from .shuffle_messages import TO
+from .task_graph import FAN_IN, Result
 from .task_resources import TaskResources, within
 
-# Tasks that run at the same time, at most: each has its share of the memory.
+# Most tasks that run at once; each has its share of the memory.
 MOST_TASKS = 4
-# The share of the memory for results of `each` that are kept because several tasks need them.
+# The share of the memory for results of `each` that several tasks use.
 KEPT_SHARE = 0.05
 SCHEMA = {"source": pa.int64(), "cut": pa.int64(), "data": pa.large_binary()}
 _UNKNOWN: Any = object()
@@ -62,37 +62,41 @@ class Memory(Protocol):
 
     @property
     def working(self) -> int:
-        """Return the bytes for all tasks."""
+        """The bytes for all tasks."""
 
-    def part_rows(self, job: Job) -> int:
-        """Return how many rows of a partition can be scored at once."""
+    def partition_rows(self, job: Job) -> int:
+        """Return the number of rows of a partition that can be scored at once."""
 
     def planned_rows(self, limit: int, rows: int, columns: int) -> int:
-        """Return how many of so many rows a partition is planned with, if `limit` rows can be scored at once."""
+        """Return the number of rows to plan a partition with.
+
+        limit: int. The number of rows that can be scored at once.
+        rows, columns: int. The size of the table.
+        """
 
 
 class CodedTable(Protocol):
-    """A table that was encoded before. sizes: rows of each chunk. columns: without codes of rows."""
+    """A table that was encoded before."""
 
     @property
     def sizes(self) -> Sequence[int]:
-        """Return the rows of each chunk."""
+        """The number of rows of each chunk."""
 
     @property
     def columns(self) -> Sequence[Column]:
-        """Return the columns, without codes of rows."""
+        """The columns, without codes of rows."""
 
     def codes(self, number: int) -> list[Any]:
         """Return the codes of all columns of a chunk."""
 
 
 class LocalGraph:
-    """See the module; a context manager, which deletes the files.
+    """The graph that runs tasks in this process; a context manager, which deletes the files. See the module.
 
-    folder: Path. A private folder, which is made, for what is shuffled.
+    folder: Path. The private folder for shuffled rows; the graph makes it.
     memory: Memory. The memory that the graph may use, such as a `Budget`.
-    done: called when a chunk was sent or a partition was computed, with the name of the stage.
-    store: Store. The checkpoint of a run; what was shuffled is kept there, and is not sent again after a kill.
+    done: function called with the name of the stage when a chunk was sent or a partition was computed.
+    store: Store. The checkpoint of a run: shuffles that it keeps are not done again after a kill. Default: none.
     engine: Engine. The engine that tasks score with on GPUs; see `TaskResources`.
     """
 
@@ -113,8 +117,8 @@ class LocalGraph:
         self._kept = _Kept(int(KEPT_SHARE * memory.working))
         self._workers = Workers(self._at_once)
         share = TaskResources(-(-threads // self._at_once), memory.working // self._at_once, self._rows_at_once, engine)
-        # The resources of one of several tasks, and of a task that runs alone.
-        self._shared, self._alone = share, TaskResources(threads, memory.working, memory.part_rows, engine)
+        # Resources of one task among several, and of a task that runs alone.
+        self._shared, self._alone = share, TaskResources(threads, memory.working, memory.partition_rows, engine)
 
     def __enter__(self) -> Self:
         return self
@@ -124,7 +128,7 @@ class LocalGraph:
         remove(self._folder)
 
     def take(self, table: CodedTable) -> list[Result]:
-        """Return the chunks of an encoded table, each a `CodedChunk` when it is asked for."""
+        """Return the chunks of an encoded table, each a `CodedChunk` that is read when a task needs it."""
 
         def read(number: int) -> CodedChunk:
             return CodedChunk(table.columns, table.codes(number))
@@ -154,39 +158,42 @@ class LocalGraph:
         return _Reduced(stage, function, results, _combined)
 
     def partitions(self, chunks: int, plan: Result) -> int:
-        """See `Graph`; planned by the memory limit, from the job and the rows of the plan."""
+        """Return the number of partitions for the memory limit.
+
+        plan: result. An object with a job and a number of rows.
+        """
         planned = self.value(plan)
         if planned.in_one_partition:
-            # No cut keeps cohorts whole: one task gets all rows, and all memory.
+            # No cut keeps cohorts whole: one task gets all rows and all memory.
             return 1
         limit, rows = self._rows_at_once(planned.job), int(planned.rows)
         return max(1, -(-rows // self._memory.planned_rows(limit, rows, len(planned.job.counts))))
 
-    def shuffle(self, stage: str, parcels: Sequence[Result], partitions: int) -> list[Result]:
-        """See `Graph`; the parcels of each chunk are a file."""
+    def shuffle(self, stage: str, messages: Sequence[Result], partitions: int) -> list[Result]:
+        """Bring messages to partitions, see `Graph`; the messages of each chunk are one file."""
         folder = self._folder / stage if self._store is None else self._store.part(stage)
-        shuffle = _Shuffle(stage, list(parcels), folder, partitions)
+        shuffle = _Shuffle(stage, list(messages), folder, partitions)
         return [_Arrival(shuffle, partition) for partition in range(partitions)]
 
     def run(self, results: Sequence[Result]) -> None:
-        """Run the shuffles and reductions that results need, without computing the results themselves."""
+        """Run the shuffles and reductions that results need, but not the tasks of the results themselves."""
         for result in results:
             self._prepare(result)
 
     def value(self, result: Result) -> Any:
-        """Run the tasks that a result needs, as far as they did not run; return it."""
+        """Run the tasks that a result needs, unless they have run; return the result."""
         self._prepare(result)
         return self._evaluate(result)
 
     def _rows_at_once(self, job: Job) -> int:
-        """Return how many distinct rows of a partition one task may hold."""
-        return max(1, self._memory.part_rows(job) // self._at_once)
+        """Return the number of distinct rows of a partition that one task may hold."""
+        return max(1, self._memory.partition_rows(job) // self._at_once)
 
     def _prepare(self, result: Result) -> None:
-        """Run the stages that a result needs, one after the other, those that they need first."""
+        """Run the stages that a result needs, each after the stages that it needs."""
         waiting, seen = [result], set()
         order: list[Any] = []
-        # Depth first, without recursion: chains of stages may be long.
+        # Depth first, without recursion: long chains of stages would exceed Python's recursion limit.
         while waiting:
             node = waiting.pop()
             if isinstance(node, tuple):
@@ -205,13 +212,13 @@ class LocalGraph:
                 node.value = send() if self._store is None else self._store.once(node.stage, send)
 
     def _send(self, shuffle: _Shuffle) -> int:
-        """Write all parcels of a shuffle; return how many chunks sent them."""
+        """Write all messages of a shuffle; return the number of chunks that sent them."""
         fresh_folder(shuffle.folder)
-        self._run_all(shuffle.stage, [_Call(shuffle.stage, shuffle.write, own) for own in enumerate(shuffle.parcels)])
-        return len(shuffle.parcels)
+        self._run_all(shuffle.stage, [_Call(shuffle.stage, shuffle.write, own) for own in enumerate(shuffle.messages)])
+        return len(shuffle.messages)
 
     def _run_all(self, stage: str, results: Sequence[Result]) -> list[Any]:
-        """Return the values of results, of which several are computed at the same time."""
+        """Return the values of results; several tasks run at once."""
         values: list[Any] = list(results)
         tasks = [place for place, result in enumerate(results) if isinstance(result, _Node)]
         resources = self._shared if len(tasks) > 1 else self._alone
@@ -244,7 +251,11 @@ class LocalGraph:
 
 @dataclass(eq=False)
 class _Node:
-    """The result of a task. value: once it is known and kept. users: how many tasks take it as an argument."""
+    """The result of a task.
+
+    value: the result, if it is known and kept.
+    users: int. The number of tasks that take the result as an argument.
+    """
 
     stage: str
 
@@ -255,13 +266,13 @@ class _Node:
             node.users += 1
 
     def needs(self) -> list[_Node]:
-        """Return the results that this one is made from."""
+        """Return the results that this result is computed from."""
         raise NotImplementedError
 
 
 @dataclass(eq=False)
 class _Call(_Node):
-    """A call of a function on a chunk or a partition."""
+    """The call of a function for one chunk or partition."""
 
     function: Callable[..., Any]
     arguments: Sequence[Any]
@@ -272,9 +283,9 @@ class _Call(_Node):
 
 @dataclass(eq=False)
 class _Reduced(_Node):
-    """A result that is made of several and stays in memory.
+    """A result that is computed from several results and stays in memory.
 
-    combine: makes it of the function and the values of the results.
+    combine: function that gets `function` and the values of `results`, and returns the result.
     """
 
     function: Callable[..., Any]
@@ -287,17 +298,17 @@ class _Reduced(_Node):
 
 @dataclass(eq=False)
 class _Shuffle(_Node):
-    """Parcels in files: one for each chunk that sends, with one batch for each partition."""
+    """Messages in files: one file for each chunk that sends, with one batch for each partition."""
 
-    parcels: list[Any]
+    messages: list[Any]
     folder: Path
     partitions: int
 
     def needs(self) -> list[_Node]:
-        return [node for node in self.parcels if isinstance(node, _Node)]
+        return [node for node in self.messages if isinstance(node, _Node)]
 
     def write(self, source: int, frame: Any) -> None:
-        """Write the parcels of one chunk."""
+        """Write the messages of one chunk."""
         data = pa.array(frame["data"].array)
         data = data.combine_chunks() if isinstance(data, pa.ChunkedArray) else data
         batch = pa.record_batch([pa.array(frame["source"]), pa.array(frame["cut"]), data], list(SCHEMA))
@@ -309,9 +320,9 @@ class _Shuffle(_Node):
                 writer.write(batch.take(pa.array(order[start:stop])).columns)
 
     def read(self, partition: int) -> pa.Table:
-        """Return the parcels of a partition, for `unpack`."""
+        """Return the messages of a partition, for `unpack`."""
         columns = []
-        for source in range(len(self.parcels)):
+        for source in range(len(self.messages)):
             with BatchReader(self._file(source)) as reader:
                 columns.append(reader.columns(partition))
         return pa.table([pa.chunked_array(each) for each in zip(*columns, strict=True)], list(SCHEMA))
@@ -321,7 +332,7 @@ class _Shuffle(_Node):
 
 
 class _Arrival(_Node):
-    """The parcels that reached a partition."""
+    """The messages that reached a partition."""
 
     def __init__(self, shuffle: _Shuffle, partition: int) -> None:
         self._shuffle = shuffle
@@ -332,19 +343,19 @@ class _Arrival(_Node):
         return [self._shuffle]
 
     def read(self) -> pa.Table:
-        """Return them, for `unpack`."""
+        """Return the messages, for `unpack`."""
         return self._shuffle.read(self._partition)
 
 
 class _Kept:
-    """The memory that results of `each` may take which several tasks need."""
+    """The memory for results of `each` that several tasks use."""
 
     def __init__(self, room: int) -> None:
         self._room = room
         self._lock = threading.Lock()
 
     def has_room_for(self, value: Any) -> bool:
-        """Return whether a value may stay, and count it if so."""
+        """Return whether a value may stay in memory, and count it if so."""
         size = _size_of(value)
         with self._lock:
             if size > self._room:
@@ -369,7 +380,7 @@ def _size_of(value: Any) -> int:
 
 
 def _combined(function: Callable[..., Any], values: list[Any]) -> Any:
-    """Combine neighbours, as the trees of Dask do."""
+    """Combine neighbours level by level, as the trees on Dask do: the results are equal to the last bit."""
     level = 0
     while len(values) > 1 or level == 0:
         values = [function(*values[start : start + FAN_IN]) for start in range(0, len(values), FAN_IN)]

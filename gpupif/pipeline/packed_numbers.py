@@ -1,4 +1,4 @@
-"""Numbers written one after the other as 64-bit words, in as few as they need, and read again in the same order."""
+"""Whole numbers packed into 64-bit words, with as few bits as they need, and read again in the same order."""
 
 from __future__ import annotations
 
@@ -12,42 +12,48 @@ from gpupif.kernels import parcels as kernels
 from gpupif.kernels.bits import pack_bits, unpack_bits
 
 WORD_BITS = 64
-# What makes arrays: `numpy.empty`, or of a run's working memory.
+# A function that allocates arrays: `numpy.empty`, or one that takes a run's working memory.
 Empty = Callable[..., npt.NDArray[Any]]
 
 
 def words_for(bits: int) -> int:
-    """Return how many words hold so many bits."""
+    """Return the number of words that hold this number of bits."""
     return -(-bits // WORD_BITS)
 
 
 class WordWriter:
-    """Words to be read by a `WordReader`. arrays: of them, in order; empty: makes them."""
+    """The writer of words for a `WordReader`.
+
+    arrays: list of arrays of uint64. The words so far, in order.
+    empty: function that allocates arrays.
+    """
 
     def __init__(self, empty: Empty = np.empty) -> None:
         self.arrays: list[npt.NDArray[np.uint64]] = []
         self._empty = empty
 
     def put(self, *words: int) -> None:
-        """Put whole numbers from 0 on, below 2^64."""
+        """Write whole numbers from 0 to 2^64 - 1, one word each."""
         self.arrays.append(np.array(words, np.uint64))
 
     def put_array(self, words: npt.NDArray[np.uint64]) -> None:
-        """Put words as they are."""
+        """Write words unchanged."""
         self.arrays.append(words.reshape(-1))
 
     def put_bits(self, numbers: npt.NDArray[np.unsignedinteger[Any]], shift: int, width: int) -> None:
-        """Put numbers of which only so many bits from `shift` on are set."""
+        """Write `width` bits of each number, from bit `shift` on; all other bits of the numbers must be 0."""
         if width:
             words = self._empty(words_for(width * len(numbers)), np.uint64)
             pack_bits(numbers, shift, width, words)
             self.arrays.append(words)
 
     def put_numbers(self, numbers: npt.NDArray[np.uint64]) -> None:
-        """Put one number or more: in as many bits as the widest needs; or, where most of them are the same number, in a
-        bit each, and those that differ from it behind.
+        """Write one or more numbers in the shorter of two forms.
+
+        The first form gives each number as many bits as the widest number needs. The second form suits numbers of which
+        most are equal: one bit says whether a number is the usual one, and the other numbers follow.
         """
-        # Of this type again, for kernels return whole numbers of Python.
+        # The kernel returns a Python int; `part_numbers` is compiled for uint64.
         usual = np.uint64(kernels.find_usual_number(numbers))
         flags, others = self._empty(words_for(len(numbers)), np.uint64), self._empty(len(numbers), np.uint64)
         others = others[: kernels.part_numbers(numbers, usual, flags, others)]
@@ -63,12 +69,12 @@ class WordWriter:
 
     @property
     def size(self) -> int:
-        """Return the number of words."""
+        """The number of words written so far."""
         return sum(words.size for words in self.arrays)
 
 
 class WordReader:
-    """Reads what a `WordWriter` wrote. empty: makes arrays that are needed on the way."""
+    """The reader of the words that a `WordWriter` wrote. empty: function that allocates temporary arrays."""
 
     def __init__(self, words: npt.NDArray[np.uint64], empty: Empty = np.empty) -> None:
         self._words = words
@@ -76,20 +82,20 @@ class WordReader:
         self._empty = empty
 
     def take(self, size: int) -> npt.NDArray[np.uint64]:
-        """The next so many words."""
+        """Return the next `size` words."""
         words = self._words[self._place : self._place + size]
         self._place += size
         return words
 
     def take_bits(self, shift: int, width: int, numbers: npt.NDArray[np.unsignedinteger[Any]]) -> None:
-        """Read what `put_bits` put into `numbers`, of any type that holds them."""
+        """Read the numbers that `put_bits` wrote into `numbers`, an array of any type that holds them."""
         if width:
             unpack_bits(self.take(words_for(width * len(numbers))), shift, width, numbers)
         else:
             numbers[:] = 0
 
     def take_numbers(self, numbers: npt.NDArray[np.uint64]) -> None:
-        """Read what `put_numbers` put into `numbers`, of which there are as many."""
+        """Read the numbers that `put_numbers` wrote into `numbers`, an array of the same length."""
         size, usual, shift, width = self.take(4).tolist()
         if size == len(numbers):
             self.take_bits(shift, width, numbers)
@@ -100,7 +106,7 @@ class WordReader:
 
 
 def bits_of(numbers: npt.NDArray[np.uint64]) -> tuple[int, int]:
-    """The lowest bit that is set in any of the numbers, and how many there are from it to the highest."""
+    """Return the lowest bit that is set in any number, and the number of bits from there to the highest one."""
     together = int(kernels.any_bits(numbers))
     lowest = (together & -together).bit_length() - 1 if together else 0
     return lowest, (together >> lowest).bit_length()

@@ -1,10 +1,12 @@
-"""Scores of rows on their way home: those that differ once, and for each row which of them are its own.
+"""Scores packed for the way back to the chunks: each distinct score once, and for each row the number of its scores.
 
-A row that is alone in its cohort has the same scores as any other row of its value that is, and most rows are. So for
-each column most rows of a value have the value's *usual* scores, which are sent once, with a bit for each row that has
-them. Of the others, what is said of cohorts and what is said of their cells are apart: each is sent once for all rows
-of which the same is said, and each row has two numbers, in as few bits as they need. Scores stay as they are, to the
-last bit, whatever they are scores of.
+Most rows are alone in their cohort, and such a row has the same scores as every other such row with the same value. So
+most rows of a value have the *usual* scores of the value. Usual scores are sent once for each value, with one bit for
+each row that says whether the row has them.
+
+The scores of all other rows are sent in two groups: scores of cohorts and scores of cells. Each distinct combination of
+scores in a group is sent once. A row has one number in each group, with as few bits as the numbers need. Scores stay
+the same to the last bit, whatever the measure.
 """
 
 from __future__ import annotations
@@ -27,41 +29,43 @@ from ..measures import Measure
 from ..rows.keys import Field, KeyLayout
 from .packed_numbers import WORD_BITS, Empty, WordReader, WordWriter, words_for
 
-# Rows of a parcel that say which scores are usual: about so many.
+# About how many rows of a message are looked at to choose the usual scores of values.
 VOTES = 1 << 14
 
 
 @dataclass(frozen=True)
 class SentScores:
-    """The scores that are sent of each cell, as 64 bits each, by name, in groups that are numbered together.
+    """The names of the scores that are sent for each cell, 64 bits each.
 
-    Scores of whole cohorts are one group, scores of cells another.
+    groups: list of lists of names. The scores of one group are numbered together: scores of whole cohorts are one
+    group, scores of cells another.
     """
 
     groups: list[list[str]]
 
     @classmethod
     def of(cls, request: ScoreRequest) -> SentScores:
-        """Return the scores that have to be sent for the outputs of a request."""
+        """Return the scores to be sent for the outputs of a request."""
         of_cohort = {computed_measure(measure): measure.of_cohort for measure in request.outputs}
         both = ([name for name, kind in of_cohort.items() if kind is wanted] for wanted in (True, False))
         return cls([group for group in both if group])
 
     def place(self, measure: Measure) -> tuple[int, int]:
-        """Return the place of the scores that an output is made from: the group, and the place in it."""
+        """Return the group, and the place in the group, of the scores that an output is computed from."""
         name = computed_measure(measure)
         return next((group, own.index(name)) for group, own in enumerate(self.groups) if name in own)
 
     @property
     def number(self) -> int:
-        """Return how many scores of a cell are sent."""
+        """The number of scores that are sent for each cell."""
         return sum(map(len, self.groups))
 
 
 class Room:
-    """Memory for packing so many scores of at most so many rows, used for one scored column after the other.
+    """The working memory of `pack_scores`, used for one scored column after the other.
 
-    empty: makes it, and the words that come out.
+    rows, scores: int. The largest number of rows, and the number of scores of a cell.
+    empty: function that allocates arrays, also for the packed words.
     """
 
     def __init__(self, rows: int, scores: int, empty: Empty = np.empty) -> None:
@@ -71,21 +75,21 @@ class Room:
         self.empty = empty
 
     def all_rows(self, scores: int, rows: int) -> npt.NDArray[np.uint64]:
-        """An array (scores, rows)."""
+        """Return an array (scores, rows) for the scores of all rows."""
         array: npt.NDArray[np.uint64] = self._all[: scores * rows].reshape(scores, rows)
         return array
 
     def some_rows(self, scores: int, rows: int) -> npt.NDArray[np.uint64]:
-        """Another."""
+        """Return an array (scores, rows) for the scores of selected rows; it does not overlap with `all_rows`."""
         array: npt.NDArray[np.uint64] = self._some[: scores * rows].reshape(scores, rows)
         return array
 
 
 class RowScores:
-    """Scores of one scored column, of so many rows from `start` on.
+    """The scores of one scored column in the rows from `start` on.
 
-    marks: (any number, rows), what is the same only for rows that have the same scores: where these stand, if all stand
-    together, else all of them.
+    marks: array (any number, rows). Two rows have equal marks only if they have equal scores. If all scores share their
+    places, the marks are the places; else the marks are the scores themselves, as bits.
     """
 
     def __init__(self, values: Mapping[str, Any], scored_column: int, start: int, rows: int, room: Room) -> None:
@@ -101,7 +105,7 @@ class RowScores:
                 self.marks[list(values).index(name)] = own.view(np.uint64)
 
     def take(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
-        """The scores (scores, rows) of some of the rows, as bits."""
+        """Return the scores (scores, rows) of selected rows, as bits."""
         taken = self._room.some_rows(len(self._values), len(rows))
         if self._found is None:
             return np.take(self.marks, rows, axis=1, out=taken, mode="clip")
@@ -116,7 +120,7 @@ class RowScores:
 
 
 def slot_bits(rows: int) -> int:
-    """Base-2 logarithm of the slots in which items of so many rows are looked up: half of them are used at most."""
+    """Return the base-2 logarithm of the size of the hash table for this number of rows; at most half of it is used."""
     return max(4, (2 * rows).bit_length())
 
 
@@ -129,8 +133,11 @@ def pack_scores(
     start: int,
     room: Room,
 ) -> list[npt.NDArray[np.uint64]]:
-    """Scores of the rows with these keys, as words. values: by name arrays (scored columns, rows), or `SharedScores`,
-    in which these are the rows from `start` on.
+    """Return the scores of rows as words.
+
+    keys: array (rows, words). The keys of the rows.
+    values: by name arrays (scored columns, rows), or `SharedScores`.
+    start: int. The number of the first of these rows in `values`.
     """
     writers = [WordWriter(room.empty) for _ in scored_columns]
     grouped = {name: values[name] for group in sent.groups for name in group}
@@ -142,7 +149,7 @@ def pack_scores(
 
 
 def _field_of(layout: KeyLayout, scored_column: int, rows: int) -> Field:
-    """Return the field of a scored column in keys; one without bits if there may be more values than rows."""
+    """Return the field of a scored column in keys; without bits if there may be more values than rows."""
     field = layout.fields[scored_column]
     return field if field.mask < rows else Field(0, 0, 0)
 
@@ -155,7 +162,7 @@ def _pack_scored_column(
     scores: RowScores,
     room: Room,
 ) -> None:
-    """Put the scores of one scored column, group by group."""
+    """Write the scores of one scored column, group by group."""
     rows = len(keys)
     usual, votes = room.usual[: field.mask + 1], room.votes[: field.mask + 1]
     usual[:] = rows
@@ -173,8 +180,9 @@ def _pack_scored_column(
 
 
 def _put_others(writer: WordWriter, items: npt.NDArray[np.uint64], room: Room) -> None:
-    """Put the items (scores, rows) of rows that have not the usual ones: those that differ, and the number of each
-    row's own.
+    """Write the scores of rows without usual scores: the distinct scores, and each row's number among them.
+
+    items: array (scores, rows). The scores, as bits.
     """
     scores, rows = items.shape
     bits = slot_bits(rows)
@@ -187,15 +195,16 @@ def _put_others(writer: WordWriter, items: npt.NDArray[np.uint64], room: Room) -
         writer.put_bits(numbers, 0, width)
         writer.put_array(items[:, first])
     else:
-        # Each row's own, in their order.
+        # Numbers would take more words than they save: write the scores of each row.
         writer.put(rows)
         writer.put_array(items.copy())
 
 
 class GroupScores(NamedTuple):
-    """Scores of one scored column, of a group of `SentScores`.
+    """The scores of one scored column in one group of `SentScores`.
 
-    items: (scores, items), as bits, those that differ and perhaps some again; places: which of them each row has.
+    items: array (scores, items), as bits. Distinct scores; a few may occur twice.
+    places: array, one for each row. The number of the row's item.
     """
 
     items: npt.NDArray[np.uint64]
@@ -204,7 +213,7 @@ class GroupScores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PackedScores:
-    """The words that `pack_scores` made of the scores of rows with these keys."""
+    """The words that `pack_scores` made from the scores of the rows with these keys."""
 
     sent: SentScores
     layout: KeyLayout
@@ -214,7 +223,7 @@ class PackedScores:
 
     @property
     def complete(self) -> bool:
-        """Return whether the words hold the scores of all rows, and nothing is missing."""
+        """True if the words hold the scores of all rows."""
         head = self.words[: 1 + len(self.scored_columns)].tolist()
         return len(head) == 1 + len(self.scored_columns) and [head[0], len(head) + sum(head[1:])] == [
             len(self.keys),
@@ -228,9 +237,7 @@ class PackedScores:
         places: Sequence[npt.NDArray[np.uint32]],
         empty: Empty,
     ) -> None:
-        """Add the items of a scored column to those of others, and put into `places` which of them each row has; by
-        group.
-        """
+        """Append the items of a scored column to `items`, and write each row's item number into `places`, by group."""
         rows, before = len(self.keys), 1 + len(self.scored_columns)
         start = before + int(self.words[1 : 1 + self.scored_columns.index(scored_column)].sum())
         words = WordReader(self.words[start:], empty)
@@ -255,9 +262,9 @@ class PackedScores:
 def unpack_scored_column(
     sent: SentScores, partitions: Sequence[PackedScores], scored_column: int, empty: Empty = np.empty
 ) -> list[GroupScores]:
-    """Return the scores of one scored column from some partitions, by group, for the rows of all these partitions.
+    """Return the scores of one scored column, by group, for the rows of all these partitions in turn.
 
-    empty: makes their arrays.
+    empty: function that allocates arrays.
     """
     edges = [0, *accumulate(len(partition.keys) for partition in partitions)]
     items: list[list[npt.NDArray[np.uint64]]] = [[] for _ in sent.groups]

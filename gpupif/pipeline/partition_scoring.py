@@ -1,4 +1,4 @@
-"""Partitions of the table in which cohorts lie whole: scored by the engine, scores sent back."""
+"""Scores of the rows in a partition that holds their cohorts whole; the engine computes them."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from ..measures import POPULATION_SIZE
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.arrays import on_host
-from .one_partition import shares_of
+from .one_partition_memory import shares_of
 from .packed_scores import Room, SentScores, pack_scores
-from .parcels import Parcel, pack, row_count, rows_in, unpack
-from .routes import Routes
+from .partition_routes import Routes
+from .shuffle_messages import Message, pack, row_count, rows_in, unpack
 from .table_plan import Plan
 from .task_resources import task_engine, task_workers
 
@@ -40,21 +40,24 @@ if TYPE_CHECKING:
 
 
 def score_partition(plan: Plan, routes: Routes, partition: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, WeightSums]:
-    """Score the rows that reached a partition; returns the parcels that go back, and what weights are made of."""
+    """Score the rows that reached a partition.
+
+    Returns the messages with scores for the chunks, and the sums from which weights are computed.
+    """
     engine, sent = task_engine(plan.device), SentScores.of(plan.request)
     several = unpack(frame, partition)
-    back: list[Parcel] = []
+    back: list[Message] = []
     sums: list[WeightSums] = []
     words = plan.layout.words
-    # Keys and counts, and what scores are packed in: what is not touched takes none.
+    # Keys and counts of the rows, and packed scores. Memory that is never touched is not taken.
     memory = sum(map(row_count, several)) * 8 * (words + 1 + 3 * sent.number + 8)
     with task_workers(memory) as workers:
-        for cut, group in groupby(several, key=lambda parcel: parcel.cut):
+        for cut, group in groupby(several, key=lambda message: message.cut):
             scored_columns, (own, others, counted) = routes.cuts[cut].scored_columns, _by_table(group, routes)
             if not own:
                 continue
             rows = rows_in(own, words, workers.empty)
-            # The same rows, in the same order.
+            # `counted` has the same rows as `own`, in the same order.
             row_counts = rows_in(counted, words, workers.empty).counts if counted else None
             population = rows_in(others, words, workers.empty)
             found = PartitionScorer(plan, engine, scored_columns, rows, row_counts, population).score()
@@ -62,27 +65,28 @@ def score_partition(plan: Plan, routes: Routes, partition: int, frame: pd.DataFr
             sums.append(found.sums)
             sizes = list(map(row_count, own))
             room, edges = Room(max(sizes), sent.number, workers.empty), pairwise(accumulate(sizes, initial=0))
-            for parcel, (start, stop) in zip(own, edges, strict=True):
+            for message, (start, stop) in zip(own, edges, strict=True):
                 packed = pack_scores(sent, plan.layout, rows.keys[start:stop], scored_columns, values, start, room)
-                back.append(Parcel(parcel.source, partition, cut, packed))
+                back.append(Message(message.source, partition, cut, packed))
         return pack(back), WeightSums.total(*sums)
 
 
-def _by_table(parcels: Iterable[Parcel], routes: Routes) -> tuple[list[Parcel], list[Parcel], list[Parcel]]:
-    """Parcels of the table's chunks, those of the population, and the table's rows counted once more, as rows."""
-    several = list(parcels)
+def _by_table(messages: Iterable[Message], routes: Routes) -> tuple[list[Message], list[Message], list[Message]]:
+    """Return messages apart: of the table, of the population, and of the table's rows counted once more as rows."""
+    several = list(messages)
     edges = (0, routes.chunks, 2 * routes.senders, 3 * routes.senders)
     own, others, counted = ([one for one in several if a <= one.source < b] for a, b in pairwise(edges))
     return own, others, counted
 
 
 class ScoredRows(NamedTuple):
-    """Scores of the rows of a partition.
+    """The scores of the rows of a partition.
 
-    values: by fold and measure an array (scored columns, rows), or `SharedScores`. A fold is "" or what several sets of
-    known columns come to.
-    sums: what weights are made of. distinct_rows: how many rows differ over all columns that are used.
-    weights: by scored column that of each of several sets of known columns; None for one set.
+    values: by (fold, measure) an array (scored columns, rows), or `SharedScores`. The fold is "", or names the worst or
+    mean over several sets of known columns.
+    sums: WeightSums. The sums from which weights of wCIG are computed.
+    distinct_rows: int. The number of distinct rows over all used columns.
+    weights: list of arrays, one for each scored column. The weight against each set of known columns; None for one set.
     """
 
     values: dict[tuple[str, str], Any]
@@ -93,15 +97,19 @@ class ScoredRows(NamedTuple):
 
 @dataclass(eq=False)
 class PartitionScorer:
-    """Scores rows of the table that are in one partition, as a table of their own with the priors of the whole.
+    """The scorer of the table's rows in one partition: as a table of their own, with the priors of the whole table.
 
-    rows: of the table.
-    row_counts: how often each row occurs, where rows are counted in units of weights and a measure needs both.
-    others: rows of the population, which count in the sizes of cohorts there.
-    progress: hears of cells.
-    anywhere: whether scores may stay on the device that made them.
-    shares: of a plan, a job and numbers of rows of both tables, the memory that scoring on several sets of known
-    columns may take.
+    plan: Plan. The plan of the run.
+    engine: Engine. The engine that scores.
+    scored_columns: list of int. The columns to score.
+    rows: Rows. The rows of the table.
+    row_counts: array, one for each row. The multiplicity, if rows are counted in units of weight and a measure needs
+    both.
+    others: Rows. The rows of the population, which count in the sizes of its cohorts.
+    progress: Progress. It is called with the number of scored cells. Default: silent.
+    anywhere: bool. Whether scores may stay on the device that computed them. Default False.
+    shares: function of a plan, a job, sets, and the numbers of rows of the table and the population. The memory for
+    scoring against several sets of known columns.
     """
 
     plan: Plan
@@ -120,7 +128,7 @@ class PartitionScorer:
         return None if subsets is None else subsets.sets
 
     def score(self) -> ScoredRows:
-        """Return the scores that outputs are made from, CIG in place of weighted CIG."""
+        """Return the scores that outputs are computed from, with CIG in place of weighted CIG."""
         plan = self.plan
         codes = plan.layout.unpack(self.rows.keys)
         codes = codes if plan.population is None else plan.population.own(codes)
@@ -128,7 +136,7 @@ class PartitionScorer:
         if self._sets is None and (self.anywhere or self.engine.device == "cpu"):
             job = replace(job, scores_on="either")
         elif self._sets is not None:
-            # Weights are of each set, so that scores are weighted before they are folded.
+            # Each set of known columns has its own weights: weigh the scores before the worst and the mean are taken.
             job = replace(job, measures=plan.job.measures)
         result = self._score(job, self.progress)
         values = {(fold, name): found for fold, scores in result.by_fold().items() for name, found in scores.items()}
@@ -144,9 +152,9 @@ class PartitionScorer:
         return score_attacker(self.engine, compact_codes(job), sets, progress, shares)
 
     def _population_sizes(self) -> dict[tuple[str, str], npt.NDArray[Any]]:
-        """Return how many rows of the population are in the cohorts of the table's rows, by fold.
+        """Return how many rows of the population are in the cohort of each cell, by fold and measure.
 
-        A row that agrees with none, as is possible where missing values are wildcards, counts itself.
+        If missing values are wildcards, a row may agree with no row of the population; it then counts itself.
         """
         plan, asked = self.plan, len(self.rows.keys)
         assert plan.population is not None
@@ -166,5 +174,5 @@ class PartitionScorer:
 
 
 def _output(measure: str, fold: str) -> str:
-    """Return the name of the scores of a fold; "": of none."""
+    """Return the name of the scores of a fold; the fold "" adds nothing to the name of the measure."""
     return folded_name(measure, fold) if fold else measure

@@ -1,6 +1,7 @@
-"""The tasks that match a table with its population, in a shuffle of its own.
+"""The tasks that match a table with its population, in a shuffle of their own.
 
-What the population counts, with rows that it lacks if these are to count, then goes the way of the table's rows.
+Afterwards the rows of the population are sent to partitions like the rows of the table. Rows that the population lacked
+are sent too, if they are to count.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ from ..attack.joined_columns import POPULATION, SAMPLE
 from ..attack.request import ScoreRequest
 from ..engines.base import Job
 from ..engines.choose import DeviceRequest
-from . import encoded_chunk
-from .graph import Graph, Result
-from .one_partition import check_matched_in_one_partition
-from .population import (
+from . import chunk_encoding
+from .one_partition_memory import check_matched_in_one_partition
+from .population_matching import (
     add_absent_rows,
     add_chunks,
     find_absent_rows,
@@ -29,16 +29,21 @@ from .population import (
     settle_population,
 )
 from .table_plan import ChunkTotals, PopulationPlan, join
+from .task_graph import Graph, Result
 
 AnyGraph = TypeVar("AnyGraph", bound=Graph)
 
 
 @dataclass(frozen=True)
 class PopulationGraph(Generic[AnyGraph]):
-    """The tasks that match a table with its population, the same for all attackers.
+    """The tasks that match a table with its population; all attackers share them.
 
-    read: columns of the table; encoded: its chunks. population: settled, what all have to know; rows: of the
-    population's chunks; added: of the partitions in which rows met, those that count as the population's too.
+    graph: Graph. The graph of these tasks.
+    read: list. The columns that are read of the table.
+    encoded: list of results. The encoded chunks of the table.
+    population: result. The `PopulationPlan`, with absent rows settled.
+    rows: list of results. The rows of each chunk of the population.
+    added: list of results. The rows of each partition that were absent and are added to the population.
     """
 
     graph: AnyGraph
@@ -49,12 +54,12 @@ class PopulationGraph(Generic[AnyGraph]):
     added: list[Result]
 
     def sent(self, graph: Graph, planned: Result) -> tuple[list[Result], list[Result]]:
-        """In the graph of an attacker, with a plan, `rows` and `added` as the plan has them."""
-        people, added = (
+        """Return `rows` and `added` with the columns of one attacker's plan, as tasks of the attacker's graph."""
+        others, added = (
             graph.each(stage, project_rows, self.population, planned, rows)
             for stage, rows in (("people", self.rows), ("added", self.added))
         )
-        return people, added
+        return others, added
 
 
 def add_population(
@@ -68,11 +73,12 @@ def add_population(
 ) -> PopulationGraph[AnyGraph]:
     """Add the tasks that compare a table with its population.
 
-    chunks: the chunks of the table's columns that are needed. population: those of the population's.
+    chunks, population: list of results. The chunks of the table and of its population, with the columns to read.
+    lacks: str. "error" or "count", for rows that the population lacks.
     """
-    encoded = graph.each("encode", encoded_chunk.encode_chunk, request, device, chunks)
+    encoded = graph.each("encode", chunk_encoding.encode_chunk, request, device, chunks)
     mine = graph.each("local", itemgetter(0), encoded)
-    totals = encoded_chunk.find_totals(graph, request, mine, "-met")
+    totals = chunk_encoding.find_totals(graph, request, mine, "-met")
     meeting = add_matching_tasks(graph, mine, totals, population, request, names, device)
     compared = graph.each("compare", find_absent_rows, lacks, meeting.joined, meeting.matched)
     number = graph.each("number", attrgetter("number"), graph.each("index", itemgetter(1), encoded))
@@ -85,8 +91,9 @@ def add_population(
 class MatchingTasks(NamedTuple):
     """The tasks that match the rows of a table and its population.
 
-    joined: what all have to know. rows: of the population's chunks. matched: the different rows that met in each
-    partition.
+    joined: result. The `PopulationPlan`.
+    rows: list of results. The rows of each chunk of the population.
+    matched: list of results. The distinct rows of both tables in each partition.
     """
 
     joined: Result
@@ -106,35 +113,38 @@ def add_matching_tasks(
 ) -> MatchingTasks:
     """Add the tasks that match equal rows of a table and its population.
 
-    mine, totals: of the table, its chunks by the columns of the request first, and their totals. overlapping:
-    whether rows are matched, all in one partition, where missing values match every value, too.
+    mine: list of results. The encoded chunks of the table; their first columns are those of the request.
+    totals: result. The `ChunkTotals` of the table.
+    population: list of results. The chunks of the population.
+    overlapping: bool. Whether rows are also matched if missing values are wildcards; all are then in one partition.
     """
     asked = replace(request, weights=None)
-    others = graph.each("encode-people", encoded_chunk.encode_chunk, asked, device, population)
+    others = graph.each("encode-people", chunk_encoding.encode_chunk, asked, device, population)
     theirs = graph.each("local-people", itemgetter(0), others)
-    found = encoded_chunk.find_totals(graph, asked, theirs, "-people")
+    found = chunk_encoding.find_totals(graph, asked, theirs, "-people")
     joined = graph.one("join", join, request, names, totals, found)
     if overlapping:
         joined = graph.one("room", checked_in_one_partition, joined, totals)
     own = graph.each("joined-table", joined_rows, joined, SAMPLE, mine)
-    people = graph.each("joined-people", joined_rows, joined, POPULATION, theirs)
-    origins = [*[SAMPLE] * len(own), *[POPULATION] * len(people)]
+    rows = graph.each("joined-people", joined_rows, joined, POPULATION, theirs)
+    origins = [*[SAMPLE] * len(own), *[POPULATION] * len(rows)]
     sizes = graph.one("rows-to-match", rows_to_match, request, joined)
     partitions = range(graph.partitions(len(origins), sizes))
     sent = graph.each(
-        "meet", send_joined_rows, len(partitions), overlapping, joined, range(len(origins)), [*own, *people], origins
+        "meet", send_joined_rows, len(partitions), overlapping, joined, range(len(origins)), [*own, *rows], origins
     )
     matched = graph.each("met-rows", match_rows, joined, partitions, graph.shuffle("met", sent, len(partitions)))
-    return MatchingTasks(joined, people, matched)
+    return MatchingTasks(joined, rows, matched)
 
 
 def add_settling_tasks(
     graph: Graph, lacks: str, matching: MatchingTasks, absent: list[Result], mine: list[Result], number: list[Result]
 ) -> Result:
-    """Add the tasks that refuse what the population lacks, or have it count there; the settled population.
+    """Add the tasks that refuse rows that the population lacks, or add them to it; return the settled population.
 
-    absent: what it lacks, by partition. mine, number: of the table, its encoded chunks, and of each row there which
-    distinct row it is.
+    absent: list of results. The `AbsentRowTotals` of each partition.
+    mine: list of results. The encoded chunks of the table.
+    number: list of results. The distinct row of each row of a chunk.
     """
     lacking = graph.tree("lacking", add_absent_rows, absent)
     first = None
@@ -146,9 +156,11 @@ def add_settling_tasks(
 
 
 class RowsToMatch(NamedTuple):
-    """Rows that meet in partitions, and a job that has their columns.
+    """The size of the matching shuffle, from which a graph plans partitions.
 
-    in_one_partition: whether they all meet in one.
+    job: Job. A job with the columns of the rows.
+    rows: int. The number of rows of both tables.
+    in_one_partition: bool. Whether all rows have to be in one partition.
     """
 
     job: Job
@@ -157,12 +169,15 @@ class RowsToMatch(NamedTuple):
 
 
 def rows_to_match(request: ScoreRequest, population: PopulationPlan) -> RowsToMatch:
-    """Return the rows of a table and its population."""
+    """Return the size of the shuffle that matches a table and its population."""
     columns = population.columns
     return RowsToMatch(columns.sizes_job(request), population.rows + population.total, any(columns.wildcards))
 
 
 def checked_in_one_partition(population: PopulationPlan, totals: ChunkTotals) -> PopulationPlan:
-    """The same; raises InputError as `check_matched_in_one_partition`. totals: of the table."""
+    """Return the population unchanged; raise InputError if matching in one partition takes too much memory.
+
+    totals: ChunkTotals. The totals of the table.
+    """
     check_matched_in_one_partition(population, totals.distinct)
     return population

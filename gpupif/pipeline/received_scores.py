@@ -1,4 +1,4 @@
-"""The last task of a chunk: scores that came home are given to its rows."""
+"""The last task of a chunk: the scores that partitions sent back are assigned to the rows of the chunk."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gpupif.kernels import spread
 from ..errors import GpupifError
 from ..rows.partition import Rows, index_type
 from ..rows.threads import Workers
-from .encoded_chunk import ChunkIndex, frame_of
+from .chunk_encoding import ChunkIndex, frame_of
 from .packed_scores import PackedScores, SentScores, unpack_scored_column
-from .parcels import order_by_partition, stretches, unpack
-from .routes import Routes, find_sends
+from .partition_routes import Routes, find_sends
+from .shuffle_messages import order_by_partition, stretches, unpack
 from .table_plan import Plan
 from .task_resources import task_workers
 
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 
 class Received(NamedTuple):
-    """Scores of the rows of a `Send`, by partition.
+    """The scores of the rows of one `Send`, by partition.
 
-    source_rows: the distinct rows that they are for; sent: which of the rows sent each of them is; place: where each
-    of these is, partition after partition.
+    source_rows: array. The distinct rows of the chunk that the scores are for.
+    sent: array, one for each of `source_rows`. The number of the sent row.
+    place: array, one for each sent row. The place of its scores, counted over all partitions.
     """
 
     scored_columns: list[int]
@@ -49,16 +50,19 @@ def receive(
     rows: Rows,
     frame: pd.DataFrame,
 ) -> dict[str, Any]:
-    """Return, by measure, the frame of scores of chunk `source`, from the parcels that came back to it.
+    """Return, by measure, the frame of scores of chunk `source`, from the messages that partitions sent back to it.
 
-    columns: the labels of the scored columns. weights: theirs, by fold, where a measure needs them. Raises
-    GpupifError where scores are missing.
+    columns: the labels of the scored columns.
+    weights: by "" or worst and mean, the weight of each scored column; None if no measure needs weights.
+    index: ChunkIndex. The labels of the chunk's rows, and the distinct row of each.
+
+    Raises GpupifError if scores are missing.
     """
     job, outputs = plan.job, plan.request.outputs
     shape = (len(job.scored_columns), len(index.number))
     values = [np.empty(shape, measure.type_in(job.dtype)) for measure in outputs]
     sent = SentScores.of(plan.request)
-    # Of each distinct row its keys, in two orders, and some numbers: what is not touched takes none.
+    # Keys of each distinct row in two orders, and a few numbers. Memory that is never touched is not taken.
     memory = 8 * len(rows.keys) * (3 * plan.layout.words + 12) + 8 * len(index.number)
     with task_workers(memory) as workers:
         received = list(_receive_scores(plan, routes, sent, source, rows, frame, workers))
@@ -67,7 +71,7 @@ def receive(
         for scored_column, column in enumerate(job.scored_columns if len(index.number) else []):
             mine = [number for number, one in enumerate(received) if column in one.scored_columns]
             if mine != which:
-                # Most scored columns come by the same sends, one after the other.
+                # Most neighbouring scored columns have the same sends: the places are found once for all of them.
                 which, index_of = mine, _index([received[number] for number in mine], len(rows.keys), index, workers)
             partitions = [partition for number in which for partition in received[number].partitions]
             groups = unpack_scored_column(sent, partitions, column, workers.empty)
@@ -83,19 +87,19 @@ def receive(
 def _receive_scores(
     plan: Plan, routes: Routes, sent: SentScores, source: int, rows: Rows, frame: pd.DataFrame, workers: Workers
 ) -> Iterator[Received]:
-    """The scores of each `Send` of a chunk."""
-    parcels = {(parcel.cut, parcel.source): parcel.words for parcel in unpack(frame, source)}
+    """Yield the scores of each `Send` of a chunk."""
+    messages = {(message.cut, message.source): message.words for message in unpack(frame, source)}
     for one in find_sends(rows, plan, routes, workers):
-        # How often they occur played its role.
+        # Only keys: scores were computed where the counts are known.
         blocks = order_by_partition(Rows(one.rows.keys), one.dest, routes.partitions, workers)
         scored_columns = routes.cuts[one.cut].scored_columns
         partitions = []
         for partition, start, stop in stretches(blocks):
-            words = parcels.get((one.cut, partition), _NOTHING)
+            words = messages.get((one.cut, partition), _NOTHING)
             scores = PackedScores(sent, plan.layout, blocks.rows.keys[start:stop], scored_columns, words)
             if not scores.complete:
                 raise GpupifError(
-                    f"partition {source}: the scores of {stop - start:,} rows did not come back from part {partition}. "
+                    f"chunk {source}: the scores of {stop - start:,} rows did not return from partition {partition}. "
                     "This is a fault of the cluster or of gpupif; compute it again."
                 )
             partitions.append(scores)
@@ -108,7 +112,10 @@ _NOTHING: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
 
 
 def _index(received: Sequence[Received], rows: int, index: ChunkIndex, workers: Workers) -> npt.NDArray[Any]:
-    """Return for each row of a chunk its place among the rows of several sends; rows: distinct rows of the chunk."""
+    """Return for each row of a chunk its place among the scores of several sends.
+
+    rows: int. The number of distinct rows of the chunk.
+    """
     kind = index_type(sum(len(one.place) for one in received))
     places, before = workers.empty(rows, kind), 0
     for one in received:

@@ -1,4 +1,4 @@
-"""Global metadata broadcast to all chunks: values of the table, counted by tree reduction, and the job."""
+"""The plan of a run, sent to all chunks: values of the table, counted by tree reduction, and the job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..errors import DeviceError, InputError
 from ..rows.keys import KeyLayout
 from .task_resources import warn_clients
 
-# Sums of weights, in units, by column and code.
+# Arrays by column: the sum of the weights of each code, in units.
 WeightedCounts = dict[Hashable, Any]
 
 
@@ -31,32 +31,40 @@ class ReadRequest(Protocol):
 
     @property
     def read(self) -> Sequence[Hashable]:
-        """The columns."""
+        """The names of the columns to read."""
 
     @property
     def used(self) -> Sequence[Hashable]:
-        """The columns but that of the weights, unless it is one of them."""
+        """The names of the columns without the column of weights, unless it is also scored or known."""
 
     @property
     def weights(self) -> Hashable:
-        """The column of the weights; None where there is none."""
+        """The name of the column of weights; None without weights."""
 
     @property
     def missing(self) -> str:
-        """Return how missing values are taken: "category", or "error" for them to be refused."""
+        """The treatment of missing values: "category", "wildcard", or "error", which refuses them."""
 
 
 class Weights(NamedTuple):
-    """Sampling weights of the whole table. columns: all that are read, without codes of rows."""
+    """The sampling weights of the whole table.
+
+    columns: list of Column. All columns that are read, without codes of rows.
+    units: Units. The weights as whole numbers of units.
+    """
 
     columns: list[Column]
     units: Units
 
 
 class ChunkTotals(NamedTuple):
-    """Metadata of a chunk, or several neighbours, to be reduced into the plan: rows; distinct rows, counted by
-    chunk; by column the values, and the first row with a missing one (-1: none); devices: where their workers would
-    score.
+    """Metadata of neighbouring chunks, to be combined into the plan.
+
+    rows: int. The number of rows.
+    distinct: int. The sum of the numbers of distinct rows in each chunk.
+    values: list, one for each column. The values of the column.
+    first_missing: list of int, one for each column. The first row with a missing value; -1 if there is none.
+    devices: set. The devices that the workers of these chunks would score on.
     """
 
     rows: int
@@ -67,7 +75,7 @@ class ChunkTotals(NamedTuple):
 
 
 def add_totals(names: Sequence[Hashable], *chunks: ChunkTotals) -> ChunkTotals:
-    """The totals of chunks that follow each other."""
+    """Return the totals of chunks that follow each other."""
     rows, first = 0, [-1] * len(names)
     for chunk in chunks:
         first = [
@@ -89,10 +97,19 @@ def _values_of_all(name: Hashable, chunks: list[ValueCounts | Column]) -> ValueC
 
 @dataclass(frozen=True)
 class Plan:
-    """job: for the whole table, without codes. prior_of: by column. layout: of row keys. rows: of the table; distinct:
-    counted by chunk. device: where partitions are to be scored, "auto" for where each worker would; devices: these, as
-    reports name them. weights: of the rows, where they have them; total: what all rows stand for, in units, else how
-    many they are. population: of the population of the columns used, if any: then keys are of its joined values.
+    """The plan of a run.
+
+    request: ScoreRequest. The request for one attacker.
+    job: Job. The job for the whole table, without codes.
+    prior_of: by column name. The prior distribution.
+    layout: KeyLayout. The layout of row keys; with a population, of keys of joined values.
+    rows: int. The number of rows of the table.
+    distinct: int. The sum of the numbers of distinct rows in each chunk.
+    weights: Weights. The sampling weights; None without weights.
+    total: int. The sum of the weights of all rows, in units; without weights the number of rows.
+    device: DeviceRequest. The device that scores partitions; "auto" leaves the choice to each worker.
+    devices: str. The devices for reports, such as "cpu and cuda".
+    population: PopulationPlan. The population, with the used columns; None without population.
     """
 
     request: ScoreRequest
@@ -109,22 +126,22 @@ class Plan:
 
     @property
     def columns(self) -> list[Column]:
-        """The columns that are used, without codes of rows."""
+        """The used columns, without codes of rows."""
         return [self.prior_of[name].column for name in self.request.used]
 
     @property
     def has_wildcards(self) -> bool:
-        """Return whether missing values of the table, or of the population, match every value."""
+        """True if missing values of the table or its population match every value."""
         return bool(self.job.wildcards) or (self.population is not None and any(self.population.columns.wildcards))
 
     @property
     def in_one_partition(self) -> bool:
-        """Return whether all rows have to be in one partition, because no cut keeps their cohorts whole."""
+        """True if all rows have to be in one partition, because no cut keeps their cohorts whole."""
         return self.has_wildcards or not cohorts_stay_whole(self.job, self.request.any_known is not None)
 
 
 def merged_columns(names: Sequence[Hashable], values: Sequence[ValueCounts | Column]) -> list[Column]:
-    """Columns with these values, as the whole table has them, without codes of rows."""
+    """Return columns with these values as the whole table has them, without codes of rows."""
     return [
         own if isinstance(own, Column) else merged_column(name, own, final_order(own.labels, ascending=True))
         for name, own in zip(names, values, strict=True)
@@ -132,14 +149,14 @@ def merged_columns(names: Sequence[Hashable], values: Sequence[ValueCounts | Col
 
 
 def find_units(request: ReadRequest, names: list[Hashable], totals: ChunkTotals) -> Weights:
-    """The sampling weights; raises what `make_plan` does for totals, and InputError for a bad weight."""
+    """Return the sampling weights; raise InputError for a bad weight, and as `check_totals` does."""
     check_totals(request, names, totals)
     columns = merged_columns(request.read, totals.values)
     return Weights(columns, read_weights(columns[request.read.index(request.weights)]))
 
 
 def add_counts(*chunks: WeightedCounts) -> WeightedCounts:
-    """The weighted counts of several chunks together."""
+    """Return the weighted counts of several chunks."""
     return {name: sum(chunk[name] for chunk in chunks) for name in chunks[0]}
 
 
@@ -152,19 +169,22 @@ def make_plan(
     population: PopulationPlan | None = None,
     on_warning: Callable[[str, type[Warning]], None] = warn_clients,
 ) -> Plan:
-    """The plan of a run, from the totals of all chunks.
+    """Return the plan of a run, from the totals of all chunks.
 
-    weights, counts: of rows that have weights. population: of the population, of more columns perhaps. on_warning:
-    warns of columns that are nearly unique. Raises InputError for a table without rows, or with missing values where
-    they are errors; PriorError; DeviceError for a measure of a library's functions where "auto" means different devices
-    on different workers.
+    names: list. The names of all columns of the table.
+    weights, counts: Weights and WeightedCounts; None without weights.
+    population: PopulationPlan. It may have more columns than the request uses. None without population.
+    on_warning: function that warns of nearly unique columns.
+
+    Raises InputError for a table without rows, or with missing values if they are errors. Raises PriorError. Raises
+    DeviceError if "auto" means different devices and a measure differs between them in the last bits.
     """
     check_totals(request, names, totals)
     device, *others = totals.devices
     used = sorted(asked.device for asked in totals.devices)
     if others:
         _check_mixture(request, used)
-        # A way of grouping, of GPUs, was not asked for: workers without one would have refused it.
+        # A way to group rows on GPUs was not requested: workers without a GPU would have refused it.
         device = DeviceRequest("auto")
     columns = merged_columns(request.read, totals.values) if weights is None else weights.columns
     weighted = None
@@ -182,7 +202,7 @@ def make_plan(
 
 
 def _check_mixture(request: ScoreRequest, devices: Sequence[str]) -> None:
-    """Raise DeviceError where scores may not be the same to the last bit on workers of these kinds."""
+    """Raise DeviceError if a measure's last bits differ between these kinds of workers."""
     named = [measure.name for measure in request.measures if measure.differs_by_processor]
     if named:
         raise DeviceError(
@@ -193,11 +213,11 @@ def _check_mixture(request: ScoreRequest, devices: Sequence[str]) -> None:
 
 
 def check_totals(request: ReadRequest, names: list[Hashable], totals: ChunkTotals) -> None:
-    """Raise InputError for a table without rows, or with missing values where they are errors."""
+    """Raise InputError for a table without rows, or with missing values if they are errors."""
     if totals.rows == 0:
         raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, names))}).")
     for name, values, row in zip(request.read, totals.values, totals.first_missing, strict=True):
-        # A table that was encoded before has refused missing values itself, if they are errors.
+        # A table that was encoded before has refused missing values then.
         if request.missing == "error" and isinstance(values, ValueCounts) and values.missing:
             raise InputError(
                 f"column {name!r}: {values.missing:,} missing value{'s' * (values.missing > 1)}, the first in row "
@@ -206,16 +226,18 @@ def check_totals(request: ReadRequest, names: list[Hashable], totals: ChunkTotal
 
 
 def find_weights(plan: Plan, sums: WeightSums) -> dict[str, list[float]]:
-    """Weights of wCIG of the scored columns, by fold."""
+    """Return the weights of wCIG of the scored columns, by fold."""
     return sums.by_fold(plan.job, plan.total)
 
 
 @dataclass(frozen=True)
 class PopulationPlan:
-    """Global metadata of the population, broadcast to all chunks.
+    """Metadata of the population, sent to all chunks.
 
-    columns: that are used, of the table and the population, without codes of rows. rows: of the table; total: of the
-    population; distinct: of these, counted by chunk.
+    columns: JoinedColumns. The used columns of the table and the population, without codes of rows.
+    rows: int. The number of rows of the table.
+    total: int. The number of rows of the population.
+    distinct: int. The sum of the numbers of the population's distinct rows in each chunk.
     """
 
     columns: JoinedColumns
@@ -224,31 +246,34 @@ class PopulationPlan:
     distinct: int
 
     def of(self, names: Sequence[Hashable]) -> PopulationPlan:
-        """The plan for some of the columns."""
+        """Return the plan for fewer columns."""
         return replace(self, columns=self.columns.some(names))
 
     def with_lacking(
         self, total: int, distinct: int, counts: Sequence[npt.NDArray[np.int64]], lacks: str
     ) -> PopulationPlan:
-        """The population with so many rows more that it lacks, `counts` by column and joined value.
+        """Return the population with rows added that it lacked.
 
-        lacks: see `JoinedColumns.settled`.
+        total, distinct: int. The numbers of added rows and distinct rows.
+        counts: list of arrays, one for each column. The number of added rows with each joined value.
+        lacks: str. See `JoinedColumns.settled`.
         """
         added = [own + more for own, more in zip(self.columns.counts, counts, strict=True)]
         columns = self.columns.settled(added, lacks)
         return replace(self, columns=columns, total=self.total + total, distinct=self.distinct + distinct)
 
     def own(self, codes: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
-        """Codes of joined values that the table has, as those of its columns."""
-        # The table's values come first in both, missing ones last.
+        """Return codes of joined values as codes of the table's columns; the table has all these values."""
+        # The table's values come first among joined values; the missing value is last in both.
         return [np.minimum(own, mine.cardinality - 1) for own, mine in zip(codes, self.columns.sample, strict=True)]
 
 
 def join(request: ScoreRequest, names: list[Hashable], table: ChunkTotals, population: ChunkTotals) -> PopulationPlan:
-    """Both tables' values, without rows that the population lacks.
+    """Return the joined values of a table and its population, before rows are added that the population lacks.
 
-    request: with all columns that any attacker knows. Raises InputError for a table or a population without rows, and
-    for columns whose types do not match.
+    request: ScoreRequest. Its columns are all columns that any attacker knows.
+
+    Raises InputError for a table or a population without rows, and for columns whose types do not match.
     """
     check_totals(request, names, table)
     if population.rows == 0:

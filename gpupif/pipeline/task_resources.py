@@ -1,7 +1,7 @@
-"""Resources of the task that runs here: threads, memory, engine, and how a warning reaches whoever waits.
+"""The resources of the current task: threads, memory, engine; and the way to warn the user.
 
-`LocalGraph` says what its tasks may use (`within`). On Dask that is what the worker says. Dask is not imported here: on
-a worker it is there already.
+`LocalGraph` sets them for its tasks (`within`). On Dask the worker knows them. Dask is not imported here: on a worker
+it is loaded already.
 """
 
 from __future__ import annotations
@@ -55,18 +55,21 @@ def runs_here() -> bool:
 
 
 def task_threads() -> int:
-    """Return the threads of one task: on Dask one, for a worker runs as many tasks at once as it has threads."""
+    """Return the threads of one task; on Dask the configured number, by default 1.
+
+    A Dask worker runs one task on each of its threads.
+    """
     given = _here.get()
     return (resources().threads or 1) if given is None else given.threads
 
 
 def task_workers(memory: int = 0) -> Workers:
-    """Return the threads of one task, with so many bytes to work in; see `Workers`."""
+    """Return the threads of one task, with `memory` bytes of working memory; see `Workers`."""
     return Workers(task_threads(), memory)
 
 
 def task_memory() -> int | None:
-    """Return the bytes that this task may take, on Dask its worker; None where the worker does not say."""
+    """Return the bytes that this task, or on Dask its worker, may take; None if the worker has no limit."""
     given = _here.get()
     if given is not None:
         return given.memory
@@ -75,19 +78,19 @@ def task_memory() -> int | None:
 
 
 def task_rows(job: Job) -> float:
-    """Return how many distinct rows of a partition a task may hold at once; on Dask there is no limit."""
+    """Return the number of distinct rows of a partition that a task may hold; on Dask there is no limit."""
     given = _here.get()
     return math.inf if given is None else given.rows_at_once(job)
 
 
 def task_slots() -> int:
-    """Return how many tasks the Dask worker of this task may run at once; 1 where it does not say."""
+    """Return the number of tasks that the Dask worker may run at once; 1 outside of Dask."""
     worker = _dask_worker()
     return 1 if worker is None else int(worker.state.nthreads)
 
 
 def _dask_worker() -> Any:
-    """Return the Dask worker that runs this task; None elsewhere."""
+    """Return the Dask worker that runs this task; None outside of Dask."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None
@@ -98,9 +101,9 @@ def _dask_worker() -> Any:
 
 
 def worker_device(asked: DeviceRequest) -> DeviceRequest:
-    """Return what the device means on this worker: "cpu", "cuda", or the GPU that it names; the rest as asked.
+    """Return the request with the device that it means on this worker: "cpu", "cuda", or the GPU that it names.
 
-    Raises DeviceError where the worker has no GPU that was asked for.
+    Raises DeviceError if the worker lacks a requested GPU.
     """
     engine = _chosen_engine(asked)
     return asked._replace(device=asked.device if ":" in asked.device else engine.device.partition(":")[0])
@@ -109,9 +112,9 @@ def worker_device(asked: DeviceRequest) -> DeviceRequest:
 def task_engine(asked: DeviceRequest) -> Engine:
     """Return the engine of one task, on GPUs that of the whole run where a `LocalGraph` has it.
 
-    On "cuda" a worker of Dask uses the first GPU that it sees, each another one (see `client.cluster`), and starts no
-    other. "auto" is what it means on this worker, and need not mean the same on all. Raises DeviceError where the
-    worker has no GPU that was asked for.
+    On "cuda" a worker of Dask uses the first GPU that it sees; `cluster_client.cluster` shows each worker a different
+    GPU first. "auto" is resolved on this worker, and may differ between workers. Raises DeviceError if the worker lacks
+    a requested GPU.
     """
     engine = _chosen_engine(asked)
     return CpuEngine(threads=task_threads()) if engine.device == "cpu" else engine
@@ -124,7 +127,7 @@ def _chosen_engine(asked: DeviceRequest) -> Engine:
 
 
 def warn_clients(message: str, category: type[Warning]) -> None:
-    """Warn: from a worker of a cluster, its clients."""
+    """Warn the user: on a Dask worker the warning is sent to the clients of the cluster."""
     if _dask_worker() is None:
         warn(message, category)
     else:

@@ -23,9 +23,9 @@ from ..io.paths import find_input
 from ..io.read import open_source
 from ..io.score_files import is_file
 from ..io.write import attacker_names, check_output
-from ..out_of_core.budget import riskiest_bytes
-from ..out_of_core.options import OutputOptions, PopulationFiles
-from ..out_of_core.run import score_source
+from ..out_of_core.memory_budget import riskiest_bytes
+from ..out_of_core.output_options import OutputOptions, PopulationFiles
+from ..out_of_core.scoring_run import score_source
 from ..results.cell_selection import Selection
 from ..results.scores import Scores
 from ..utils.config import resources

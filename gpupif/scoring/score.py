@@ -250,7 +250,7 @@ def score(
 def score_table(table: Any, arguments: Arguments, origin: Mapping[str, Any] | None = None) -> Scores:
     """Return the scores of a table, see `score`. origin: the source of a Dask frame, if known; see `provenance`."""
     if is_dask(table):
-        from ..dask.score import score_dask
+        from ..dask.scoring_graph import score_dask
 
         return score_dask(table, arguments, requested_device(), origin)
     engine = choose_engine(device_for(table, arguments.known_sets))

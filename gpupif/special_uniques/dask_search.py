@@ -19,8 +19,8 @@ import pandas as pd
 import pyarrow as pa
 
 from ..attack.request import warn_of_unique
-from ..dask.graph import Graph
-from ..dask.watch import compute
+from ..dask.cluster_progress import compute
+from ..dask.dask_graph import Graph
 from ..encoding.column import Column
 from ..engines.choose import DeviceRequest
 from ..frames.dask_frame import check_dask_frame
@@ -28,8 +28,8 @@ from ..frames.file_frame import FileFrame
 from ..frames.open import open_frame
 from ..marginals.coded_table import Coded
 from ..marginals.dask import DaskCounts, TablePlan
-from ..pipeline import encoded_chunk as chunk_tasks
-from ..pipeline.encoded_chunk import ChunkIndex, EncodedChunk
+from ..pipeline import chunk_encoding as chunk_tasks
+from ..pipeline.chunk_encoding import ChunkIndex, EncodedChunk
 from ..pipeline.task_resources import task_memory, task_slots, task_workers
 from ..utils.memory import free_bytes, resident_bytes
 from ..utils.progress import Reporter

@@ -14,7 +14,7 @@ from ..attack.weights import Units
 from ..engines.base import Engine
 from ..marginals.coded_table import Coded, without_codes
 from ..marginals.counts_on_disk import ChunkCounts
-from ..out_of_core.chunks import TableChunks
+from ..out_of_core.table_chunks import TableChunks
 from ..out_of_core.temporary_table import TemporaryTable
 from ..rows.threads import Workers, default_threads
 from ..utils.memory import resident_bytes

@@ -20,15 +20,15 @@ import pandas as pd
 import pyarrow as pa
 
 from ..attack.arguments import Arguments
-from ..dask.graph import Graph
-from ..dask.watch import compute
+from ..dask.cluster_progress import compute
+from ..dask.dask_graph import Graph
 from ..encoding.merge import ValueCounts, total_values
 from ..errors import ColumnTypeError, InputError
 from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
 from ..frames.pandas_frame import other_column
 from ..frames.replacement import Replacement
-from ..pipeline.graph import Result
+from ..pipeline.task_graph import Result
 from ..rows.keys import code_type
 from ..scoring.score import score_table
 from ..utils.progress import Reporter

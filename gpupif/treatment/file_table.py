@@ -21,11 +21,11 @@ from ..io.checkpoints import Store
 from ..io.file_errors import disk_errors
 from ..io.parquet_files import READ_BYTES
 from ..io.read import in_chunks
-from ..out_of_core.budget import CHUNK_SHARE, LEAST_CHUNK, Budget
-from ..out_of_core.encode import PIECES, rows_read
+from ..out_of_core.file_encoding import READS_PER_CHUNK, rows_read
+from ..out_of_core.memory_budget import CHUNK_SHARE, LEAST_CHUNK, Budget
 from ..out_of_core.merged_values import MERGING, check_values
-from ..out_of_core.options import OutputOptions
-from ..out_of_core.run import score_source
+from ..out_of_core.output_options import OutputOptions
+from ..out_of_core.scoring_run import score_source
 from ..rows.keys import code_type
 from ..rows.threads import Workers
 from ..utils.config import resources
@@ -224,7 +224,7 @@ class FileTable(TreatedTable):
         return f"facts-{self._facts}"
 
     def _bytes(self) -> int:
-        return self._budget.values_bytes() // PIECES
+        return self._budget.values_bytes() // READS_PER_CHUNK
 
 
 class StoredFacts(RowFacts):

@@ -16,7 +16,7 @@ from ..io.base import every_column
 from ..io.checkpoints import Store
 from ..io.read import open_source
 from ..io.temporary_folder import temporary_folder
-from ..out_of_core.budget import plan_reading
+from ..out_of_core.memory_budget import plan_reading
 from ..utils.config import resources
 from ..utils.progress import Reporter
 from .file_table import FileTable

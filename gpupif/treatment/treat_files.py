@@ -25,11 +25,11 @@ from ..io.read import open_source
 from ..io.row_group import RowGroup
 from ..io.score_files import MARK, is_file, score_names
 from ..io.write import write_groups
-from ..out_of_core.budget import CHUNK_SHARE, Budget, plan_reading
-from ..out_of_core.encode import PIECES
-from ..out_of_core.gather import prefetched
-from ..out_of_core.options import OutputOptions
-from ..out_of_core.run import FORMAT_OF_FILES, check_place, check_same, published_by
+from ..out_of_core.chunk_scores import prefetched
+from ..out_of_core.file_encoding import READS_PER_CHUNK
+from ..out_of_core.memory_budget import CHUNK_SHARE, Budget, plan_reading
+from ..out_of_core.output_options import OutputOptions
+from ..out_of_core.scoring_run import FORMAT_OF_FILES, check_place, check_same, published_by
 from ..results.provenance import describe_files, digest
 from ..utils.arrays import GROUP_ROWS
 from ..utils.docs import documented_as
@@ -121,7 +121,7 @@ class TreatedWriter:
                 file.replace(file.with_name(f"part-{number:0{width}}.parquet"))
 
     def _chunks(self, files: Sequence[Path]) -> Iterator[pa.Table]:
-        size = self._budget.values_bytes() // PIECES
+        size = self._budget.values_bytes() // READS_PER_CHUNK
         for file in files:
             yield from self._source.read_file(file, self._names, self._rows(), size)
 
@@ -164,7 +164,8 @@ class TreatedWriter:
         names = [name for name, kind in kinds.items() if pa.types.is_dictionary(kind) and kind.ordered]
         occurs: dict[str, dict[Any, bool]] = {name: {} for name in names}
         for file in self._source.found.files if names else ():
-            for chunk in self._source.read_file(file, names, self._rows(), self._budget.values_bytes() // PIECES):
+            size = self._budget.values_bytes() // READS_PER_CHUNK
+            for chunk in self._source.read_file(file, names, self._rows(), size):
                 for name in names:
                     for array in chunk.column(name).chunks:
                         own = occurs[name]

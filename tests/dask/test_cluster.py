@@ -1,4 +1,4 @@
-"""Scoring on a cluster: real worker processes, P2P shuffles, workers that are killed, the command line."""
+"""Scoring on a cluster: worker processes, P2P shuffles, killed workers, the command line."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_table_in_the_memory_of_the_workers_is_scored(client):
 
 
 def test_information_and_special_uniques_have_the_bits_of_memory(client):
-    """Both are computed at once, and workers send each other the intermediate results."""
+    """Both are computed at once, and workers send intermediate results to each other."""
     frame = gpupif.datasets.census(900)
     lazy = dd.from_pandas(frame, npartitions=3)
     assert gpupif.information.dual_total_correlation(lazy) == gpupif.information.dual_total_correlation(frame)
@@ -57,7 +57,7 @@ def test_information_and_special_uniques_have_the_bits_of_memory(client):
 
 @pytest.fixture
 def gathered(monkeypatch):
-    """Bytes of each thing that comes to the client."""
+    """Return the bytes of each result that reaches the client."""
     sizes = []
     original = Client._gather_remote
 
@@ -73,7 +73,7 @@ def gathered(monkeypatch):
 def test_no_scores_come_to_the_client(client, folder, tmp_path, gathered):
     gpupif.score(dd.read_parquet(folder)).to_parquet(tmp_path / "scores", write_index=False)
     assert gathered
-    # What the folder says of itself (names, small priors), not one column of scores.
+    # The description of the folder (names, small priors), not one column of scores.
     assert sum(gathered) < 8 * ROWS * PARTITIONS
     assert pq.read_table(tmp_path / "scores").num_rows == ROWS * PARTITIONS
 
@@ -105,7 +105,7 @@ def test_errors_and_warnings_reach_the_client(client):
 
 
 def finished(prefix, dask_scheduler):
-    """How many tasks whose names begin so are done."""
+    """Return the number of finished tasks whose names begin with `prefix`."""
     return sum(
         str(key[0] if isinstance(key, tuple) else key).startswith(prefix)
         for key, task in dask_scheduler.tasks.items()
@@ -114,9 +114,7 @@ def finished(prefix, dask_scheduler):
 
 
 def kill_at(client, moment, table):
-    """A run one of whose workers is killed when the first task that is called so is done; tried again where the run
-    was faster than the kill.
-    """
+    """Run with one worker killed when the first task of a stage begins; try again if the run was too fast."""
     for _ in range(5):
         client.wait_for_workers(WORKERS, timeout=60)
         victim = list(client.run(os.getpid).values())[1]
@@ -131,7 +129,7 @@ def kill_at(client, moment, table):
 
 @pytest.mark.parametrize("moment", ["gpupif-encode", "shuffle-transfer", "gpupif-score", "gpupif-leave"])
 def test_a_killed_worker_changes_no_number(client, large_folder, large_expected, moment):
-    """All numbers, and right; or what Dask says when it gives up. Neither within a minute is a failure."""
+    """All numbers are right, or Dask gives up with its error; a run that takes longer than a minute fails."""
     victim, future = kill_at(client, moment, large_folder)
     try:
         scores = future.result(timeout=60)

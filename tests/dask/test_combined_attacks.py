@@ -1,4 +1,4 @@
-"""Any attack on a Dask frame: names and types of scores, what the population lacks, and limits. Without a cluster."""
+"""Combined attacks on a Dask frame without a cluster: names and types of scores, absent rows, limits of memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import gpupif
-from gpupif.pipeline import one_partition
+from gpupif.pipeline import one_partition_memory
 from tests.helpers.dask_frames import assert_same, cut
 from tests.helpers.scores import ALL
 
@@ -17,14 +17,14 @@ CENSUS = gpupif.datasets.census(40, columns=4)
 
 
 def sparse(frame, seed):
-    """The table with holes, but for its last column."""
+    """Return the table with missing values in all columns except the last."""
     holes = np.random.default_rng(seed).random(frame.shape) < 0.25
     holes[:, -1] = False
     return frame.mask(holes)
 
 
 def assert_like_memory(table, people, edges=(), lacks="count", **arguments):
-    """The same scores of a Dask frame and of the table in memory; both, by attacker, the means too."""
+    """Assert that a Dask frame and the table in memory have equal scores; return both, by attacker, with means."""
     lazy = arguments
     if people is not None:
         lazy = arguments | {"population": gpupif.Population(cut(people, [len(people) // 3]), lacks)}
@@ -61,7 +61,7 @@ def test_both_kinds_of_attackers_are_scored_together():
 
 @pytest.mark.parametrize("lacks", ["error", "count"])
 def test_values_that_the_population_lacks_are_refused_or_counted(lacks):
-    """With wildcards no row can be found lacking, only values can."""
+    """With wildcards only values can be known to be absent, not rows."""
     table = pd.DataFrame({"a": ["x", None, "y", "z"], "b": [1, 2, None, 1]})
     people = pd.DataFrame({"a": ["x", "y", None, "x"], "b": [1, 1, 2, 2]})
     if lacks == "count":
@@ -91,7 +91,7 @@ def test_rows_that_must_be_in_one_partition_have_a_limit(arguments, says, instea
     table = sparse(CENSUS, 2)
     people = None if population is None else gpupif.Population(population, "count")
     scores = gpupif.score(cut(table, [20]), population=people, **arguments)
-    monkeypatch.setattr(one_partition, "MOST_BYTES", 1 << 10)
+    monkeypatch.setattr(one_partition_memory, "MOST_BYTES", 1 << 10)
     with pytest.raises(gpupif.InputError) as error:
         scores.cig.compute()
     message = str(error.value)
@@ -100,12 +100,12 @@ def test_rows_that_must_be_in_one_partition_have_a_limit(arguments, says, instea
 
 
 def test_rows_that_can_be_cut_into_partitions_have_no_limit(monkeypatch):
-    monkeypatch.setattr(one_partition, "MOST_BYTES", 0)
+    monkeypatch.setattr(one_partition_memory, "MOST_BYTES", 0)
     people = gpupif.datasets.census(80, columns=4)
     assert_like_memory(CENSUS, people, [20], missing="wildcard")
 
 
 def test_a_worker_may_fill_half_of_its_memory(monkeypatch):
-    assert one_partition.room() == 4 << 30
-    monkeypatch.setattr(one_partition, "task_memory", lambda: 1000)
-    assert one_partition.room() == 500
+    assert one_partition_memory.room() == 4 << 30
+    monkeypatch.setattr(one_partition_memory, "task_memory", lambda: 1000)
+    assert one_partition_memory.room() == 500

@@ -16,9 +16,9 @@ import pytest
 
 import gpupif
 from gpupif.cli.main import main
-from gpupif.dask import client as connect
-from gpupif.dask import read as files
-from gpupif.dask import watch
+from gpupif.dask import cluster_client as connect
+from gpupif.dask import cluster_progress as watch
+from gpupif.dask import parquet_partitions as files
 from gpupif.utils.progress import Reporter
 from tests.helpers.clusters import WORKERS, at, on_cluster, without_times
 
@@ -55,7 +55,7 @@ class TestCommandLine:
                 return self
 
             def __exit__(self, *_):
-                """Nothing to stop."""
+                """Stop nothing."""
 
         for method in ("stage", "expect", "advance", "rename"):
             monkeypatch.setattr(Recorder, method, lambda self, *told_now, name=method: told.append((name, *told_now)))

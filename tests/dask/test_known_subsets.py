@@ -1,4 +1,4 @@
-"""Attackers who know any few columns of a Dask frame: the bits of the table in memory. Without a cluster."""
+"""Attackers who know any few columns of a Dask frame, without a cluster: the same bits as in memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import gpupif
-from gpupif.pipeline import one_partition
+from gpupif.pipeline import one_partition_memory
 from tests.helpers.dask_frames import assert_same, cut
 
 # Dask 2026.8 uses what pandas 3.1 is going to drop.
@@ -30,7 +30,7 @@ def assert_both_same(scores, expected):
 
 @pytest.fixture(scope="module")
 def frame():
-    """Rows that repeat, in partitions that share some, and missing values."""
+    """Return a frame with repeated rows, some of them in several partitions, and missing values."""
     frame = gpupif.datasets.census(60, columns=5).sample(300, replace=True, random_state=1).reset_index(drop=True)
     frame["region"] = frame["region"].where(frame.index % 7 > 0)
     return frame
@@ -57,17 +57,17 @@ def test_the_worst_and_the_mean_have_the_bits_of_memory(frame, expected, tmp_pat
 def test_any_known_takes_no_more_memory_than_a_worker_has(frame, expected, monkeypatch):
     """Scored columns are combined one after the other if there is no room for more."""
     scores = gpupif.score(cut(frame, [150]), FEW, known=2)
-    shares, real = [], one_partition.share_memory
+    shares, real = [], one_partition_memory.share_memory
     monkeypatch.setattr(
-        one_partition, "share_memory", lambda *given, **more: shares.append(real(*given, **more)) or shares[-1]
+        one_partition_memory, "share_memory", lambda *given, **more: shares.append(real(*given, **more)) or shares[-1]
     )
     pd.testing.assert_frame_equal(scores.cig.compute(), expected.cig, check_exact=True)
-    # Room for the different rows, which both partitions have, with one scored column at a time.
+    # Room for the distinct rows of both partitions, with one scored column at a time.
     room = 680 << 10
-    monkeypatch.setattr(one_partition, "MOST_BYTES", room)
+    monkeypatch.setattr(one_partition_memory, "MOST_BYTES", room)
     pd.testing.assert_frame_equal(scores.mean.csf.compute(), expected.mean.csf, check_exact=True)
     assert [share.scored_columns for share in shares] == [5, 1]
-    monkeypatch.setattr(one_partition, "MOST_BYTES", room // 10)
+    monkeypatch.setattr(one_partition_memory, "MOST_BYTES", room // 10)
     says = r"known: any 2 columns: .* one worker: [\d,]+ rows, .* take about .* at most [\d.]+ KiB"
     with pytest.raises(gpupif.InputError, match=says):
         scores.cig.compute()
@@ -92,7 +92,7 @@ def test_too_many_subsets_are_refused(monkeypatch):
     wide = gpupif.datasets.census(50, columns=40)
     with pytest.raises(gpupif.InputError, match=r"there are [\d,]+ subsets of 8 columns"):
         gpupif.score(cut(wide, [20]), known=8)
-    # As many as the rows allow is known when Dask computes.
+    # The number of rows, which limits the subsets, is known when Dask computes.
     scores = gpupif.score(cut(wide[["age", "sex", "region"]], [20]), known=1)
     monkeypatch.setattr("gpupif.attack.any_known.MOST_VISITS", 100)
     with pytest.raises(gpupif.InputError, match="too many to score on 50 rows"):

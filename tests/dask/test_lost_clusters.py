@@ -1,4 +1,4 @@
-"""What a client that waits for a cluster hears of: tasks that fail, schedulers that are lost, Ctrl-C."""
+"""Errors for a client that waits for a cluster: failing tasks, lost schedulers, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import pytest
 
 import gpupif
-from gpupif.dask import watch
+from gpupif.dask import cluster_progress as watch
 from tests.helpers.clusters import on_cluster
 
 pytestmark = pytest.mark.dask
@@ -35,7 +35,7 @@ class TestAwaitResult:
     @pytest.mark.slow
     def test_a_task_that_never_ends_is_an_error(self, impatient, threads):
         future = threads.submit(time.sleep, 2)
-        with pytest.raises(gpupif.errors.DeviceError, match="has 1 worker and gets nowhere"):
+        with pytest.raises(gpupif.errors.DeviceError, match="has 1 worker and no progress"):
             watch.await_result(threads, future)
 
     @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What travels between workers: rows and scores in few bits, the same when they arrive, whatever they are."""
+"""Rows and scores packed into few bits for other workers: they arrive unchanged, whatever they are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from gpupif.pipeline.packed_numbers import WordReader, WordWriter
 from gpupif.pipeline.packed_scores import PackedScores, Room, SentScores, pack_scores, unpack_scored_column
-from gpupif.pipeline.parcels import pack, parcel_rows, rows_in, unpack
+from gpupif.pipeline.shuffle_messages import pack, rows_in, rows_to_messages, unpack
 from gpupif.rows.keys import KeyLayout
 from gpupif.rows.partition import Rows
 from gpupif.rows.threads import Workers
@@ -25,11 +25,11 @@ TOP = 2**64 - 1
         ([TOP, 0, 1, TOP - 1], 4 + 4),
         ([TOP] * 63 + [0], 4 + 1),
         (range(100), 4 + 11),
-        # Those that differ from the usual one apart: a bit for each, three for those of 2, 3 and 8.
+        # The usual number apart: one bit for each number, and three bits for each of 2, 3 and 8.
         ([1] * 500 + [2, 3, 8] + [1] * 500, 4 + 16 + 1),
-        # Bits that are set in none of them are left out below, too.
+        # Bits that no number has are left out of the second form too.
         ([number << 50 for number in range(64)], 4 + 6),
-        # As many as fill their words, and one more.
+        # Numbers that fill their words, and one number more.
         ([*range(64)] * 32, 4 + 6 * 32),
         ([*range(64)] * 32 + [5], 4 + 6 * 32 + 1),
     ],
@@ -51,10 +51,10 @@ def test_rows_arrive_in_their_order(cardinalities, counted):
     with Workers(1) as workers:
         keys = layout.pack([source.integers(0, size, 1000) for size in cardinalities], workers)
         counts = source.geometric(0.9, 1000)
-        # None goes to the part 1.
+        # No row is sent to partition 1.
         to = np.where(source.random(1000) < 0.4, 0, source.integers(2, parts, 1000))
-        sent = pack(parcel_rows(Rows(keys, counts) if counted else Rows(keys), to, parts, 3, 4, workers))
-    assert [parcel.to for parcel in unpack(sent, 9)] == [9] * 4
+        sent = pack(rows_to_messages(Rows(keys, counts) if counted else Rows(keys), to, parts, 3, 4, workers))
+    assert [message.to for message in unpack(sent, 9)] == [9] * 4
     assert sent["_partitions"].tolist() == [0, 2, 3, 4]
     for part in sent["_partitions"]:
         arrived = rows_in(unpack(sent[sent["_partitions"] == part], part), layout.words)
@@ -63,7 +63,7 @@ def test_rows_arrive_in_their_order(cardinalities, counted):
 
 
 def scores_of(kind, value, source):
-    """Scores of rows with these values: a few kinds of bits, of type float64 or int64."""
+    """Return scores of rows with these values: a few patterns of bits, of type float64 or int64."""
     rows = len(value)
     usual = np.where(source.random(rows) < 0.8, value / 7, source.integers(0, 9, rows) / 3)
     return {
@@ -85,7 +85,7 @@ def scores_of(kind, value, source):
     ],
 )
 def test_scores_arrive_as_they_are(rows, groups, kinds):
-    """Bit by bit, from several parts, of columns with few values, one, and more than there are rows."""
+    """Scores from several partitions arrive bit by bit, for columns with few values, one, or more than rows."""
     source, layout = np.random.default_rng(rows), KeyLayout.of([5, 1, 2**30])
     sent, scored_columns = SentScores(groups), [2, 0, 1]
     parts, expected = [], []
@@ -93,7 +93,7 @@ def test_scores_arrive_as_they_are(rows, groups, kinds):
         codes = [source.integers(0, size, rows) for size in (5, 1, 2**30)]
         with Workers(1) as workers:
             keys = layout.pack(codes, workers)
-        # As they come from the engine: with other rows before them.
+        # The engine returns these rows after other rows.
         values = {
             name: np.array(
                 [scores_of(kind, np.append(0, codes[scored_column]), source) for scored_column in scored_columns]
@@ -112,7 +112,7 @@ def test_scores_arrive_as_they_are(rows, groups, kinds):
 
 
 def test_usual_scores_take_a_bit_each():
-    """Of 64,000 rows all but a few have the scores that their value has alone."""
+    """Nearly all of 64,000 rows have the usual scores of their value."""
     source, layout = np.random.default_rng(1), KeyLayout.of([100])
     value = source.integers(0, 100, 64_000)
     scores = value / 3

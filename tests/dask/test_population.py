@@ -1,4 +1,4 @@
-"""A population of a Dask frame: the bits of the table in memory. Without a cluster."""
+"""The population of a Dask frame, without a cluster: the same bits as in memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STRANGERS = pd.concat([SAMPLE, gpupif.datasets.census(40, columns=4, seed=9).ass
 @pytest.mark.parametrize("weights", [None, "w"])
 @pytest.mark.parametrize("lacks", ["error", "count"])
 def test_attackers_and_weights_are_scored_as_in_memory(lacks, weights):
-    """Rows are compared by all columns that any attacker knows, or that are scored."""
+    """Rows are matched by all columns that are scored or that any attacker knows."""
     table = SAMPLE if lacks == "error" else STRANGERS
     attackers = {"neighbour": ["age", "sex"], "nobody": []}
     arguments = {"attackers": attackers, "columns": ["age", "region"], "weights": weights, "dtype": "float32"}
@@ -57,7 +57,7 @@ def test_a_population_may_be_any_kind_of_table(tmp_path):
         assert_same(scores, expected)
 
 
-# Rows that the population has not at all, or fewer of, in this partition or an earlier one.
+# Rows without any counterpart in the population, or with too few, in this or an earlier partition.
 LACKING = {
     "none there": (["a", "c", "b"], [1]),
     "after others": (["a", "b", "a", "a", "b", "a"], [2, 4]),

@@ -1,4 +1,4 @@
-"""What gpupif/dask/graph.py takes from private modules of Dask. A new Dask that changes it fails here, and says so."""
+"""Behaviour of the private modules of Dask that gpupif/dask/dask_graph.py uses: a Dask that changes it fails here."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import dask
 import numpy as np
 import pytest
 
-from gpupif.dask.graph import Graph
-from gpupif.pipeline.parcels import Parcel, pack, unpack
+from gpupif.dask.dask_graph import Graph
+from gpupif.pipeline.shuffle_messages import Message, pack, unpack
 
 pytestmark = pytest.mark.dask
 
-ADAPT = f"Dask {dask.__version__} changed what gpupif/dask/graph.py builds on: adapt that, then this test."
+ADAPT = f"Dask {dask.__version__} changed what gpupif/dask/dask_graph.py builds on: adapt that, then this test."
 
 
 def test_tasks_of_dask_name_their_dependencies():
@@ -27,18 +27,18 @@ def test_tasks_of_dask_name_their_dependencies():
 def test_a_shuffle_of_dask_has_the_expected_parameters():
     from dask.dataframe.dask_expr._shuffle import Shuffle
 
-    # Given by place.
+    # Arguments without names.
     expected = ["frame", "partitioning_index", "npartitions_out", "ignore_index", "method", "options"]
     assert Shuffle._parameters[: len(expected)] == expected, ADAPT
     assert all(name in Shuffle._defaults for name in Shuffle._parameters[len(expected) :]), ADAPT
 
 
 @pytest.mark.parametrize("method", ["tasks", "disk"])
-def test_parcels_arrive_in_the_partition_that_they_name(method, dask_in_one_thread):
+def test_messages_arrive_in_the_partition_that_they_name(method, dask_in_one_thread):
     """The column of partitions is not hashed, and the number of partitions stays."""
     graph, parts = Graph(), range(3)
     sent = [
-        graph.one("sent", pack, [Parcel(to, one, 0, np.full(one + 1, to, np.uint64)) for to in parts], number=one)
+        graph.one("sent", pack, [Message(to, one, 0, np.full(one + 1, to, np.uint64)) for to in parts], number=one)
         for one in parts
     ]
     with dask.config.set({"dataframe.shuffle.method": method}):
@@ -60,7 +60,7 @@ def test_peer_to_peer_shuffles_have_one_barrier():
 
 
 def test_a_worker_says_how_much_memory_it_has(threads):
-    from gpupif.pipeline import one_partition
+    from gpupif.pipeline import one_partition_memory
 
     (limit,) = (worker["memory_limit"] for worker in threads.scheduler_info()["workers"].values())
-    assert threads.submit(one_partition.room, pure=False).result() == limit // 2, ADAPT
+    assert threads.submit(one_partition_memory.room, pure=False).result() == limit // 2, ADAPT

@@ -1,4 +1,4 @@
-"""Dask frames: lazy, and the same bits as in memory however the table is partitioned. Without a cluster."""
+"""Dask frames without a cluster: lazy, and the same bits as in memory for all partitions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from gpupif.encoding.merge import ValueCounts
 from gpupif.engines.choose import DeviceRequest
 from gpupif.gpu.status import CudaStatus
 from gpupif.measures import MEASURES
-from gpupif.pipeline import encoded_chunk as chunk_tasks
-from gpupif.pipeline import routes
+from gpupif.pipeline import chunk_encoding as chunk_tasks
+from gpupif.pipeline import partition_routes as routes
 from gpupif.pipeline import table_plan as plan
 from gpupif.pipeline.task_resources import task_engine, task_workers, worker_device
 from tests.helpers.dask_frames import COLUMNS, assert_same, cut, of_parts
@@ -29,7 +29,7 @@ from tests.helpers.tables import SHARED_FIXTURES, frame_of, jobs, tables
 
 pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
 
-# Dask takes a tenth of a second for a graph, whatever it is of.
+# Dask takes a tenth of a second for a graph of any size.
 FEW = settings(SHARED_FIXTURES, max_examples=25)
 
 
@@ -42,7 +42,7 @@ def test_any_partitioning_gives_the_bits_of_the_table_in_memory(job, data):
     edges = data.draw(st.lists(st.integers(0, len(frame)), max_size=4))
     heavy = data.draw(st.sampled_from([0.0, 0.5, 10.0]))
     with pytest.MonkeyPatch.context() as patch:
-        # At 0 every bin that can be cut finer is, down to single scored columns.
+        # At 0 every bin is cut as fine as possible, down to single scored columns.
         patch.setattr(routes, "HEAVY", heavy)
         scores = gpupif.score(cut(frame, edges), list(MEASURES), **arguments)
         with gpupif.config(device="cpu"):
@@ -141,7 +141,7 @@ def test_types_may_differ_by_partition():
         frame, whole = lazy(*parts)
         with gpupif.config(device="cpu"):
             assert_same(gpupif.score(frame), gpupif.score(whole))
-    # In memory these are different values; a number that became True, text or a rounded float would not be.
+    # In memory these are distinct values; a number that became True, text or a rounded float would not be.
     for parts in ([True, False], [5, 0]), (["5"], [5]), ([b"a"], ["a"]), ([2**60 + 1], [0.5]):
         frame, _ = lazy(*parts)
         with pytest.raises(gpupif.errors.ColumnTypeError, match="'x'"):
@@ -167,7 +167,7 @@ def make(number, rows):
 
 
 def test_the_graph_holds_no_data():
-    """What a client hands to a scheduler: as large for 20,000 rows as for 20."""
+    """A client sends a scheduler equally large graphs for 20,000 rows and for 20 rows."""
     sizes = []
     for rows in (20, 20_000):
         lazy = dd.from_map(make, range(4), rows=rows, meta=make(0, 1).iloc[:0])
@@ -224,7 +224,7 @@ def test_scores_are_computed_once_for_all_frames():
 
 
 class TestBadInput:
-    """At once where names show it, else when Dask computes: the error of the same table in memory."""
+    """Bad input raises the error of the table in memory: at once if names show it, else when Dask computes."""
 
     frame = pd.DataFrame({"a": [1, 2, 2, 3], "b": ["x", None, "y", None]})
 
@@ -328,12 +328,12 @@ def test_orders_next_to_1_are_refused_on_workers_of_several_kinds():
 
 def test_lost_scores_are_an_error(monkeypatch):
     monkeypatch.setattr("gpupif.pipeline.received_scores.unpack", lambda frame, source: [])
-    with pytest.raises(gpupif.GpupifError, match="did not come back"):
+    with pytest.raises(gpupif.GpupifError, match="did not return"):
         gpupif.score(cut(gpupif.datasets.pif_example(), [3])).cig.compute()
 
 
 def shares(frame, partitions, **arguments):
-    """Rows that reach each part over the mean, when distinct rows of each partition travel."""
+    """Return the rows that reach each partition, divided by their mean."""
     request = Arguments.of("cig", **arguments).make_request(list(frame))
     edges = np.linspace(0, len(frame), partitions + 1).astype(int)
     local = [chunk_tasks.encode_chunk(request, CPU, frame.iloc[a:b])[0] for a, b in pairwise(edges)]
@@ -352,7 +352,7 @@ def shares(frame, partitions, **arguments):
 
 
 class TestSkew:
-    """No part has more than twice its even share of two copies of all distinct rows."""
+    """No partition gets more than twice an even share of two copies of all distinct rows."""
 
     random = np.random.default_rng(7)
     codes = np.where(random.random((40_000, 8)) < 0.9, 0, random.integers(1, 1_000, (40_000, 8)))
@@ -374,7 +374,7 @@ class TestSkew:
     def test_an_attacker_who_knows_nothing_needs_few_shuffled_rows(self):
         frame = gpupif.datasets.census(40_000)
         _, sizes = shares(frame, 8, known=[])
-        # Each value of each column once for each partition, at most.
+        # Each value of each column at most once for each partition.
         assert sizes.sum() <= 8 * frame.nunique().sum()
 
     def test_partitions_stay_even_if_half_the_rows_share_a_key(self):

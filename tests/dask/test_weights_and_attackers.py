@@ -1,4 +1,4 @@
-"""Sampling weights and several attackers of a Dask frame: the bits of the table in memory. Without a cluster."""
+"""Sampling weights and several attackers on a Dask frame, without a cluster: the same bits as in memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import gpupif
 from gpupif.measures import MEASURES
-from gpupif.pipeline import routes
+from gpupif.pipeline import partition_routes as routes
 from tests.helpers.dask_frames import assert_same, cut
 
 pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
@@ -19,7 +19,7 @@ THREE = {"neighbour": ["age", "sex"], "employer": ["region", "age"], "nobody": [
 
 
 def test_weights_of_many_rows_have_the_bits_of_memory():
-    """Cohorts lie in several partitions, and weights are no multiples of a power of two."""
+    """Cohorts have rows in several partitions, and weights are no multiples of a power of two."""
     frame = gpupif.datasets.census(3000, columns=5)
     frame["w"] = np.random.default_rng(0).gamma(2, 30, 3000).round(1)
     frame.loc[::50, "w"] = 0

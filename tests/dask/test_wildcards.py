@@ -1,11 +1,11 @@
-"""Missing values as wildcards in a Dask frame: the bits of the table in memory. Without a cluster."""
+"""Missing values as wildcards in a Dask frame, without a cluster: the same bits as in memory."""
 
 from __future__ import annotations
 
 import pytest
 
 import gpupif
-from gpupif.pipeline import one_partition
+from gpupif.pipeline import one_partition_memory
 from tests.helpers.dask_frames import assert_same, cut
 
 pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
@@ -20,8 +20,8 @@ def test_attackers_with_and_without_missing_values_score_as_in_memory(monkeypatc
     expected = gpupif.score(frame, **arguments)
     for name in ("a", "b"):
         assert_same(scores.against(name), expected.against(name))
-    # Who meets no missing values is scored in parts, however large the table is.
-    monkeypatch.setattr(one_partition, "MOST_BYTES", 1000)
+    # An attacker who knows no column with missing values is scored in partitions, however large the table is.
+    monkeypatch.setattr(one_partition_memory, "MOST_BYTES", 1000)
     assert_same(scores.against("b"), expected.against("b"))
     with pytest.raises(gpupif.InputError, match=r"missing: 'wildcard'.*[\d,]+ rows.* take about .* at most"):
         scores.against("a").cig.compute()

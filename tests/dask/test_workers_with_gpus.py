@@ -1,4 +1,4 @@
-"""Workers that the command line starts: each with a GPU of its own, as far as there are any; the driver is made up."""
+"""Workers that the command line starts, each with a GPU of its own while there are any; the driver is simulated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from distributed import LocalCluster
 
 import gpupif
-from gpupif.dask.client import cluster, gpus_of_workers
+from gpupif.dask.cluster_client import cluster, gpus_of_workers
 from gpupif.gpu.status import CudaStatus, Gpu
 
 pytestmark = pytest.mark.dask
@@ -19,7 +19,7 @@ H200, OLD = Gpu("NVIDIA H200", (9, 0)), Gpu("Tesla V100", (7, 0))
 
 @pytest.fixture
 def three_gpus(monkeypatch):
-    """The second one is too old."""
+    """Simulate three GPUs, of which the second is too old."""
     monkeypatch.setattr("gpupif.gpu.status.shown_gpus", lambda: CudaStatus([H200, OLD, H200], [0, 2]))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     with gpupif.config(device="auto"):
@@ -62,7 +62,7 @@ def test_workers_get_no_gpu_if_none_exists(monkeypatch, device):
 
 
 def seen(client):
-    """What CUDA may see in each worker, by the worker's name."""
+    """Return the GPUs that CUDA may see in each worker, by name of the worker."""
     names = {worker["name"]: address for address, worker in client.scheduler_info(-1)["workers"].items()}
     found = client.run(lambda: os.environ.get("CUDA_VISIBLE_DEVICES"))
     return {name: found[address] for name, address in names.items()}
@@ -72,7 +72,7 @@ def seen(client):
 @pytest.mark.subprocess
 @pytest.mark.xdist_group("cluster")
 def test_workers_see_their_gpu_also_when_they_are_started_again(three_gpus, monkeypatch):
-    monkeypatch.setattr("gpupif.dask.client.find_spec", lambda name: None)
+    monkeypatch.setattr("gpupif.dask.cluster_client.find_spec", lambda name: None)
     with cluster(None, 3) as client:
         client.wait_for_workers(3, timeout=60)
         assert seen(client) == {0: "0", 1: "2", 2: ""}
@@ -94,7 +94,7 @@ def test_dask_cuda_starts_workers_with_a_gpu_each(three_gpus, monkeypatch, worke
     module = ModuleType("dask_cuda")
     module.LocalCUDACluster = Cluster
     monkeypatch.setitem(sys.modules, "dask_cuda", module)
-    monkeypatch.setattr("gpupif.dask.client.find_spec", lambda name: object())
+    monkeypatch.setattr("gpupif.dask.cluster_client.find_spec", lambda name: object())
     monkeypatch.setattr("distributed.LocalCluster", Cluster)
     with cluster(None, workers):
         pass

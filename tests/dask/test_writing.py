@@ -1,4 +1,4 @@
-"""Folders of scores that Dask writes: replaced as a whole, and nothing but scores lost."""
+"""Folders of scores that Dask writes: they are replaced as a whole, and only scores are replaced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
-from gpupif.dask.write import check_written
+from gpupif.dask.scores_folder import check_written
 from gpupif.engines.choose import choose_engine, requested_device
 from gpupif.io.checkpoints import Store, work_folder
 from gpupif.results.provenance import read_description
@@ -56,7 +56,7 @@ def test_scores_name_the_device_once_they_are_computed(tmp_path):
     assert scores.device == ran
     stored = gpupif.open_scores(tmp_path / "scores")
     assert (stored.device, stored.summary().device) == (ran, ran)
-    # Each file is written before what all of them say together.
+    # Each file is written before the description of all files is known.
     part = read_description(tmp_path / "scores" / "part-000000.parquet")
     assert part.about.device == "each worker's own"
     assert others.summary().device == ran
@@ -205,7 +205,7 @@ def test_errors_of_the_disk_name_the_output(tmp_path, monkeypatch):
     def full(*given):
         raise OSError(28, "No space left on device", str(given[0]))
 
-    monkeypatch.setattr("gpupif.dask.write.replace_folder", full)
+    monkeypatch.setattr("gpupif.dask.scores_folder.replace_folder", full)
     with pytest.raises(gpupif.errors.OutputError, match=r"scores: could not be written: No space left") as said:
         make(20, 2).to_parquet(tmp_path / "scores")
     assert "/proc/" not in str(said.value)

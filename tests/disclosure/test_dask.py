@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.disclosure.request import NO_ATTRIBUTE
 from gpupif.errors import ColumnNotFoundError, InputError, TableReadError
-from gpupif.pipeline import routes
+from gpupif.pipeline import partition_routes as routes
 from gpupif.utils.progress import Reporter
 from tests.helpers.dask_frames import COLUMNS, cut, of_parts
 from tests.helpers.disclosure import outcome, questions, what_is_found

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.disclosure import assess
 from gpupif.errors import ColumnNotFoundError, InputError, OutputError, TableReadError
-from gpupif.out_of_core import budget
+from gpupif.out_of_core import memory_budget as budget
 from gpupif.pipeline.local_graph import LocalGraph
 from tests.helpers.configured import configured
 from tests.helpers.disclosure import outcome, questions, what_is_found

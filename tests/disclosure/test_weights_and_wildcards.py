@@ -19,8 +19,8 @@ from gpupif.disclosure.class_risks import AttackRisk
 from gpupif.disclosure.models import MODELS
 from gpupif.engines.individual_risk import individual_risk
 from gpupif.errors import InputError
-from gpupif.pipeline import one_partition
-from gpupif.pipeline import routes as shuffle
+from gpupif.pipeline import one_partition_memory
+from gpupif.pipeline import partition_routes as shuffle
 from tests.helpers import naive_disclosure as naive
 from tests.helpers.configured import configured
 from tests.helpers.dask_frames import cut
@@ -462,7 +462,7 @@ def test_distinct_rows_with_wildcards_have_to_fit_into_memory(tmp_path, monkeypa
         pytest.raises(InputError, match=r"missing: 'wildcard' compares all different rows .* than 30"),
     ):
         configured(gpupif.risk, folder, ["age", "region"], "sex", missing="wildcard", memory_limit="64GiB")
-    monkeypatch.setattr(one_partition, "room", lambda: 100)
+    monkeypatch.setattr(one_partition_memory, "room", lambda: 100)
     with pytest.raises(
         InputError, match=r"missing: 'wildcard': all different rows have to fit into the memory of one worker"
     ):
@@ -513,7 +513,7 @@ def test_distinct_rows_of_both_tables_have_to_fit_into_memory(tmp_path, monkeypa
                (("in", sample), ("people", people))]  # fmt: skip
     with in_pieces(20, 30), pytest.raises(InputError, match=r"missing: 'wildcard' compares all different rows .* than"):
         configured(gpupif.risk, folders[0], known, population=folders[1], missing="wildcard", memory_limit="64GiB")
-    monkeypatch.setattr(one_partition, "room", lambda: 2000)
+    monkeypatch.setattr(one_partition_memory, "room", lambda: 2000)
     with pytest.raises(InputError, match=r"missing: 'wildcard': all different rows have to fit .* of the population"):
         gpupif.risk(cut(sample, []), known, population=people, missing="wildcard")
 

@@ -6,7 +6,7 @@ import re
 
 from gpupif.attack.arguments import Arguments
 from gpupif.cli.cluster import score_on_cluster
-from gpupif.dask.client import Place
+from gpupif.dask.cluster_client import Place
 
 ROWS, PARTITIONS = 4_000, 12
 

@@ -23,7 +23,9 @@ from pathlib import Path
 from gpupif.cli import main as cli
 from gpupif.io import checkpoints as store
 from gpupif.io import ipc_batches
-from gpupif.out_of_core import encode, one_partition_scoring, population, table_scoring
+from gpupif.out_of_core import encoded_population as population
+from gpupif.out_of_core import file_encoding as encode
+from gpupif.out_of_core import one_partition_scoring, table_scoring
 from gpupif.pipeline import local_graph
 
 # As a script, it finds its neighbours here.
@@ -111,7 +113,7 @@ def in_a_copy(function) -> int:
 
 
 def main() -> None:
-    number, chunk_rows, part_rows = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    number, chunk_rows, partition_rows = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     at_marks = sys.argv[4] in ("next", "mark")
     moments = [sys.argv[4]] * MOST_RUNS if at_marks else [*sys.argv[4].split(","), ""]
 
@@ -120,7 +122,7 @@ def main() -> None:
         sys.argv = ["gpupif", *sys.argv[5:]]
         cli.main()
 
-    with in_pieces(chunk_rows, part_rows):
+    with in_pieces(chunk_rows, partition_rows):
         for moment in moments:
             code = in_a_copy(partial(run, moment))
             print(code, flush=True)

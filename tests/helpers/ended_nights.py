@@ -26,7 +26,7 @@ sys.path.append(str(Path(__file__).parent.parent.parent))
 
 # Imported here, for all copies.
 import gpupif.nightly.nightly_run
-import gpupif.out_of_core.run
+import gpupif.out_of_core.scoring_run
 import gpupif.scoring.files  # noqa: F401
 from gpupif.cli import main as cli
 from gpupif.nightly.configuration.config import load_config

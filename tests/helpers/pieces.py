@@ -12,22 +12,24 @@ import pytest
 
 import gpupif
 from gpupif.marginals import counts_on_disk as counting
-from gpupif.out_of_core import budget
+from gpupif.out_of_core import memory_budget as budget
 from gpupif.results.scores import Scores
 
 
 @contextlib.contextmanager
-def in_pieces(chunk_rows=3, part_rows=2):
+def in_pieces(chunk_rows=3, partition_rows=2):
     """Chunks and parts of so few rows, whatever memory there is."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(budget, "LEAST_CHUNK", 1)
-        patch.setattr(budget, "LEAST_PART", 1)
+        patch.setattr(budget, "LEAST_PARTITION", 1)
         patch.setattr(budget, "MOST_CHUNK", chunk_rows)
         patch.setattr(budget, "SLACK", 1)
-        patch.setattr(budget.Budget, "part_rows", lambda self, job: part_rows)
+        patch.setattr(budget.Budget, "partition_rows", lambda self, job: partition_rows)
         # No power of two, unlike the real ones.
         real = budget.plan_budget
-        patch.setattr("gpupif.out_of_core.run.plan_budget", lambda *given: real(*given)._replace(chunk_rows=chunk_rows))
+        patch.setattr(
+            "gpupif.out_of_core.scoring_run.plan_budget", lambda *given: real(*given)._replace(chunk_rows=chunk_rows)
+        )
         yield
 
 

@@ -33,7 +33,7 @@ def half_done(tmp_path, monkeypatch, **arguments):
     """A folder with a table, and a run from it that failed before the end, to be resumed."""
     source = census_folder(tmp_path / "in", rows=100)
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        fail(patch, "gpupif.out_of_core.write.write_groups", after=1)
+        fail(patch, "gpupif.out_of_core.scores_writer.write_groups", after=1)
         with pytest.raises(InputError, match="something went wrong"), gpupif.config(memory_limit="4GiB"):
             configured(gpupif.score_files, source, tmp_path / "out", MEASURES, resume=True, **arguments)
     return source

@@ -29,16 +29,17 @@ from tests.helpers.pieces import assert_same_summaries, in_pieces, nothing_left,
 
 
 class Pieces(NamedTuple):
-    """How tables are cut up where they are.
+    """The sizes into which tables are cut.
 
-    edges: where files or partitions begin, as shares of the rows. chunk_rows: of what is read at once. part_rows: of
-    what is scored at once where rows may be parted, few enough that a table of a few rows is cut into several. heavy:
-    from what share of a partition's rows on the rows of one key are parted, on Dask.
+    edges: tuple of float. The rows at which files or partitions begin, as shares of all rows.
+    chunk_rows: int. The rows that are read at once.
+    partition_rows: int. The rows that are scored at once, few enough that a small table has several partitions.
+    heavy: float. On Dask the share of a partition's rows above which the rows of one key are cut finer.
     """
 
     edges: tuple[float, ...] = (0.4, 0.4)
     chunk_rows: int = 7
-    part_rows: int = 5
+    partition_rows: int = 5
     heavy: float = 0.5
 
     def places(self, table: pd.DataFrame) -> list[int]:
@@ -166,8 +167,8 @@ def in_files(table: pd.DataFrame, measures: Any, pieces: Pieces, cells: Any = No
         options = with_population(options, lambda people: write("people", people))
         # Rows that match many others have to fit into memory in one place, beside those of a population.
         rows = sum(pq.read_metadata(file).num_rows for file in folder.rglob("*.parquet"))
-        part_rows = rows if options.get("missing") == "wildcard" else pieces.part_rows
-        with in_pieces(pieces.chunk_rows, part_rows), gpupif.config(device="cpu", memory_limit="16GiB"):
+        partition_rows = rows if options.get("missing") == "wildcard" else pieces.partition_rows
+        with in_pieces(pieces.chunk_rows, partition_rows), gpupif.config(device="cpu", memory_limit="16GiB"):
             output = folder / ("out" if cells is None else "out.parquet")
             scores = gpupif.score_files(folder / "in", output, measures, **options, **(cells or {}))
         assert nothing_left(folder)
@@ -185,7 +186,7 @@ def on_dask(table: pd.DataFrame, measures: Any, pieces: Pieces, cells: Any = Non
 
     options = with_population(options, lambda people: cut(people, pieces.places(people)))
     with pytest.MonkeyPatch.context() as patch, dask.config.set(scheduler="sync"):
-        patch.setattr("gpupif.pipeline.routes.HEAVY", pieces.heavy)
+        patch.setattr("gpupif.pipeline.partition_routes.HEAVY", pieces.heavy)
         with gpupif.config(device="cpu"):
             scores = gpupif.score(cut(table, pieces.places(table)), measures, **options)
         if cells is not None:
@@ -243,7 +244,7 @@ def treat_on_dask(table: pd.DataFrame, plan: Any, pieces: Pieces, **options: Any
     from tests.helpers.dask_frames import cut
 
     with dask.config.set(scheduler="sync"), gpupif.config(device="cpu"), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpupif.treatment.dask_partition.FIRST_ROWS", pieces.part_rows)
+        patch.setattr("gpupif.treatment.dask_partition.FIRST_ROWS", pieces.partition_rows)
         done = gpupif.treat(cut(table, pieces.places(table)), plan, **options)
         found = done.table.compute()
         assert found.dtypes.tolist() == done.table.dtypes.tolist()

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
-from gpupif.dask.read import read_files
+from gpupif.dask.parquet_partitions import read_files
 from gpupif.io.base import every_column
 from gpupif.io.parquet_files import keys_of_files, open_parquet
 from gpupif.io.paths import find_input

@@ -23,7 +23,7 @@ import gpupif.marginals.toxic_pairs
 from gpupif import toxic_pairs
 from gpupif.engines.cpu.count_tables import is_dense
 from gpupif.marginals import counts_on_disk as counting
-from gpupif.out_of_core import budget
+from gpupif.out_of_core import memory_budget as budget
 from tests.helpers import naive
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, tables
 

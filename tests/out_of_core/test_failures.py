@@ -1,4 +1,4 @@
-"""Steps that fail, disks that fill up, files that change or are broken: one error, and what resume can use."""
+"""Failing steps, full disks, changed or damaged files: one error, and the steps that a resumed run uses."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.helpers.pieces import assert_same, census_folder, in_pieces, nothing_
 from tests.helpers.runs_that_fail import MEASURES, fail
 
 FAILURES = [
-    "gpupif.out_of_core.encode.encode_part",
+    "gpupif.out_of_core.file_encoding.encode_part",
     "gpupif.out_of_core.table_scoring.find_sends",
     "gpupif.pipeline.partition_scoring.part_job",
-    "gpupif.out_of_core.gather.write_batch",
-    "gpupif.out_of_core.write.write_groups",
+    "gpupif.out_of_core.attacker_run.write_batch",
+    "gpupif.out_of_core.scores_writer.write_groups",
     "gpupif.out_of_core.attacker_run._codes_of_row",
 ]
 
@@ -64,9 +64,9 @@ def touch_after(monkeypatch, name, file):
 @pytest.mark.parametrize(
     "name",
     [
-        "gpupif.out_of_core.encode.encode_part",
+        "gpupif.out_of_core.file_encoding.encode_part",
         "gpupif.out_of_core.table_scoring.find_sends",
-        "gpupif.out_of_core.write.write_groups",
+        "gpupif.out_of_core.scores_writer.write_groups",
     ],
 )
 @pytest.mark.parametrize("keep_input", [False, True])

@@ -1,4 +1,4 @@
-"""Attackers who know any few columns, beyond memory: the same bits as in memory, where the different rows fit."""
+"""Attackers who know any few columns, beyond memory: the same bits as in memory, if the distinct rows fit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpupif.attack.joined_columns import counting_job
 from gpupif.engines.base import KnownSubset
 from gpupif.engines.memory import AnyKnownNeeds, share_memory
 from gpupif.errors import InputError, OutputError
-from gpupif.out_of_core import budget
+from gpupif.out_of_core import memory_budget as budget
 from gpupif.pipeline import partition_scoring
 from tests.helpers.command_line import assert_refused
 from tests.helpers.dying import die_at_each_mark
@@ -30,7 +30,10 @@ FEW = ["cig", "wcig", "csf", "cohort_size"]
 
 @contextlib.contextmanager
 def room_for(distinct, chunk_rows=3):
-    """Chunks of so few rows, and room for so many different ones with one scored column at a time."""
+    """Give runs chunks of `chunk_rows` rows, and memory for `distinct` distinct rows.
+
+    One scored column at a time is then scored.
+    """
     with in_pieces(chunk_rows), pytest.MonkeyPatch.context() as patch:
         patch.setattr(budget.Budget, "any_known_bytes", lambda self, job, needs: needs.least(distinct))
         yield
@@ -158,23 +161,23 @@ def test_a_resumed_run_repeats_no_finished_step(census, expected, tmp_path, monk
     def failing(*_):
         raise InputError("stop")
 
-    scored_column = tmp_path / "out"
+    scores_path = tmp_path / "out"
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
-        patch.setattr("gpupif.out_of_core.write.ScoreWriter.write", failing)
+        patch.setattr("gpupif.out_of_core.scores_writer.ScoreWriter.write", failing)
         with pytest.raises(InputError, match="stop"):
-            gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
+            gpupif.score_files(census, scores_path, FEW, known=2, resume=True)
     others = (
         1,
         *(gpupif.AnyKnown(2, **one) for one in ({"subsets": 2}, {"seed": 5}, {"among": ["age", "sex", "region"]})),
     )
     for other in others:
         with room_for(400, 30), pytest.raises(OutputError, match="the run to be resumed had other"):
-            gpupif.score_files(census, scored_column, FEW, known=other, resume=True)
+            gpupif.score_files(census, scores_path, FEW, known=other, resume=True)
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
-        patch.setattr("gpupif.out_of_core.steps.encode_files", failing)
+        patch.setattr("gpupif.out_of_core.run_steps.encode_files", failing)
         patch.setattr("gpupif.pipeline.partition_scoring.score_attacker", failing)
         patch.setattr("gpupif.rows.distinct.distinct_rows", failing)
-        scores = gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
+        scores = gpupif.score_files(census, scores_path, FEW, known=2, resume=True)
     assert_same(scores, expected)
     assert nothing_left(tmp_path)
 
@@ -183,25 +186,25 @@ def test_a_run_resumed_with_less_memory_is_refused(census, expected, tmp_path, m
     def failing(*_):
         raise InputError("stop")
 
-    scored_column = tmp_path / "out"
+    scores_path = tmp_path / "out"
     with room_for(20 * expected.distinct_rows, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.pipeline.partition_scoring.score_attacker", failing)
         with pytest.raises(InputError, match="stop"):
-            gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
+            gpupif.score_files(census, scores_path, FEW, known=2, resume=True)
     says = r"memory_limit: the run to be resumed had more, for 5 columns of \d+ different rows"
     with room_for(expected.distinct_rows, 30), pytest.raises(InputError, match=says):
-        gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
+        gpupif.score_files(census, scores_path, FEW, known=2, resume=True)
     with room_for(20 * expected.distinct_rows, 30):
-        assert_same(gpupif.score_files(census, scored_column, FEW, known=2, resume=True), expected)
+        assert_same(gpupif.score_files(census, scores_path, FEW, known=2, resume=True), expected)
 
 
 def test_a_run_killed_after_its_last_step_is_finished_by_resume(census, expected, tmp_path, monkeypatch):
     """The last mark holds the result of a run that only has to clean up."""
-    scored_column = tmp_path / "out"
+    scores_path = tmp_path / "out"
     with room_for(400, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.io.checkpoints.Store.close", lambda self, keep: self._let_go())
-        gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
-    scores = gpupif.score_files(census, scored_column, FEW, known=2, resume=True)
+        gpupif.score_files(census, scores_path, FEW, known=2, resume=True)
+    scores = gpupif.score_files(census, scores_path, FEW, known=2, resume=True)
     assert scores.weights == expected.weights
     assert scores.mean.weights == expected.mean.weights
     assert scores.subsets.sets == expected.subsets.sets
@@ -213,11 +216,11 @@ def test_a_run_killed_after_its_last_step_is_finished_by_resume(census, expected
 @pytest.mark.subprocess
 @pytest.mark.parametrize("moment", ["next", "mark"])
 def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(census, expected, tmp_path, moment):
-    scored_column = tmp_path / "out.parquet"
-    given_ = ("-o", scored_column, "--known-any", 2, "--measures", ",".join(FEW), "--resume", "-q", "--temp", tmp_path)
+    scores_path = tmp_path / "out.parquet"
+    given_ = ("-o", scores_path, "--known-any", 2, "--measures", ",".join(FEW), "--resume", "-q", "--temp", tmp_path)
     die_at_each_mark(moment, census, *given_, rows=(90, 400))
     wanted = expected.to_arrow().replace_schema_metadata()
-    assert pq.read_table(scored_column).replace_schema_metadata().equals(wanted)
+    assert pq.read_table(scores_path).replace_schema_metadata().equals(wanted)
     assert nothing_left(tmp_path)
 
 
@@ -261,7 +264,7 @@ def test_the_command_line_scores_any_known_columns_beyond_memory(run, folder):
     assert_refused(run("score", "people.csv", "-o", "x", "--known-any", "99"), ["--known-any: expected at most"])
 
 
-# How memory is shared.
+# The shares of memory.
 
 
 @given(
@@ -310,5 +313,5 @@ def test_the_planned_memory_of_codes_follows_their_type(values, nbytes):
         return counting_job([np.ones(several, np.int64)] * 2, [0], [1], [])
 
     fixed = [AnyKnownNeeds.of(job(several), 1000, [KnownSubset((0, 1), (0,))]).fixed for several in (2, values)]
-    # Of two columns, as they come and as the run has them.
+    # Scores of two columns, as the engine returns them and as the run stores them.
     assert fixed[1] - fixed[0] == 2 * 2 * (nbytes - 1)

@@ -1,4 +1,4 @@
-"""Memory and disk: how much there is, what a run takes of it, and what is said where that is too little."""
+"""Memory and disk: their limits, the shares that a run takes, and the errors if they are too small."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import gpupif
 from gpupif.attack.arguments import Arguments
 from gpupif.errors import InputError, OutputError
 from gpupif.io.read import open_source
-from gpupif.out_of_core import budget, table_scoring
-from gpupif.out_of_core.options import OutputOptions
+from gpupif.out_of_core import memory_budget as budget
+from gpupif.out_of_core import table_scoring
+from gpupif.out_of_core.output_options import OutputOptions
 from gpupif.results.cell_selection import Selection
 from gpupif.utils import memory
 from gpupif.utils.repeated import Repeated
@@ -138,7 +139,9 @@ def test_a_long_csv_field_is_read(tmp_path):
 def test_columns_with_too_many_values_for_the_memory_are_refused(tmp_path, monkeypatch):
     source = write_parts(tmp_path / "in", pd.DataFrame({f"id{n}": range(100) for n in range(3)}))
     real = budget.plan_budget
-    monkeypatch.setattr("gpupif.out_of_core.run.plan_budget", lambda *given: real(*given)._replace(working=1 << 15))
+    monkeypatch.setattr(
+        "gpupif.out_of_core.scoring_run.plan_budget", lambda *given: real(*given)._replace(working=1 << 15)
+    )
     monkeypatch.setattr(budget, "VALUES_SHARE", 1)
     with pytest.raises(InputError, match=r"memory_limit: the columns have 300 different values"):
         gpupif.score_files(source, tmp_path / "out")
@@ -148,7 +151,7 @@ def test_long_texts_make_small_chunks(tmp_path, monkeypatch):
     texts = [f"{n % 7}" * 5000 for n in range(400)]
     source = write_parts(tmp_path / "in", pd.DataFrame({"a": texts, "b": range(400)}), range(0, 400, 50))
     chunks = []
-    from gpupif.out_of_core import encode
+    from gpupif.out_of_core import file_encoding as encode
 
     real = encode.in_chunks
 
@@ -164,23 +167,23 @@ def test_long_texts_make_small_chunks(tmp_path, monkeypatch):
 
 
 def test_a_population_is_read_at_the_same_time():
-    """Its sizes of cohorts, beside the scores: of each attacker two tables are put together."""
+    """Sizes of cohorts in a population are a second table for each attacker."""
     for attackers, together in ((None, 2), ({"near": ["age"], "far": ["sex"]}, 4)):
         request = Arguments.of("cig", attackers=attackers, population="people").make_request(["age", "sex"])
         assert budget.plan_budget(8 << 30, request).together == together
 
 
 @pytest.mark.parametrize("files", [1, 2])
-def test_files_of_all_parts_can_be_open_together(monkeypatch, files):
-    """Those of two passes, beside those of the columns, however small parts should be."""
+def test_files_of_all_partitions_can_be_open_together(monkeypatch, files):
+    """The files of two passes and of the columns can be open at once, however small partitions are planned."""
     monkeypatch.setattr(budget, "files_to_open", lambda: 1024)
     rows = budget.Budget(1, 1).planned_rows(1, 10**6, 5, files)
     parts = -(-(10**6) // rows)
     assert 1024 - budget.SPARE_FILES - 4 * files < 2 * files * parts + 2 * 5 <= 1024 - budget.SPARE_FILES
 
 
-def test_different_scores_of_all_parts_have_their_share_of_memory(tmp_path, monkeypatch):
-    """They are in memory together when scores are put together; columns with more are kept as they are."""
+def test_distinct_scores_of_all_partitions_have_their_share_of_memory(tmp_path, monkeypatch):
+    """Distinct scores of all partitions are in memory at once; columns with too many are stored row by row."""
     source = census_folder(tmp_path / "in", rows=3000)
     kept = []
     real = table_scoring.kept_small

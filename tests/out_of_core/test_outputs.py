@@ -1,4 +1,4 @@
-"""Where scores are written: other scores are replaced whole, and nothing else is touched."""
+"""Outputs of scores: earlier scores are replaced as a whole, and no other file is touched."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_an_existing_output_is_replaced_only_with_overwrite(tmp_path):
 @pytest.mark.subprocess
 @pytest.mark.parametrize("more", [{}, {"memory_limit": "2GiB"}])
 def test_no_input_file_is_written_over(tmp_path, monkeypatch, more):
-    """Whether a pattern, a folder or a link names it."""
+    """A pattern, a folder or a link may name the input file."""
     monkeypatch.chdir(tmp_path)
     census_folder(Path("in"), rows=100)
     Path("link.parquet").symlink_to("in/000.parquet")
@@ -79,7 +79,7 @@ def test_no_input_file_is_written_over(tmp_path, monkeypatch, more):
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [True, False])
 def test_scores_are_never_gone_while_others_replace_them(tmp_path, monkeypatch, at_once):
-    """The old ones come back where the new ones cannot take their place, also without renameat2."""
+    """The old scores return if the new scores cannot replace them, also without renameat2."""
     source = census_folder(tmp_path / "in", rows=40)
     gpupif.score_files(source, tmp_path / "out", "csf")
     before = contents(tmp_path / "out")
@@ -117,7 +117,7 @@ def test_scores_that_a_killed_run_had_moved_are_restored(tmp_path):
 
 @pytest.mark.slow
 def test_marks_of_another_run_are_not_taken(tmp_path, monkeypatch):
-    """What a run left that was killed while it cleaned up belongs to no run."""
+    """Files of a run that was killed in its clean-up belong to no later run."""
     source = half_done(tmp_path, monkeypatch)
     (work,) = tmp_path.glob(".gpupif-*")
     (work / "begun.json").unlink()
@@ -130,22 +130,22 @@ def test_marks_of_another_run_are_not_taken(tmp_path, monkeypatch):
 
 def test_an_output_made_during_the_run_is_not_replaced(tmp_path, monkeypatch):
     source = census_folder(tmp_path / "in", rows=60)
-    scored_column = tmp_path / "out.parquet"
+    scores_path = tmp_path / "out.parquet"
 
     def failing(*_):
         raise InputError("stop")
 
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        patch.setattr("gpupif.out_of_core.write.ScoreWriter.publish", failing)
+        patch.setattr("gpupif.out_of_core.scores_writer.ScoreWriter.publish", failing)
         with pytest.raises(InputError, match="stop"):
-            gpupif.score_files(source, scored_column, MEASURES, resume=True)
-    scored_column.write_text("precious")
+            gpupif.score_files(source, scores_path, MEASURES, resume=True)
+    scores_path.write_text("precious")
     with in_pieces(30, 40), pytest.raises(OutputError, match="exists already"):
-        gpupif.score_files(source, scored_column, MEASURES, resume=True)
-    assert scored_column.read_text() == "precious"
-    scored_column.unlink()
+        gpupif.score_files(source, scores_path, MEASURES, resume=True)
+    assert scores_path.read_text() == "precious"
+    scores_path.unlink()
     with in_pieces(30, 40):
-        assert_same(gpupif.score_files(source, scored_column, MEASURES, resume=True), gpupif.score(source, MEASURES))
+        assert_same(gpupif.score_files(source, scores_path, MEASURES, resume=True), gpupif.score(source, MEASURES))
 
 
 @pytest.mark.slow
@@ -174,7 +174,7 @@ def test_the_output_may_be_the_current_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "here")
     scores = gpupif.score_files(source, ".")
     assert len(list((tmp_path / "here").glob("*.parquet"))) == 4
-    # Its place was taken: the working folder is one without a name.
+    # The name was taken: the working folder is the one without a name.
     monkeypatch.chdir(tmp_path)
     again = gpupif.open_scores("here")
     monkeypatch.chdir(tmp_path / "in")

@@ -1,4 +1,4 @@
-"""A population of a table larger than memory: the same bits as in memory, whatever the chunks and the parts."""
+"""The population of a table larger than memory: the same bits as in memory for all sizes of chunks and partitions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STRANGERS = gpupif.datasets.census(60, columns=5, seed=9)
 
 
 def census_files(place, strangers=False):
-    """A sample of the census, with other people perhaps, and the census, each in a folder of files."""
+    """Write a sample of the census and the census, each as a folder of files. strangers: rows only in the sample."""
     sample = CENSUS.sample(200, random_state=2)
     sample = pd.concat([sample, STRANGERS], ignore_index=True) if strangers else sample
     write_parts(place / "people", CENSUS.sample(frac=1, random_state=3), [100, 333])
@@ -35,9 +35,9 @@ def census_files(place, strangers=False):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part_rows", [12, 150])
-def test_parts_that_are_cut_again_give_the_same_scores(tmp_path, part_rows, monkeypatch):
-    """Sample and population have frequent rows, and parts are too small for their rows."""
+@pytest.mark.parametrize("partition_rows", [12, 150])
+def test_partitions_that_are_cut_again_give_the_same_scores(tmp_path, partition_rows, monkeypatch):
+    """The sample and the population have frequent rows, so that a partition has more rows than fit."""
     chance = np.random.default_rng(1)
     frame = CENSUS.copy()
     for name in frame:
@@ -45,12 +45,12 @@ def test_parts_that_are_cut_again_give_the_same_scores(tmp_path, part_rows, monk
     source = write_parts(tmp_path / "in", frame.iloc[:100], [30])
     people = write_parts(tmp_path / "people", frame.iloc[70:200].assign(more=1), [77])
     calls = []
-    real = TableScoring._put_together
-    monkeypatch.setattr(TableScoring, "_put_together", lambda *given: calls.append(1) or real(*given))
-    with in_pieces(40, part_rows):
+    real = TableScoring._join_slices
+    monkeypatch.setattr(TableScoring, "_join_slices", lambda *given: calls.append(1) or real(*given))
+    with in_pieces(40, partition_rows):
         scores = gpupif.score_files(source, tmp_path / "out", population=gpupif.Population(people, lacks="count"))
     assert_same(scores, gpupif.score(source, population=gpupif.Population(people, lacks="count")))
-    assert calls or part_rows != 12
+    assert calls or partition_rows != 12
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_a_run_resumed_with_another_population_is_refused(tmp_path, monkeypatch)
 
     with in_pieces(60, 100):
         with monkeypatch.context() as patch:
-            patch.setattr("gpupif.out_of_core.write.ScoreWriter.write", failing)
+            patch.setattr("gpupif.out_of_core.scores_writer.ScoreWriter.write", failing)
             with pytest.raises(InputError, match="stop"):
                 again()
         with pytest.raises(OutputError, match=r"other population lacks .*error before, count now"):
@@ -204,7 +204,7 @@ def test_the_command_line_scores_against_a_population(run, folder, output):
 
 def test_a_population_that_does_not_fit_is_read_in_streams(tmp_path, monkeypatch, capfd):
     from gpupif.attack.arguments import Arguments
-    from gpupif.out_of_core.options import OutputOptions
+    from gpupif.out_of_core.output_options import OutputOptions
     from gpupif.scoring import files
 
     real = files.memory_needed

@@ -1,4 +1,4 @@
-"""Runs from files to files that are killed, fail, or find something wrong: what they say, leave, and go on with."""
+"""Runs from files to files that are killed or fail: their messages, their files, and their resumption."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def test_a_resumed_run_repeats_no_finished_step(tmp_path, monkeypatch):
         raise InputError("stop")
 
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        patch.setattr("gpupif.out_of_core.write.ScoreWriter.write", failing)
+        patch.setattr("gpupif.out_of_core.scores_writer.ScoreWriter.write", failing)
         with pytest.raises(InputError, match="stop"):
             gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
     assert not nothing_left(tmp_path)
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        patch.setattr("gpupif.out_of_core.steps.encode_files", failing)
+        patch.setattr("gpupif.out_of_core.run_steps.encode_files", failing)
         patch.setattr("gpupif.out_of_core.table_scoring.find_sends", failing)
         patch.setattr("gpupif.pipeline.partition_scoring.PartitionScorer.score", failing)
         scores = gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
@@ -44,7 +44,7 @@ def test_a_resumed_run_repeats_no_finished_step(tmp_path, monkeypatch):
 def test_a_message_says_whether_a_run_is_resumed(tmp_path, monkeypatch, capfd):
     source = census_folder(tmp_path / "in", rows=100)
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        fail(patch, "gpupif.out_of_core.write.write_groups")
+        fail(patch, "gpupif.out_of_core.scores_writer.write_groups")
         with pytest.raises(InputError, match="went wrong"):
             gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
         assert "there is no run to resume" in capfd.readouterr().err
@@ -55,11 +55,11 @@ def test_a_message_says_whether_a_run_is_resumed(tmp_path, monkeypatch, capfd):
 
 @pytest.mark.parametrize(("known", "by"), [(None, None), (None, "wcig"), (1, None)], ids=["top", "weighted", "any"])
 def test_a_resumed_run_selects_cells_from_the_stored_scores(tmp_path, monkeypatch, known, by):
-    """The stored scores, among which cells are looked for, are kept over a kill; other cells are another run."""
+    """The stored scores survive a kill; a selection of other cells is another run."""
     source, output = census_folder(tmp_path / "in", rows=100), tmp_path / "out.parquet"
     asked = {"measures": MEASURES, "known": known, "resume": True, "top": 20, "by": by}
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        fail(patch, "gpupif.out_of_core.write.write_tables")
+        fail(patch, "gpupif.out_of_core.scores_writer.write_tables")
         with pytest.raises(InputError, match="went wrong"):
             gpupif.score_files(source, output, **asked)
     with in_pieces(30, 40), pytest.raises(OutputError, match="other cells"):
@@ -110,7 +110,7 @@ def test_a_run_resumed_with_another_order_of_values_is_refused(tmp_path, monkeyp
     assert repr(order) == repr(other)
     asked = {"measures": ["emd"], "resume": True}
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        fail(patch, "gpupif.out_of_core.write.write_groups")
+        fail(patch, "gpupif.out_of_core.scores_writer.write_groups")
         with pytest.raises(InputError, match="went wrong"):
             gpupif.score_files(source, tmp_path / "out", distances={"age": order}, **asked)
     with in_pieces(30, 40), pytest.raises(OutputError, match=r"other distances.*resume"):

@@ -1,4 +1,4 @@
-"""Tables larger than memory: the same bits as in memory, whatever the chunks and the parts."""
+"""Tables larger than memory: the same bits as in memory for all sizes of chunks and partitions."""
 
 from __future__ import annotations
 
@@ -216,15 +216,15 @@ KNOWN = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "_"), KNOWN.values(), ids=KNOWN)
-@pytest.mark.parametrize("part_rows", [2, 20, 90])
-def test_parts_too_large_are_collapsed_and_cut_again(tmp_path, arguments, _, part_rows, monkeypatch):
+@pytest.mark.parametrize("partition_rows", [2, 20, 90])
+def test_parts_too_large_are_collapsed_and_cut_again(tmp_path, arguments, _, partition_rows, monkeypatch):
     frame = gpupif.datasets.census(120, columns=6)
     chance = np.random.default_rng(1)
     for name in frame:
         frame[name] = frame[name].where(chance.random(120) < 0.1, frame[name].mode()[0])
     write_parts(tmp_path / "in", frame, [30])
     calls = []
-    for owner, name in ((PartitionRows, "_collapse"), (TableScoring, "_put_together")):
+    for owner, name in ((PartitionRows, "_collapse"), (TableScoring, "_join_slices")):
         real = getattr(owner, name)
 
         def noted(self, *given, real=real, name=name):
@@ -232,13 +232,13 @@ def test_parts_too_large_are_collapsed_and_cut_again(tmp_path, arguments, _, par
             return real(self, *given)
 
         monkeypatch.setattr(owner, name, noted)
-    with in_pieces(40, part_rows):
+    with in_pieces(40, partition_rows):
         scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", ALL, **arguments)
     expected = gpupif.score(tmp_path / "in", ALL, **arguments)
     assert_same(scores, expected)
     assert_same_summary(scores, expected)
-    if part_rows == 2:
-        assert {"_collapse", "_put_together"} <= {*calls}
+    if partition_rows == 2:
+        assert {"_collapse", "_join_slices"} <= {*calls}
 
 
 NUMBERS = st.sampled_from([0.0, -0.0, 1e-300, -0.25, 1.0, 1.0000000000000002, 3.5, 1e300]) | st.floats(-64, 64)

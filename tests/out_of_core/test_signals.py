@@ -1,4 +1,4 @@
-"""A run that is killed or told to stop, at any moment: it goes on where it was, and leaves nothing else."""
+"""A run that is killed or stopped at any moment: it can be resumed, and leaves no other files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 import gpupif
 from gpupif.cli import main as cli
-from gpupif.out_of_core.write import ScoreWriter
+from gpupif.out_of_core.scores_writer import ScoreWriter
 from gpupif.utils.signals import SIGNALS
 from tests.helpers.dying import die, die_at_each_mark
 from tests.helpers.pieces import assert_same, census_folder, nothing_left
@@ -25,10 +25,10 @@ from tests.helpers.runs_that_fail import MEASURES
 @pytest.mark.parametrize("output", ["out", "out.parquet"])
 def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(tmp_path, output, moment):
     """The resumed run leaves no other files."""
-    source, scored_column = census_folder(tmp_path / "in", rows=150), tmp_path / output
-    die_at_each_mark(moment, source, "-o", scored_column, "--resume", "-q", "--temp", tmp_path)
+    source, scores_path = census_folder(tmp_path / "in", rows=150), tmp_path / output
+    die_at_each_mark(moment, source, "-o", scores_path, "--resume", "-q", "--temp", tmp_path)
     assert nothing_left(tmp_path)
-    files = [scored_column] if scored_column.is_file() else sorted(scored_column.rglob("*"))
+    files = [scores_path] if scores_path.is_file() else sorted(scores_path.rglob("*"))
     found = pa.concat_tables(pq.read_table(file) for file in files)
     expected = gpupif.score(source, ["cig", "csf", "wcig"]).to_arrow()
     assert found.replace_schema_metadata().equals(expected.replace_schema_metadata())
@@ -50,7 +50,7 @@ def test_an_interrupted_run_leaves_no_files(tmp_path, number, moment):
 
 @pytest.mark.parametrize("resume", [False, True])
 def test_signals_after_publishing_do_not_stop_the_run(tmp_path, monkeypatch, resume):
-    """After the scores are in place, the run does what is left to do."""
+    """After its scores are published, the run still cleans up."""
     source = census_folder(tmp_path / "in", rows=150)
     real = ScoreWriter.publish
     before = [signal.getsignal(number) for number in SIGNALS]

@@ -24,8 +24,8 @@ THREE = {"neighbour": ["age", "sex"], "employer": ["region", "age"], "nobody": [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part_rows", [2, 20, 90])
-def test_weights_of_collapsed_and_recut_parts_give_the_same_scores(tmp_path, part_rows, monkeypatch):
+@pytest.mark.parametrize("partition_rows", [2, 20, 90])
+def test_weights_of_collapsed_and_recut_parts_give_the_same_scores(tmp_path, partition_rows, monkeypatch):
     frame = gpupif.datasets.census(120, columns=6)
     chance = np.random.default_rng(1)
     for name in frame:
@@ -33,7 +33,7 @@ def test_weights_of_collapsed_and_recut_parts_give_the_same_scores(tmp_path, par
     frame["w"] = chance.integers(0, 4, 120) * 0.7
     write_parts(tmp_path / "in", frame, [30])
     calls = []
-    for owner, name in ((PartitionRows, "_collapse"), (TableScoring, "_put_together")):
+    for owner, name in ((PartitionRows, "_collapse"), (TableScoring, "_join_slices")):
         real = getattr(owner, name)
 
         def noted(self, *given, real=real, name=name):
@@ -41,13 +41,13 @@ def test_weights_of_collapsed_and_recut_parts_give_the_same_scores(tmp_path, par
             return real(self, *given)
 
         monkeypatch.setattr(owner, name, noted)
-    with in_pieces(40, part_rows):
+    with in_pieces(40, partition_rows):
         scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", ALL, weights="w")
     expected = gpupif.score(tmp_path / "in", ALL, weights="w")
     assert_same(scores, expected)
     assert_same_summary(scores, expected)
-    if part_rows == 2:
-        assert {"_collapse", "_put_together"} <= {*calls}
+    if partition_rows == 2:
+        assert {"_collapse", "_join_slices"} <= {*calls}
 
 
 @pytest.mark.slow
@@ -88,15 +88,15 @@ def test_scores_against_each_attacker_are_as_alone(tmp_path, weights, columns):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part_rows", [30, 150, 400])
-def test_rows_of_weight_zero_do_not_change_the_order_of_sums(tmp_path, part_rows):
+@pytest.mark.parametrize("partition_rows", [30, 150, 400])
+def test_rows_of_weight_zero_do_not_change_the_order_of_sums(tmp_path, partition_rows):
     """Some values appear first in rows of weight zero; sums in another order would differ."""
     random = np.random.default_rng(3)
     frame = pd.DataFrame({"x": random.integers(0, 40, 400), "y": random.integers(0, 3, 400), "z": 1})
     frame["w"] = np.where(random.random(400) < 0.5, 0, random.gamma(2, 9, 400))
     source = write_parts(tmp_path / "in", frame, [130])
     for known in (["y"], ["y", "x"], None):
-        with in_pieces(50, part_rows):
+        with in_pieces(50, partition_rows):
             scores = gpupif.score_files(
                 source, tmp_path / f"out-{known}", ALL, known=known, weights="w", accuracies={"x": 0.7}
             )
@@ -118,12 +118,12 @@ def test_a_failed_run_with_attackers_resumes(tmp_path, monkeypatch, step, after)
         tmp_path / "in", gpupif.datasets.census(200, columns=6).assign(w=np.arange(200) % 5 / 4), [30, 70]
     )
     arguments = {"weights": "w", "attackers": THREE, "resume": True}
-    step = "gpupif.out_of_core.write.write_groups" if step == "write" else step
+    step = "gpupif.out_of_core.scores_writer.write_groups" if step == "write" else step
     calls = []
     with in_pieces(40, 50), monkeypatch.context() as patch:
         module, _, name = step.rpartition(".")
-        scored_column = PartitionScorer if module.endswith("PartitionScorer") else __import__(module, fromlist=[name])
-        real = getattr(scored_column, name)
+        owner = PartitionScorer if module.endswith("PartitionScorer") else __import__(module, fromlist=[name])
+        real = getattr(owner, name)
 
         def failing(*given, **more):
             calls.append(1)
@@ -131,7 +131,7 @@ def test_a_failed_run_with_attackers_resumes(tmp_path, monkeypatch, step, after)
                 raise KilledError
             return real(*given, **more)
 
-        patch.setattr(scored_column, name, failing)
+        patch.setattr(owner, name, failing)
         with pytest.raises(KilledError):
             gpupif.score_files(source, tmp_path / "out", ALL, **arguments)
     with in_pieces(40, 50):

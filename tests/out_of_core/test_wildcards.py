@@ -1,4 +1,4 @@
-"""Missing values as wildcards beyond memory: the same bits as in memory, where the different rows fit."""
+"""Missing values as wildcards beyond memory: the same bits as in memory, if the distinct rows fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.helpers.scores import ALL
 
 
 def with_gaps(rows):
-    """A census of rows that repeat, in which values are missing here and there."""
+    """Return a census with repeated rows and some missing values."""
     frame = gpupif.datasets.census(30, columns=4).sample(rows, replace=True, random_state=1).reset_index(drop=True)
     chance = np.random.default_rng(2)
     return frame.apply(lambda column: column.where(chance.random(rows) < 0.85))
@@ -40,8 +40,8 @@ def test_repeated_rows_need_not_fit_into_memory(tmp_path, weights, monkeypatch):
     assert nothing_left(tmp_path)
 
 
-def test_an_attacker_who_meets_no_missing_value_is_scored_in_parts(tmp_path):
-    """An attacker who meets no missing value is scored in as many parts as it takes."""
+def test_an_attacker_who_meets_no_missing_value_is_scored_in_partitions(tmp_path):
+    """An attacker who knows no column with missing values is scored in several partitions."""
     frame = gpupif.datasets.census(200, columns=4)
     frame["region"] = frame["region"].where(frame.index % 3 > 0)
     source = write_parts(tmp_path / "in", frame, [70])

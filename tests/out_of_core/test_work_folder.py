@@ -1,4 +1,4 @@
-"""Work folders of runs from files to files: their owner's alone, however they were planted, and gone in the end."""
+"""Working folders of runs from files to files: only their owner may use them, and they are deleted in the end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def source(tmp_path):
 
 @pytest.fixture
 def shared(tmp_path):
-    """A folder that everybody may write to, and where nobody may rename what is another's, as /tmp."""
+    """Return a folder like /tmp: everybody may write there, and only owners may rename their entries."""
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(0o1777)
@@ -115,7 +115,7 @@ def test_an_own_folder_renamed_to_a_work_folder_is_not_emptied(source, tmp_path,
 
 
 def test_a_planted_lock_is_not_followed(tmp_path, source, victim):
-    """A link in a work folder of ours, where only we could have made it, is no place to write to either."""
+    """A link in a working folder of ours is not followed either."""
     work = work_folder(tmp_path / "scores")
     work.mkdir(0o700)
     (work / MARKER).symlink_to(victim / "diary")
@@ -175,7 +175,7 @@ def test_a_planted_file_does_not_pass_on_its_rights(shared, monkeypatch, private
 
 
 class Killed(BaseException):
-    """What ends a run at some moment, as a kill would."""
+    """The error that ends a run at some moment, as a kill would."""
 
 
 @pytest.mark.slow
@@ -213,7 +213,7 @@ def test_a_kill_during_the_clean_up_leaves_it_to_the_next_run(tmp_path, source, 
                 run()
                 break
             except Killed:
-                # The lock goes with the process.
+                # The lock ends with the process.
                 stores[-1]._let_go()
                 moments += 1
         assert run().rows == 60
@@ -355,7 +355,7 @@ def test_an_output_linked_by_another_user_is_refused(source, shared, victim, mon
 
 
 def test_a_link_made_by_another_user_during_the_run_is_refused(source, shared, victim, monkeypatch):
-    from gpupif.out_of_core.write import ScoreWriter
+    from gpupif.out_of_core.scores_writer import ScoreWriter
 
     output, real = shared / "scores.csv", ScoreWriter.publish
 
@@ -403,7 +403,10 @@ def test_own_links_are_followed_and_stay(tmp_path, source):
 
 @ways
 def test_a_failed_run_resumes_within_its_folder(tmp_path, source, monkeypatch, run):
-    where = {"score": "gpupif.out_of_core.write.write_groups", "treat": "gpupif.treatment.treat_files.write_groups"}
+    where = {
+        "score": "gpupif.out_of_core.scores_writer.write_groups",
+        "treat": "gpupif.treatment.treat_files.write_groups",
+    }
     with in_pieces(30, 40):
         with monkeypatch.context() as patch:
             fail(patch, where[run.__name__], after=1)
@@ -424,7 +427,7 @@ def test_a_failed_run_resumes_within_its_folder(tmp_path, source, monkeypatch, r
 
 
 def test_errors_name_files_as_users_know_them(tmp_path, source, monkeypatch):
-    """Not by the number of an open folder."""
+    """Messages show paths, not the number of an open folder."""
     real = os.open
 
     def full(path, flags, *given, **named):

@@ -1,4 +1,4 @@
-"""The local graph: the verbs, within the memory of a budget, give what Dask and memory give."""
+"""The local graph: its verbs, within the memory of a budget, give the results of Dask and of memory."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gpupif.encoding.encode import encode_column
 from gpupif.engines.choose import requested_device
 from gpupif.marginals.dask import ColumnsRead, add_found, count_partition, plan_table, send_combinations
 from gpupif.marginals.set_counts import SetRequest
-from gpupif.out_of_core.budget import Budget
-from gpupif.out_of_core.chunks import MemoryChunks
-from gpupif.out_of_core.encode import weigh_chunks
-from gpupif.pipeline.encoded_chunk import count_values, encode_chunk
+from gpupif.out_of_core.file_encoding import weigh_chunks
+from gpupif.out_of_core.memory_budget import Budget
+from gpupif.out_of_core.table_chunks import MemoryChunks
+from gpupif.pipeline.chunk_encoding import count_values, encode_chunk
 from gpupif.pipeline.fitting_rows import PartitionRows
 from gpupif.pipeline.local_graph import LocalGraph
-from gpupif.pipeline.parcels import Parcel, pack, parcel_rows, row_count, rows_in, unpack
+from gpupif.pipeline.shuffle_messages import Message, pack, row_count, rows_in, rows_to_messages, unpack
 from gpupif.rows.distinct import distinct_rows
 from gpupif.rows.keys import KeyLayout
 from gpupif.rows.partition import Rows
@@ -68,15 +68,15 @@ def test_the_error_of_the_first_chunk_is_raised(graph):
         graph.value(graph.all("fail", graph.each("fail", fail, range(9))))
 
 
-def test_parcels_reach_their_partitions(graph):
+def test_messages_reach_their_partitions(graph):
     def send(source):
         words = np.arange(source, dtype=np.uint64)
-        return pack([Parcel(to, source, 0, words) for to in range(3) if (source + to) % 2])
+        return pack([Message(to, source, 0, words) for to in range(3) if (source + to) % 2])
 
     arrived = graph.shuffle("out", graph.each("send", send, range(5)), 3)
     found = graph.value(graph.all("read", graph.each("unpack", unpack, arrived, range(3))))
-    assert [[parcel.source for parcel in own] for own in found] == [[1, 3], [0, 2, 4], [1, 3]]
-    assert [len(parcel.words) for parcel in found[1]] == [0, 2, 4]
+    assert [[message.source for message in own] for own in found] == [[1, 3], [0, 2, 4], [1, 3]]
+    assert [len(message.words) for message in found[1]] == [0, 2, 4]
 
 
 @pytest.mark.parametrize("weights", [None, "income_band"])
@@ -135,8 +135,8 @@ def test_chunks_and_partitions_follow_the_memory(tmp_path):
     assert partitions(1 << 28) > 2 * partitions(1 << 30) > 1
 
 
-def parcel(keys, source, times, workers):
-    (sent,) = parcel_rows(Rows(keys, np.full(len(keys), times)), np.zeros(len(keys)), 1, source, 0, workers)
+def message(keys, source, times, workers):
+    (sent,) = rows_to_messages(Rows(keys, np.full(len(keys), times)), np.zeros(len(keys)), 1, source, 0, workers)
     (arrived,) = unpack(pack([sent]), 0)
     return arrived
 
@@ -156,10 +156,10 @@ def test_partitions_stay_within_their_limit_of_rows(alike, limit):
     with Workers(1) as workers:
         keys = layout.pack(columns, workers)
         edges = range(0, 6000, 1000)
-        parcels = [
-            tuple(parcel(keys[start : start + 1000], start, times, workers) for times in (1, 3)) for start in edges
+        messages = [
+            tuple(message(keys[start : start + 1000], start, times, workers) for times in (1, 3)) for start in edges
         ]
-        made = PartitionRows(parcels, layout, [0, 1], [0, 1], 1, limit, workers)
+        made = PartitionRows(messages, layout, [0, 1], [0, 1], 1, limit, workers)
         seen = {2: [], 3: []}
         for own in made.fitting([2, 3]):
             assert len(own.keys) <= max(limit, 300)
@@ -177,8 +177,8 @@ def test_partitions_stay_within_their_limit_of_rows(alike, limit):
             # No class of the known columns is in two of them.
             known = [set(map(bytes, rows.keys & layout.masks([0, 1]))) for rows in several]
             assert sum(map(len, known)) == len(set.union(*known))
-    assert sum(row_count(own[0]) for own in parcels) == 6000
-    assert len(rows_in([own[0] for own in parcels], layout.words).keys) == 6000
+    assert sum(row_count(own[0]) for own in messages) == 6000
+    assert len(rows_in([own[0] for own in messages], layout.words).keys) == 6000
 
 
 def test_dask_is_not_imported():

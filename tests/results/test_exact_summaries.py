@@ -47,9 +47,9 @@ def test_any_cut_of_a_table_gives_the_same_summary(way, pieces):
     assert_same_summaries(found.summaries["", ""], expected.summaries["", ""])
 
 
-@pytest.mark.parametrize(("chunk_rows", "part_rows"), [(150, 150), (11, 40)])
-def test_a_summary_without_kept_scores_is_exact(tmp_path, chunk_rows, part_rows):
+@pytest.mark.parametrize(("chunk_rows", "partition_rows"), [(150, 150), (11, 40)])
+def test_a_summary_without_kept_scores_is_exact(tmp_path, chunk_rows, partition_rows):
     folder = write_parts(tmp_path / "in", TABLE, [20, 90])
-    with in_pieces(chunk_rows, part_rows), gpupif.config(memory_limit="8GiB"):
+    with in_pieces(chunk_rows, partition_rows), gpupif.config(memory_limit="8GiB"):
         found = gpupif.score_files(folder, None, SUMMARISED, summary_only=True).summary()
     assert found.columns.equals(gpupif.score(TABLE, SUMMARISED).summary().columns)

@@ -16,7 +16,7 @@ import gpupif
 from gpupif import AnyKnown, Population
 from gpupif.attack.arguments import Arguments
 from gpupif.errors import InputError, NotScoredError
-from gpupif.out_of_core.options import OutputOptions
+from gpupif.out_of_core.output_options import OutputOptions
 from gpupif.results.score_distribution import ColumnAnswer, ColumnQuery, ScoreQuestions, answer_column
 from gpupif.scoring.files import score_file
 from gpupif.utils.percentiles import ONCE

@@ -237,7 +237,8 @@ def test_summaries_of_row_measures_are_the_same_in_memory_and_files(tmp_path, ar
 @on_the_cpu
 @on_the_cpu
 def test_a_run_of_other_temporary_files_is_not_resumed(tmp_path, monkeypatch):
-    from gpupif.out_of_core import run, write
+    from gpupif.out_of_core import scores_writer as write
+    from gpupif.out_of_core import scoring_run as run
 
     WEIGHTED.to_parquet(tmp_path / "in.parquet")
     arguments = {"columns": ["b"], "known": ["a"], "resume": True}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif import suda
-from gpupif.out_of_core import budget
+from gpupif.out_of_core import memory_budget as budget
 from gpupif.special_uniques.search import count_stream
 from gpupif.special_uniques.search_by_sets import SpillingRowSets
 from gpupif.special_uniques.search_time_and_memory import bytes_by_sets, share_by_sets

@@ -40,8 +40,8 @@ def slow_but(name, *quick):
 
 PIECES = {
     "thirds": Pieces(),
-    "empty files": Pieces((0.0, 0.2, 0.2, 0.9), chunk_rows=11, part_rows=3),
-    "one": Pieces((), chunk_rows=1000, part_rows=1000),
+    "empty files": Pieces((0.0, 0.2, 0.2, 0.9), chunk_rows=11, partition_rows=3),
+    "one": Pieces((), chunk_rows=1000, partition_rows=1000),
 }
 
 
@@ -144,7 +144,7 @@ ON_HALF_EMPTY = [
 def test_columns_without_values_in_some_pieces_are_treated_the_same(way, emptied, treatments):
     table = TABLE.assign(**{name: emptied(TABLE[name]) for name in ("born", "income", "job", "zip")})
     plan = [*treatments, gpupif.treatments.Rare("zip", below=3)]
-    found = way.treat(table, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=7, part_rows=3), key=KEY)
+    found = way.treat(table, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=7, partition_rows=3), key=KEY)
     assert_same_treated(found, MEMORY.treat(table, plan, key=KEY))
 
 
@@ -155,7 +155,7 @@ def test_a_plan_that_leaves_no_rows_gives_the_same_in_every_way(way):
         gpupif.treatments.DatePart("born", to="year"),
         gpupif.treatments.Rare("zip", below=3),
     ]
-    found = way.treat(TABLE, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=7, part_rows=3), key=KEY)
+    found = way.treat(TABLE, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=7, partition_rows=3), key=KEY)
     assert_same_treated(found, MEMORY.treat(TABLE, plan, key=KEY))
     assert len(found.table) == 0
 
@@ -166,4 +166,4 @@ def test_errors_name_the_treatment_that_failed(way):
     for later in ([gpupif.treatments.Rare("zip", below=3)], [gpupif.treatments.Rare("born", below=3)]):
         plan = [gpupif.treatments.Round("age", base=5), gpupif.treatments.Jitter("born", within=10_000), *later]
         with pytest.raises(InputError, match=r"^treatment 2 \(jitter\): column 'born': a moved value does not fit"):
-            way.treat(table, plan, Pieces((0.5,), chunk_rows=7, part_rows=3), key=bytes(32))
+            way.treat(table, plan, Pieces((0.5,), chunk_rows=7, partition_rows=3), key=bytes(32))

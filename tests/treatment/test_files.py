@@ -18,7 +18,7 @@ from gpupif.attack.arguments import Arguments
 from gpupif.errors import InputError, OutputError
 from gpupif.io.checkpoints import Store
 from gpupif.io.read import open_source
-from gpupif.out_of_core.budget import CHUNK_SHARE, RESERVE, Budget, plan_budget
+from gpupif.out_of_core.memory_budget import CHUNK_SHARE, RESERVE, Budget, plan_budget
 from gpupif.treatment import file_table
 from gpupif.treatment.steps import Chunk
 from gpupif.utils.memory import resident_bytes
@@ -325,7 +325,9 @@ def test_a_treatment_that_lacks_memory_is_named_with_advice(tmp_path, monkeypatc
     source = tmp_path / "in.parquet"
     TABLE.to_parquet(source)
     plan = [gpupif.treatments.SuppressRows(where="csf > 1", known=["sex"])]
-    monkeypatch.setattr("gpupif.out_of_core.run.plan_budget", lambda limit, *given: plan_budget(1 << 20, *given))
+    monkeypatch.setattr(
+        "gpupif.out_of_core.scoring_run.plan_budget", lambda limit, *given: plan_budget(1 << 20, *given)
+    )
     with pytest.raises(InputError, match="memory_limit") as caught:
         gpupif.treat_files(source, tmp_path / "out.parquet", plan)
     assert "treatment 1 (suppress_rows)" in str(caught.value)

@@ -12,7 +12,7 @@ from ...attack.any_known import AnyKnown
 from ...attack.arguments import Arguments
 from ...attack.hierarchy_files import names_file
 from ...attack.population import Population
-from ...out_of_core.options import OutputOptions
+from ...out_of_core.output_options import OutputOptions
 from ...results.cell_selection import Selection
 from ...results.score_distribution import ColumnAnswer, ScoreQuestions
 from ..configuration.settings import AnyKnownSettings, Known, ScoreSettings, Settings, columns_known

@@ -22,9 +22,9 @@ from ...io.formats import FEATHER
 from ...io.paths import find_input
 from ...io.read import open_source
 from ...io.section_file import DamagedFileError, checked_facts
-from ...out_of_core.budget import plan_reading
 from ...out_of_core.duplicate_rows import DuplicateRows, duplicate_rows
 from ...out_of_core.kept_source import KeptSource, keep_files, keep_stream
+from ...out_of_core.memory_budget import plan_reading
 from ...out_of_core.part_store import PartKey, PartStore
 from ...utils.config import resources
 from ...utils.progress import Reporter

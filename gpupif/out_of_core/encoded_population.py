@@ -1,4 +1,4 @@
-"""The population of a table on disk: matched with the table, and sent with its rows."""
+"""The population of a table on disk: matched with the table, and sent to partitions like its rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import Any
 
 import numpy as np
 
@@ -19,25 +18,27 @@ from ..attack.request import ScoreRequest
 from ..encoding.column import Column
 from ..engines.choose import DeviceRequest
 from ..io.ipc_batches import BatchWriter, read_batch
-from ..pipeline.encoded_chunk import CodedChunk, collapse_chunk, encode_chunk
+from ..pipeline.chunk_encoding import CodedChunk, collapse_chunk, encode_chunk
 from ..pipeline.local_graph import LocalGraph
-from ..pipeline.population import find_absent_rows, joined_rows, project_rows
 from ..pipeline.population_graph import add_matching_tasks, add_settling_tasks
+from ..pipeline.population_matching import find_absent_rows, joined_rows, project_rows
 from ..pipeline.table_plan import ChunkTotals, Plan, PopulationPlan, join
 from ..rows.partition import Rows
-from .chunks import SomeColumns, TableChunks
 from .run_context import RunContext
+from .table_chunks import SomeColumns, TableChunks
 
-# Rows that the population lacks are sent, at most so many at once.
+# Largest number of rows of a chunk of absent rows.
 ABSENT_AT_ONCE = 1 << 18
 HERE = DeviceRequest("cpu")
 
 
 class EncodedPopulation:
-    """The population of a table, encoded: priors from it, and rows that count in the cohorts of the table's rows.
+    """The encoded population of a table: a source of priors, and of rows that count in cohorts.
 
-    table: its first columns are those used by the request, as are the population's. lacks: "error" or "count" for rows
-    of the table that the population lacks. Raises InputError for these, and for columns whose types do not match.
+    table, population: TableChunks. The first columns are those that the request uses.
+    lacks: str. "error" or "count", for rows of the table that the population lacks.
+
+    Raises InputError for such rows, and for columns whose types do not match.
     """
 
     def __init__(
@@ -63,11 +64,11 @@ class EncodedPopulation:
 
     @property
     def senders(self) -> int:
-        """Return the number of chunks of rows: those of the population, and those of the rows that it lacks."""
+        """The number of chunks that send rows: chunks of the population, and of the rows that it lacks."""
         return len(self.population.sizes) + -(-len(self._absent.keys) // ABSENT_AT_ONCE)
 
     def rows(self, number: int, plan: Plan) -> Rows:
-        """Return the distinct rows of a chunk, by joined values, in the columns that a plan uses."""
+        """Return the distinct rows of a chunk as keys of joined values, in the columns that a plan uses."""
         whole, place = self.plan, number - len(self.population.sizes)
         if place < 0:
             chunk = CodedChunk(self.population.columns, self.population.codes(number))
@@ -78,17 +79,17 @@ class EncodedPopulation:
         return project_rows(whole, plan, rows)
 
     def priors(self, columns: Sequence[Column]) -> Mapping[Hashable, Prior]:
-        """Return the distribution in the population of some columns of the table."""
+        """Return the distributions of some columns of the table in the population."""
         return self.plan.columns.some([column.name for column in columns]).priors()
 
     def close(self) -> None:
-        """Close its files."""
+        """Close the files."""
         self.population.close()
 
     def _find_absent(self, lacks: str) -> int:
-        """Write the table's rows that the population lacks, or raise InputError for the first where that is an error.
+        """Write the table's rows that the population lacks; return the number of distinct rows.
 
-        Returns how many distinct rows there are.
+        lacks: str. "error" raises InputError for the first such row.
         """
         context, request = self._context, self._request
         context.report.stage("compare with the population", None, "chunks")
@@ -99,30 +100,22 @@ class EncodedPopulation:
             encoded = graph.each("encode", encode_chunk, request, HERE, graph.take(self._table))
             mine = graph.each("local", itemgetter(0), encoded)
             totals = graph.given("totals", _totals(self._table))
-            matching = add_matching_tasks(
-                graph, mine, totals, graph.take(self.population), request, list(self._table_names), HERE
-            )
+            names = [column.name for column in self._table.columns]
+            chunks = graph.take(self.population)
+            matching = add_matching_tasks(graph, mine, totals, chunks, request, names, HERE)
             compared = graph.each("compare", find_absent_rows, lacks, matching.joined, matching.matched)
             absent, rows = (graph.each("part", itemgetter(place), compared) for place in (1, 0))
             number = graph.each("number", attrgetter("number"), graph.each("index", itemgetter(1), encoded))
             graph.value(add_settling_tasks(graph, lacks, matching, absent, mine, number))
             found: list[Rows] = graph.value(graph.all("absent", rows))
         keys, times = np.concatenate([rows.keys for rows in found]), np.concatenate([rows.counts for rows in found])
-        names = [*(f"word-{word}" for word in range(keys.shape[1])), "times"]
-        with BatchWriter(folder / "rows.arrow", dict(zip(names, _types(keys), strict=True))) as writer:
+        types = dict.fromkeys([f"word-{word}" for word in range(keys.shape[1])], "uint64") | {"times": "int64"}
+        with BatchWriter(folder / "rows.arrow", types) as writer:
             writer.write([*keys.T, times])
         return len(keys)
 
-    @property
-    def _table_names(self) -> Sequence[Hashable]:
-        return [column.name for column in self._table.columns]
-
-
-def _types(keys: Any) -> list[str]:
-    return ["uint64"] * keys.shape[1] + ["int64"]
-
 
 def _totals(table: TableChunks) -> ChunkTotals:
-    """Return what is known of an encoded table."""
+    """Return the totals of an encoded table."""
     columns = list(table.columns)
     return ChunkTotals(table.rows, table.rows, list(columns), [-1] * len(columns), frozenset([HERE]))

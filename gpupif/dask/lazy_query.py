@@ -1,6 +1,7 @@
-"""A `ScoreQuery` of a Dask frame in one graph: answered by partition, and put together by tree reductions.
+"""A `ScoreQuery` on a Dask frame in one graph: answered in each partition, and combined by tree reductions.
 
-Percentiles take four looks at all numbers; each partition keeps those that differ, counted, until the last.
+Percentiles take four searches of all numbers. Each partition keeps its distinct numbers and their multiplicities until
+the last search.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..pipeline.graph import Result
+from ..pipeline.task_graph import Result
 from ..pipeline.task_resources import task_workers
 from ..results.backing import QueryResult, ScoreQuery
 from ..results.query_search import ChunkFacts, QuerySearch, by_column, sum_gains
@@ -22,14 +23,20 @@ from ..results.riskiest import RiskyCell, riskiest
 from ..results.score_distribution import ColumnQuery, Tally
 from ..results.summary_figures import Figures
 from ..utils.percentiles import DIGITS, SHIFTS, DigitCounts, PercentileSearch
-from .graph import Graph
+from .dask_graph import Graph
 
 # Distinct numbers, or digits, and the multiplicity of each.
 Multiplicities = tuple[Any, Any]
 
 
 class PartialResult(NamedTuple):
-    """The answer for some partitions that follow each other. tallies: as `_of_columns` has the queries."""
+    """The answer for neighbouring partitions.
+
+    rows: int. The number of rows.
+    figures: Figures. Sums and extremes.
+    top: list of RiskyCell. The riskiest cells.
+    tallies: list of Tally, in the order of `_of_columns`.
+    """
 
     rows: int
     figures: Figures
@@ -38,9 +45,9 @@ class PartialResult(NamedTuple):
 
 
 def add_query(graph: Graph, query: ScoreQuery, columns: int, partitions: Sequence[list[Result]]) -> Result:
-    """Add the tasks that answer a query of so many scored columns; the answer.
+    """Add the tasks that answer a query on `columns` scored columns; return the answer.
 
-    partitions: of each of `ScoreQuery.outputs` those of its frames.
+    partitions: for each of `ScoreQuery.outputs`, the partitions of its frame.
     """
     both = graph.each("look", _query_partition, query, *partitions)
     partial_result = graph.tree("looked", partial(_together, query.top), graph.each("found", itemgetter(0), both))
@@ -53,16 +60,16 @@ def add_query(graph: Graph, query: ScoreQuery, columns: int, partitions: Sequenc
 
 
 def scores_in(frame: Any) -> npt.NDArray[Any]:
-    """The scores (columns, rows) of a partition, of pandas or a GPU, on the host."""
+    """Return the scores (columns, rows) of a partition of pandas or of a GPU, on the host."""
     host = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
     array: npt.NDArray[Any] = host.to_numpy().T
     return array
 
 
 def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, list[Multiplicities]]:
-    """The answer for a partition, and the numbers of which percentiles are asked for."""
+    """Return the answer for a partition, and the numbers from which percentiles are computed."""
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
-    # How often each gain occurs is counted here, for tasks to come.
+    # The search skips columns: later tasks need the numbers counted below.
     columns, search = by_column(arrays), QuerySearch(replace(query, of_columns={}))
     with task_workers() as workers:
         chunk = ChunkFacts(
@@ -88,21 +95,21 @@ def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, li
 
 
 def _of_columns(query: ScoreQuery, columns: int) -> list[ColumnQuery]:
-    """Return what is asked of the columns of each score, one after the other."""
+    """Return the query on columns for each score and scored column, in order."""
     return [asked for asked in query.of_columns.values() for _ in range(columns)]
 
 
-def _together(n: int, *parts: PartialResult) -> PartialResult:
+def _together(n: int, *partitions: PartialResult) -> PartialResult:
     rows, top = 0, []
-    for part in parts:
-        top += [cell._replace(row=rows + cell.row) for cell in part.top]
-        rows += part.rows
-    tallies = [Tally.total(several) for several in zip(*(part.tallies for part in parts), strict=True)]
-    return PartialResult(rows, Figures.together(*(part.figures for part in parts)), riskiest(top, n), tallies)
+    for partition in partitions:
+        top += [cell._replace(row=rows + cell.row) for cell in partition.top]
+        rows += partition.rows
+    tallies = [Tally.total(several) for several in zip(*(own.tallies for own in partitions), strict=True)]
+    return PartialResult(rows, Figures.together(*(own.figures for own in partitions)), riskiest(top, n), tallies)
 
 
 def _start(query: ScoreQuery, columns: int) -> list[PercentileSearch]:
-    """A search for each column of each score, and for the rows."""
+    """Return a percentile search for each score and scored column, and for the rows."""
     several: list[Sequence[float]] = [asked.percentiles for asked in _of_columns(query, columns)]
     if query.gains is not None:
         several.append(query.of_rows)
@@ -110,7 +117,7 @@ def _start(query: ScoreQuery, columns: int) -> list[PercentileSearch]:
 
 
 def _count(searches: Sequence[PercentileSearch], numbers: Sequence[Multiplicities]) -> list[dict[int, Multiplicities]]:
-    """Return, by search and prefix, the next digits that occur in a partition, and how often."""
+    """Return, by search and prefix, the next digits of numbers in a partition, and how often they occur."""
     found = []
     for search, (values, times) in zip(searches, numbers, strict=True):
         counts: DigitCounts = {}
@@ -119,9 +126,9 @@ def _count(searches: Sequence[PercentileSearch], numbers: Sequence[Multiplicitie
     return found
 
 
-def _add(*parts: list[dict[int, Multiplicities]]) -> list[dict[int, Multiplicities]]:
+def _add(*partitions: list[dict[int, Multiplicities]]) -> list[dict[int, Multiplicities]]:
     added = []
-    for several in zip(*parts, strict=True):
+    for several in zip(*partitions, strict=True):
         added.append({prefix: _sparse(_dense([one[prefix] for one in several])) for prefix in several[0]})
     return added
 

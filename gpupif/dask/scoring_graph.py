@@ -1,10 +1,10 @@
-"""`gpupif.score` of a Dask frame: the graph that scores it.
+"""The graph of `gpupif.score` for a Dask frame.
 
-There are two shuffles, whatever the number of columns. In the first, each chunk (a partition of the Dask frame) sends
-its distinct rows to the partitions that hold their cohorts whole, once for each cut that they take part in. In the
-second, the scores come home. Before the first, tree reductions find what all tasks have to know: the values of the
-chunks, counted, and a sample of their rows. A population's rows travel with the table's, after a shuffle in which equal
-rows of both meet.
+There are two shuffles, whatever the number of columns. In the first shuffle each chunk sends its distinct rows to the
+partitions that hold their cohorts whole, once for each cut. A chunk is a partition of the Dask frame. The second
+shuffle sends the scores back. Before the first shuffle, tree reductions find what all tasks need: the counted values of
+the chunks, and a sample of their rows. Rows of a population are sent together with the table's rows, after a shuffle
+that matches equal rows of both tables.
 """
 
 from __future__ import annotations
@@ -25,27 +25,30 @@ from ..engines.partition_plan import WeightSums
 from ..frames.dask_frame import check_dask_frame, is_dask, known_orders
 from ..frames.open import open_frame
 from ..io.paths import find_input
-from ..pipeline import encoded_chunk, routes, table_plan
-from ..pipeline.graph import Result
+from ..pipeline import chunk_encoding, table_plan
+from ..pipeline import partition_routes as routes
 from ..pipeline.partition_scoring import score_partition
 from ..pipeline.population_graph import PopulationGraph, add_population
 from ..pipeline.received_scores import receive
+from ..pipeline.task_graph import Result
 from ..results.backing import RunDescription
 from ..results.provenance import describe_files, describe_frame, describe_request
 from ..results.score_outputs import ScoredAttacker, of_each_fold
 from ..results.scores import Scores
-from .explain import TableTasks
-from .graph import Graph
-from .population import open_dask_population, population_chunks
-from .scores import DaskBacking, LazyOutcome
+from .dask_graph import Graph
+from .dask_population import open_dask_population, population_chunks
+from .lazy_explainer import TableTasks
+from .lazy_scores import DaskBacking, LazyOutcome
 
 
 def score_dask(
     table: Any, arguments: Arguments, device: DeviceRequest, origin: Mapping[str, Any] | None = None
 ) -> Scores:
-    """See `gpupif.score`. Raises what the names of columns show at once; the rest is raised when Dask computes.
+    """Return the lazy scores of a Dask frame, see `gpupif.score`.
 
-    origin: where the table came from, if that is known; see `provenance`.
+    origin: mapping. The origin of the table, if it is known; see `provenance`.
+
+    Raises the errors that the names of columns show; Dask raises all others when it computes.
     """
     check_dask_frame(table)
     names, population = list(table.columns), arguments.population
@@ -55,15 +58,15 @@ def score_dask(
     request = arguments.make_request(names, orders=orders)
     requests = request.by_attacker()
     for one in requests.values():
-        # At once, for as far as the number of rows does not matter.
+        # Raise errors now if they do not depend on the number of rows.
         one.subsets(1)
-    # The same for all attackers, so that Dask reads it once for all that are computed together.
+    # A single selection of columns for all attackers, so that Dask reads it once if they are computed together.
     read = table[request.read] if request.read != names else table
     population_graph = None
     if population is not None:
         graph = Graph()
-        people = population_chunks(graph, open_dask_population(population.table, request.used), request.used)
-        population_graph = add_population(graph, graph.take(read), people, request, names, population.lacks, device)
+        others = population_chunks(graph, open_dask_population(population.table, request.used), request.used)
+        population_graph = add_population(graph, graph.take(read), others, request, names, population.lacks, device)
     outcomes = [_score(table, read, name, one, device, population_graph) for name, one in requests.items()]
     about = RunDescription(
         columns=request.scored_columns,
@@ -82,7 +85,7 @@ def score_dask(
 
 
 def _origin(table: Any) -> dict[str, Any]:
-    """Return where a table came from, as scores say it."""
+    """Return the origin of a table, as scores describe it."""
     if isinstance(table, str | os.PathLike):
         given = find_input(Path(table))
         return describe_files(given.path, given.stamps())
@@ -99,32 +102,35 @@ def _score(
     device: DeviceRequest,
     population_graph: PopulationGraph[Graph] | None,
 ) -> LazyOutcome:
-    """Scores against one attacker, of this name; read: the table's columns that are needed, or more.
+    """Return the scores against one attacker.
 
-    population_graph: None where there is no population.
+    table: Dask frame. The table.
+    read: Dask frame. The columns that the attackers need, perhaps more than this attacker needs.
+    name: str. The name of the attacker.
+    population_graph: PopulationGraph. None without population.
     """
     graph = Graph() if population_graph is None else population_graph.graph.copy()
     if population_graph is not None and population_graph.read == request.read:
         encoded = population_graph.encoded
     else:
-        encoded = graph.each("encode", encoded_chunk.encode_chunk, request, device, graph.take(read))
+        encoded = graph.each("encode", chunk_encoding.encode_chunk, request, device, graph.take(read))
     local, indexes = (graph.each(stage, itemgetter(place), encoded) for place, stage in enumerate(("local", "index")))
     planned = _add_plan(graph, request, list(table.columns), local, population_graph)
-    rows = graph.each("rows", encoded_chunk.global_rows, planned, local)
+    rows = graph.each("rows", chunk_encoding.global_rows, planned, local)
     labels = table._meta.columns.take([list(table.columns).index(column) for column in request.scored_columns])
     counted = None
     if request.weights is not None and any(measure.of_rows_and_people for measure in request.measures):
-        counted = graph.each("rows-as-rows", encoded_chunk.rows_as_rows, local, rows)
+        counted = graph.each("rows-as-rows", chunk_encoding.rows_as_rows, local, rows)
     received, weights = _add_shuffles(graph, request, planned, rows, counted, indexes, labels, population_graph)
     attacker = ScoredAttacker(name, tuple(request.known), request.subsets(1))
     each = [graph.each(measure.name, itemgetter(measure.name), received) for measure in request.outputs]
     by_fold = graph.one("weights-by-fold", _by_fold, weights)
-    # After the last task: each takes the graph as it is then.
+    # Make frames after the last task: a frame gets the graph as it is at that time.
     frames = {}
-    nothing = encoded_chunk.empty_index(table._meta)
+    nothing = chunk_encoding.empty_index(table._meta)
     for measure, scores in zip(request.outputs, each, strict=True):
         empty = np.empty((len(request.scored_columns), 0), measure.type_in(request.dtype))
-        meta = encoded_chunk.frame_of(empty, nothing, labels)
+        meta = chunk_encoding.frame_of(empty, nothing, labels)
         frames[f"{attacker.prefix}{measure.name}"] = graph.frame(measure.name, scores, meta, table.divisions)
     later = graph.frame("weights-by-fold", [by_fold], _by_fold({"": []}), (None, None))
     return LazyOutcome(
@@ -139,8 +145,12 @@ def _add_plan(
     local: list[Result],
     population_graph: PopulationGraph[Graph] | None,
 ) -> Result:
-    """Add the tasks that make the plan. names: of all columns of the table; local: its partitions, encoded."""
-    totals, weights = encoded_chunk.count_values(graph, request, names, local)
+    """Add the tasks that make the plan.
+
+    names: list. The names of all columns of the table.
+    local: list of results. The encoded partitions.
+    """
+    totals, weights = chunk_encoding.count_values(graph, request, names, local)
     population = None if population_graph is None else population_graph.population
     return graph.one("plan", table_plan.make_plan, request, names, totals, *weights, population)
 
@@ -155,23 +165,26 @@ def _add_shuffles(
     labels: pd.Index[Any],
     population_graph: PopulationGraph[Graph] | None,
 ) -> tuple[list[Result], Result]:
-    """Add the tasks that bring rows to partitions, score them there, and bring the scores home.
+    """Add the tasks that send rows to partitions, score them there, and send the scores back.
 
-    rows, indexes: of the chunks of the table; counted: the rows once more, by how often they occur, where they have
-    weights and a measure needs both. labels: of the scored columns. Returns the scores of each partition, and
-    the weights of the scored columns by fold.
+    rows, indexes: list of results. The distinct rows and the `ChunkIndex` of each chunk of the table.
+    counted: list of results. The rows with multiplicities, if they have weights and a measure needs both; else None.
+    labels: index. The labels of the scored columns.
+
+    Returns the scores of each chunk, and the weights of the scored columns by fold.
     """
     travelling, lacked = rows, None
     if population_graph is not None:
-        # The population's rows travel too, and with each partition those that it lacked.
-        people, lacked = population_graph.sent(graph, planned)
-        travelling = [*rows, *people]
-        counted = None if counted is None else [*counted, *[graph.given("no-rows", None)] * len(people)]
+        # Rows of the population are sent too, and each partition of the matching adds the rows that the population
+        # lacked.
+        others, lacked = population_graph.sent(graph, planned)
+        travelling = [*rows, *others]
+        counted = None if counted is None else [*counted, *[graph.given("no-rows", None)] * len(others)]
     partitions = range(len(travelling))
     sample = graph.tree("samples", routes.add_samples, graph.each("sample", routes.sample_rows, travelling))
     route = graph.one("routes", routes.plan_routes, planned, len(rows), len(partitions), len(partitions), sample)
     several = (travelling, lacked, counted)
-    sent = graph.each("send", encoded_chunk.send, planned, route, partitions, *several)
+    sent = graph.each("send", chunk_encoding.send, planned, route, partitions, *several)
     there = graph.shuffle("out", sent, len(partitions))
     scored = graph.each("score", score_partition, planned, route, partitions, there)
     sums = graph.tree("sums", WeightSums.total, graph.each("cohorts", itemgetter(1), scored))
@@ -184,5 +197,5 @@ def _add_shuffles(
 
 
 def _by_fold(weights: Mapping[str, Sequence[float]]) -> pd.DataFrame:
-    """Weights of the scored columns, by fold."""
+    """Return the weights of the scored columns as a frame with a column for each fold."""
     return pd.DataFrame(of_each_fold(weights), dtype="float64")

@@ -1,4 +1,4 @@
-"""The first stage: a table read once, in streams, its values numbered by chunk, and the numbers merged at the end."""
+"""The first stage: files are read once, in streams, and encoded chunk by chunk; then the values are merged."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ..io.ipc_batches import BatchReader, BatchWriter, write_batch
 from ..io.read import in_chunks
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
-from .chunks import EncodedChunks, TableChunks
 from .kept_source import KeptSource
 from .merged_values import merge_values, missing_error
+from .table_chunks import EncodedChunks, TableChunks
 
-# How many times as much the values of a column take where those of a population are joined to them.
+# Joining the values of a population takes this many times the memory of a column's values.
 JOINED = 4
-# Pieces of files that a chunk is made of, at least.
-PIECES = 4
+# The least number of reads that a chunk is put together from, so that a single read takes little memory.
+READS_PER_CHUNK = 4
 
 
 def encode_files(
@@ -38,10 +38,12 @@ def encode_files(
     memory: int,
     done: Callable[[int], None],
 ) -> dict[str, Any]:
-    """Encode the columns `names` of a table into `folder`; returns what `open_encoded` needs.
+    """Encode the columns `names` of a table into `folder`; return the facts that `open_encoded` needs, ready for JSON.
 
-    One that is kept encoded is only looked at. missing: "error" raises InputError for a missing value. memory: bytes
-    that the values of a column may take, else InputError.
+    A table that is kept encoded is not encoded again.
+    missing: str. "error" raises InputError for a missing value.
+    memory: int. The bytes that the values of a column may take; InputError if they take more.
+    done: function called with the number of rows of each chunk.
     """
     if isinstance(source, KeptSource):
         return source.facts(names, missing, chunk_rows, memory, done)
@@ -50,7 +52,7 @@ def encode_files(
     absent = [0] * len(names)
 
     def pieces() -> Iterator[pa.Table]:
-        for number, piece in source.read(names, chunk_rows, memory // PIECES):
+        for number, piece in source.read(names, chunk_rows, memory // READS_PER_CHUNK):
             file_rows[number] += piece.num_rows
             yield piece
 
@@ -78,7 +80,10 @@ def encode_files(
 
 
 def rows_read(source: Source, report: Reporter, what: str = "") -> Callable[[int], None]:
-    """Begin the stage in which a table, or `what`, is read; returns what is to hear of its rows."""
+    """Begin the stage in which a table is read; return the function to call with the number of rows of each chunk.
+
+    what: str. The end of the stage's name. Default: empty.
+    """
     report.stage(f"read and encode{what}", source.rows, "rows")
     rows = 0
 
@@ -103,7 +108,10 @@ def _label_writer(folder: Path, place: int, part: EncodedPart) -> BatchWriter:
 
 
 def _merge(name: Hashable, folder: Path, place: int, memory: int) -> None:
-    """Merge the values of a column: one file with all of them, one with the numbers that those of each chunk have."""
+    """Merge the values of a column from all chunks.
+
+    One file gets the merged values, another the number that each chunk's value has among them.
+    """
     with (
         BatchReader(folder / f"labels-{place}.arrow") as labels,
         BatchWriter(folder / f"numbers-{place}.arrow", {"number": pa.int64()}) as writer,
@@ -116,7 +124,7 @@ def _merge(name: Hashable, folder: Path, place: int, memory: int) -> None:
 
 
 def open_encoded(folder: Path, names: Sequence[Any], facts: dict[str, Any], source: Source) -> TableChunks:
-    """The table that `encode_files` left in a folder."""
+    """Return the table that `encode_files` wrote into a folder."""
     if isinstance(source, KeptSource):
         return source.chunks(names, facts)
     columns: list[Column] = []
@@ -132,7 +140,7 @@ def open_encoded(folder: Path, names: Sequence[Any], facts: dict[str, Any], sour
 
 
 def weigh_chunks(chunks: TableChunks, place: int, used: int) -> tuple[Units, TableWeights]:
-    """The weights of a table, that its column at `place` holds, and what they add up to in the first `used` columns."""
+    """Return the sampling weights in column `place`, and their sums by column and code in the first `used` columns."""
 
     def first_row(code: int) -> int:
         start = 0

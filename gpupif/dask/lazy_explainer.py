@@ -1,4 +1,4 @@
-"""The cohorts of cells of a Dask frame, as an attacker sees them, counted in all partitions by their workers."""
+"""The cohorts of cells of a Dask frame, as an attacker sees them; workers count them in all partitions."""
 
 from __future__ import annotations
 
@@ -13,23 +13,28 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..measures import Measure
-from ..pipeline.encoded_chunk import ChunkIndex
-from ..pipeline.graph import Result
+from ..pipeline.chunk_encoding import ChunkIndex
 from ..pipeline.table_plan import Plan
+from ..pipeline.task_graph import Result
 from ..pipeline.task_resources import task_engine, task_workers
 from ..results.backing import Explainer
 from ..results.cell_explanations import CohortCount, ExplainedCells, weights_of_sets
 from ..results.riskiest import RiskyCell
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
-from .graph import Graph
+from .dask_graph import Graph
 
 
 class TableTasks(NamedTuple):
-    """The tasks that an explanation begins with: the plan, and of each partition its distinct rows and its index.
+    """The tasks that explanations begin with.
 
-    counted: the rows by how often they occur, where they have weights and a measure needs both. any_known: whether the
-    attacker knows any few columns.
+    graph: Graph. The graph of the tasks.
+    plan: result. The plan.
+    rows: list of results. The distinct rows of each partition.
+    counted: list of results. The same rows with multiplicities, if they have weights and a measure needs both; else
+    None.
+    indexes: list of results. The `ChunkIndex` of each partition.
+    any_known: bool. Whether the attacker knows any few columns.
     """
 
     graph: Graph
@@ -41,14 +46,18 @@ class TableTasks(NamedTuple):
 
 
 class PickedRow(NamedTuple):
-    """A row: its codes in the columns that are used, and its label."""
+    """A row: its codes in the used columns, and its label."""
 
     key: list[int]
     label: Any
 
 
 class LazyExplainer(Explainer):
-    """The cohorts of cells, as one attacker sees them; compute: gives the result of a task of a graph."""
+    """The cohorts of cells, as one attacker sees them.
+
+    table: TableTasks. The tasks that explanations begin with.
+    compute: function that returns the result of a task of a graph.
+    """
 
     def __init__(self, table: TableTasks, compute: Callable[[Graph, Result], Any]) -> None:
         self._table = table
@@ -86,7 +95,7 @@ class LazyExplainer(Explainer):
         return graph.one("asked", _asked_cells, cells, [picked[cell.row].key for cell in cells], self._table.plan)
 
     def _pick(self, rows: Sequence[int]) -> dict[int, PickedRow]:
-        """These rows."""
+        """Return rows by number; rows that are not known yet are computed."""
         missing = sorted({*rows} - {*self._rows_by_number})
         if missing:
             graph, table = self._table.graph.copy(), self._table
@@ -98,12 +107,12 @@ class LazyExplainer(Explainer):
 
 
 def row_starts(graph: Graph, table: TableTasks) -> Result:
-    """Add the tasks that find at which row of the table each partition begins, and at last where it ends."""
+    """Add the tasks that find the first row of each partition, and last the number of all rows."""
     return graph.one("starts", _starts, *graph.each("lengths", _length, table.indexes))
 
 
 def row_labels(index: ChunkIndex) -> pd.Index[Any]:
-    """The labels of a partition's rows, on the host."""
+    """Return the labels of a partition's rows, on the host."""
     labels: pd.Index[Any] = index.labels.to_pandas() if hasattr(index.labels, "to_pandas") else index.labels
     return labels
 
@@ -116,14 +125,14 @@ def _starts(*lengths: int) -> list[int]:
     return list(accumulate(lengths, initial=0))
 
 
-def _merge(*parts: dict[int, PickedRow]) -> dict[int, PickedRow]:
-    return {row: picked for part in parts for row, picked in part.items()}
+def _merge(*partitions: dict[int, PickedRow]) -> dict[int, PickedRow]:
+    return {row: picked for partition in partitions for row, picked in partition.items()}
 
 
 def _pick(
     wanted: Sequence[int], plan: Plan, starts: Sequence[int], partition: int, rows: Rows, index: ChunkIndex
 ) -> dict[int, PickedRow]:
-    """Return, of some rows of the table, those that are in a partition."""
+    """Return the wanted rows of the table that are in a partition."""
     start, stop = starts[partition], starts[partition + 1]
     here = [row for row in wanted if start <= row < stop]
     codes = row_codes(plan, rows.keys[[int(index.number[row - start]) for row in here]]) if here else []
@@ -134,7 +143,7 @@ def _pick(
 
 
 def row_codes(plan: Plan, keys: npt.NDArray[np.uint64]) -> list[npt.NDArray[Any]]:
-    """The codes of rows in the columns of the table."""
+    """Return the codes of rows in the columns of the table."""
     codes = plan.layout.unpack(keys)
     return codes if plan.population is None else plan.population.own(codes)
 
@@ -144,21 +153,21 @@ def _asked_cells(cells: Sequence[RiskyCell], keys: Sequence[list[int]], plan: Pl
 
 
 def _count_cells(plan: Plan, asked: ExplainedCells, rows: Rows) -> list[CohortCount]:
-    """Return the rows of a partition in the cohort of each cell."""
+    """Count the rows of a partition in the cohort of each cell."""
     return asked.count(row_codes(plan, rows.keys), np.asarray(rows.counts, np.int64))
 
 
-def _add_counts(*parts: list[CohortCount]) -> list[CohortCount]:
-    return ExplainedCells.total(parts)
+def _add_counts(*partitions: list[CohortCount]) -> list[CohortCount]:
+    return ExplainedCells.total(partitions)
 
 
-def _merge_rows(*parts: Rows) -> Rows:
-    """The distinct rows of several partitions."""
-    several = [part for part in parts if len(part.keys)]
+def _merge_rows(*partitions: Rows) -> Rows:
+    """Return the distinct rows of several partitions."""
+    several = [partition for partition in partitions if len(partition.keys)]
     if len(several) < 2:
-        return next(iter(several), parts[0])
-    keys = np.concatenate([part.keys for part in several])
-    counts = np.concatenate([np.asarray(part.counts, np.int64) for part in several])
+        return next(iter(several), partitions[0])
+    keys = np.concatenate([partition.keys for partition in several])
+    counts = np.concatenate([np.asarray(partition.counts, np.int64) for partition in several])
     with task_workers() as workers:
         return distinct_rows(Rows(keys, counts), int(counts.sum()), workers).rows
 
@@ -166,9 +175,10 @@ def _merge_rows(*parts: Rows) -> Rows:
 def _explain_worst(
     by: Measure, plan: Plan, asked: ExplainedCells, rows: Rows, counted: Rows | None
 ) -> list[dict[str, Any]]:
-    """Return the cohorts of cells as an attacker sees them who knows any few columns.
+    """Return the cohorts of cells for an attacker who knows any few columns.
 
-    rows: all distinct ones; counted: the same, by how often they occur, where a measure needs that.
+    rows: Rows. All distinct rows.
+    counted: Rows. The same rows with multiplicities; None if no measure needs them.
     """
     subsets = plan.request.subsets(plan.rows)
     assert subsets is not None

@@ -16,12 +16,12 @@ from ..results.score_distribution import ScoreQuestions
 from ..utils.config import resources
 from ..utils.validation import whole_number
 
-# What is not written has a name all the same, by which a run knows its files.
+# Name of an output that is not written; the run needs one to know its files by.
 NOTHING_WRITTEN = Path("summary.parquet")
 
 
 class PopulationFiles(NamedTuple):
-    """Files of a population, and what is to be done with rows that it lacks: "error" or "count"."""
+    """The files of a population, and the treatment of rows that it lacks: "error" or "count"."""
 
     source: Source
     lacks: str
@@ -29,9 +29,18 @@ class PopulationFiles(NamedTuple):
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """The place and the way in which scores are written: see `gpupif.score_files` and `gpupif.config`.
+    """The place and form of the scores; see `gpupif.score_files` and `gpupif.config`.
 
-    questions: what else is to be found of them than their summary, while they are made.
+    output: Path. The file or folder of the scores.
+    memory_limit: int. Bytes that the process may take.
+    temp: Path. The folder for spill files. Default None: beside the output.
+    rows_per_file: int. The number of rows of each score file. Default None: one score file for each file of the table.
+    resume: bool. Whether to resume a killed run, and to keep the files of this run if it is killed. Default False.
+    overwrite: bool. Whether to replace an output that exists. Default False.
+    keep_input: bool. Whether to write the columns of the table too. Default False.
+    selection: Selection. The cells to write in place of all scores. Default None: all scores.
+    summary_only: bool. Whether to make summaries only, without output. Default False.
+    questions: ScoreQuestions. Questions about the scores besides the summary. Default: none.
     """
 
     output: Path
@@ -56,10 +65,12 @@ class OutputOptions:
         selection: Selection | None = None,
         summary_only: bool = False,
     ) -> OutputOptions:
-        """Check what `score_files` says of its output, and add what `gpupif.config` says; raises InputError.
+        """Check the arguments of `score_files` about its output, and add the settings of `gpupif.config`.
 
-        selection: cells that are to be written in place of all scores; None: all scores. summary_only: no output, only
-        what the scores come to.
+        selection: the cells to write in place of all scores. None: all scores.
+        summary_only: bool. Whether only summaries are made, without output.
+
+        Raises InputError.
         """
         here = resources()
         if summary_only:
@@ -67,25 +78,25 @@ class OutputOptions:
             return cls(NOTHING_WRITTEN, here.memory, here.temp, summary_only=True)
         if not isinstance(output, str | os.PathLike) or not str(output):
             raise InputError(f"output: expected the name of a file or folder for the scores, got {output!r}.")
-        scored_column = Path(output)
+        scores_path = Path(output)
         if rows_per_file is not None:
             rows_per_file = whole_number("rows_per_file", rows_per_file, "rows")
-            if is_file(scored_column):
+            if is_file(scores_path):
                 raise InputError(
-                    f"rows_per_file: {scored_column} is a single file. Name a folder as output, or leave it out."
+                    f"rows_per_file: {scores_path} is a single file. Name a folder as output, or leave it out."
                 )
         if selection is not None:
-            _check_cells(scored_column, rows_per_file, keep_input)
+            _check_cells(scores_path, rows_per_file, keep_input)
         given = (rows_per_file, bool(resume), bool(overwrite), bool(keep_input))
-        return cls(scored_column, here.memory, here.temp, *given, selection)
+        return cls(scores_path, here.memory, here.temp, *given, selection)
 
     @property
     def all_scores(self) -> bool:
-        """Return whether the scores of all cells are written."""
+        """True if the scores of all cells are written."""
         return self.selection is None and not self.summary_only
 
     def within(self, folder: Path) -> OutputOptions:
-        """The same with output and temporary files in a folder."""
+        """Return these options with output and temporary files in a folder."""
         return replace(self, output=folder / self.output.name, temp=None)
 
 
@@ -97,7 +108,7 @@ def _check_nothing_written(
     keep_input: bool,
     selection: Selection | None,
 ) -> None:
-    """Raise InputError for an output where there is to be none, or for its options."""
+    """Raise InputError for an output, or options of an output, if nothing is written."""
     options = {
         "output": output,
         "rows_per_file": rows_per_file,
@@ -115,7 +126,7 @@ def _check_nothing_written(
 
 
 def _check_cells(output: Path, rows_per_file: int | None, keep_input: bool) -> None:
-    """Raise InputError for an output of cells that is no file, or for options of an output of all scores."""
+    """Raise InputError if selected cells are not written to one file, or with options of an output of all scores."""
     if not is_file(output):
         raise InputError(
             f"output: cells (where=, top=) are written to one file: expected a name ending in "

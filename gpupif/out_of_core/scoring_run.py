@@ -1,4 +1,4 @@
-"""A run from files to files: what it needs is checked, its folder opened and cleaned up, its steps taken."""
+"""A run from files to files: checks, the working folder, the steps, and the clean-up."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ..results.scores import Scores
 from ..utils.progress import Reporter
 from ..utils.signals import Shield
 from ..utils.validation import check_exist
-from .budget import FEWER_COLUMNS, Budget, check_disk, check_files, check_riskiest, plan_budget
-from .options import OutputOptions, PopulationFiles
-from .steps import RunFindings, Steps, about_run, stored_scores
+from .memory_budget import FEWER_COLUMNS, Budget, check_disk, check_files, check_riskiest, plan_budget
+from .output_options import OutputOptions, PopulationFiles
+from .run_steps import RunFindings, Steps, about_run, stored_scores
 
-# Of what parts and steps of a run hold, which another version may not read as its own.
+# Version of the files that a run keeps; a run with another version is not resumed.
 FORMAT, FORMAT_OF_FILES = 11, "format of temporary files"
-# The setting that has the identity of the population's files.
+# The name of the setting with the identity of the population's files.
 FILES_OF_POPULATION = "files of the population"
-# Settings of which a run has one.
+# Settings with a single value, for the grammar of messages.
 SINGULAR = ("device", "key", "plan", "temp")
 
 
@@ -42,9 +42,9 @@ def score_source(
     population: PopulationFiles | None = None,
     mend: str = FEWER_COLUMNS,
 ) -> Scores:
-    """Score a table from files to files within a memory limit (see `gpupif.score_files`).
+    """Score a table from files to files within a memory limit; see `gpupif.score_files`.
 
-    mend: what helps, beside a higher limit, where it is too low.
+    mend: str. The remedy that an error names besides a higher memory limit.
     """
     given = (source, arguments, engine)
     if not options.summary_only:
@@ -82,7 +82,7 @@ def _score_source(
         finished = published_by(options.output) if options.resume else None
         there = store.open(options.resume, options.output.resolve(), finished=finished is not None)
         if there and finished is not None:
-            # Killed when all was done but to clean up, perhaps in the middle of that.
+            # The run was killed in the clean-up after its output was complete.
             keep = True
             check_same(finished["options"], settings, options.output)
             shield.raise_()
@@ -111,9 +111,9 @@ def _score_source(
 
 
 def check_place(source: Source, options: OutputOptions, inputs_only: bool = False) -> None:
-    """Refuse an output or a place for spill files that cannot be used, before any work is done; raises OutputError.
+    """Raise OutputError for an output or a place for spill files that cannot be used.
 
-    inputs_only: scores are not named after the files of the source.
+    inputs_only: bool. Whether the source only must not be overwritten: scores are not named after its files.
     """
     replace = options.overwrite or (options.resume and published_by(options.output) is not None)
     left = (work_folder(options.output) / f"{BEGUN}.json").exists()
@@ -132,9 +132,9 @@ def check_place(source: Source, options: OutputOptions, inputs_only: bool = Fals
 
 
 def published_by(output: Path) -> dict[str, Any] | None:
-    """Return the last mark of a run whose output is there, and which was killed when all was done but to clean up.
+    """Return the last mark of a run that was killed in the clean-up after its output was complete; else None.
 
-    None where there is none. Raises OutputError for a mark that anybody else could have written.
+    Raises OutputError for a mark that anybody else could have written.
     """
     finished: Any = read_last_mark(work_folder(output))
     try:
@@ -144,7 +144,7 @@ def published_by(output: Path) -> dict[str, Any] | None:
 
 
 def _settings(about: RunDescription, request: ScoreRequest, options: OutputOptions) -> dict[str, Any]:
-    """Settings that must be the same when a run is taken up again, by name; the first that is not is named."""
+    """Return the settings that have to be equal in a resumed run, by name; the first unequal one is reported."""
     asked = dict(about.request)
     gpupif, table, people, attackers = (asked.pop(what) for what in ("gpupif", "input", "population", "attackers"))
     if request.attackers is None:
@@ -152,7 +152,7 @@ def _settings(about: RunDescription, request: ScoreRequest, options: OutputOptio
         attackers = {"columns known": alone["known"], "subsets of known columns": alone["any"]}
     else:
         attackers = {"attackers": attackers}
-    # What follows from others comes after them.
+    # A setting that follows from others is after them, because the first difference is reported.
     return {
         "gpupif": gpupif,
         FORMAT_OF_FILES: FORMAT,
@@ -175,12 +175,12 @@ def _settings(about: RunDescription, request: ScoreRequest, options: OutputOptio
 
 
 def _by_path(described: Mapping[str, Any]) -> dict[str, Any]:
-    """The files of a table, see `describe_files`."""
+    """Return the files of a table by path; see `describe_files`."""
     return {file["path"]: file for file in described["files"]}
 
 
 def check_same(begun: Mapping[str, Any], settings: Mapping[str, Any], output: Path) -> None:
-    """Raise OutputError where a run that is to be taken up again had other settings."""
+    """Raise OutputError if a resumed run had other settings."""
     for what, now in settings.items():
         before: Any = begun.get(what)
         if before != now:
@@ -200,7 +200,7 @@ def check_same(begun: Mapping[str, Any], settings: Mapping[str, Any], output: Pa
 
 
 def _same_chunks(budget: Budget, rows: int) -> Budget:
-    """The budget of a run that goes on with chunks of so many rows; raises InputError where it is too little."""
+    """Return the budget of a resumed run with chunks of `rows` rows; raise InputError if memory is too small."""
     if budget.chunk_rows < rows:
         raise InputError(
             f"memory_limit: the run to be resumed had more, for chunks of {rows:,} rows; now there is enough for "

@@ -1,7 +1,7 @@
-"""Parcels of a shuffle: one for each partition that a chunk sends rows to, not one record for each row.
+"""Messages of a shuffle: a chunk sends one message to each partition, not one record for each row.
 
-A frame of parcels has few rows, so Dask's shuffles move their bytes without looking at them, and those of a parcel stay
-in the order in which they were packed.
+A frame has one row for each message. Dask's shuffles move the bytes of a message without looking at them, so the rows
+in a message keep their order.
 """
 
 from __future__ import annotations
@@ -22,19 +22,22 @@ from ..rows.partition import Blocks, Rows, id_type, partition_by
 from ..rows.threads import Workers
 from .packed_numbers import Empty, WordReader, WordWriter
 
-# The column that Dask's shuffles go by.
+# The column that names the partition of each message; Dask's shuffles read it.
 TO = "_partitions"
 BYTES: Any = pd.ArrowDtype(pa.large_binary())
-# What a frame of parcels looks like to Dask.
+# An empty frame of messages, which shows Dask the types of the columns.
 META = pd.DataFrame({TO: np.empty(0, np.int64), "source": np.empty(0, np.int64), "cut": np.empty(0, np.int64)}).assign(
     data=pd.Series(pd.array([], dtype=BYTES), dtype=BYTES)
 )
 
 
-class Parcel(NamedTuple):
-    """Words of 64 bits from chunk `source` to partition `to`, or back, of the cut with number `cut` (see `routes`).
+class Message(NamedTuple):
+    """The words that one chunk sends to one partition, or that a partition sends back to a chunk.
 
-    words: an array, or several that follow each other.
+    to: int. The number of the receiving partition; on the way back, of the receiving chunk.
+    source: int. The number of the sending chunk; on the way back, of the sending partition.
+    cut: int. The number of the cut in `Routes.cuts`.
+    words: array of uint64, or a list of arrays that follow each other.
     """
 
     to: int
@@ -43,33 +46,39 @@ class Parcel(NamedTuple):
     words: Any
 
 
-def pack(parcels: Sequence[Parcel]) -> pd.DataFrame:
-    """A frame of these parcels; their words side by side in one array."""
-    several = [parcel.words if isinstance(parcel.words, list) else [parcel.words] for parcel in parcels]
+def pack(messages: Sequence[Message]) -> pd.DataFrame:
+    """Return a frame of messages; the words of all messages share one array."""
+    several = [message.words if isinstance(message.words, list) else [message.words] for message in messages]
     edges = np.cumsum([0, *(sum(words.size for words in arrays) for arrays in several)])
     room = np.concatenate([np.empty(0, np.uint64), *(words for arrays in several for words in arrays)])
     buffers = [None, pa.py_buffer(8 * edges), pa.py_buffer(room)]
-    data = pa.Array.from_buffers(pa.large_binary(), len(parcels), buffers)
-    numbers = np.array([parcel[:3] for parcel in parcels], np.int64).reshape(-1, 3)
+    data = pa.Array.from_buffers(pa.large_binary(), len(messages), buffers)
+    numbers = np.array([message[:3] for message in messages], np.int64).reshape(-1, 3)
     frame = pd.DataFrame(dict(zip(META.columns[:3], numbers.T, strict=True)))
     return frame.assign(data=pd.Series(pd.array(data, dtype=BYTES)))
 
 
-def parcel_memory(rows: Rows) -> int:
-    """Bytes to work in while rows are made parcels, twice; what is not touched takes none."""
+def message_memory(rows: Rows) -> int:
+    """Return the bytes that `rows_to_messages` needs at most for these rows, twice over.
+
+    Memory that is never touched is not taken from the system.
+    """
     return 8 * len(rows.keys) * (4 * int(rows.keys.shape[1]) + 8)
 
 
-def parcel_rows(
+def rows_to_messages(
     rows: Rows, to: npt.NDArray[Any], partitions: int, source: int, cut: int, workers: Workers
-) -> list[Parcel]:
-    """Return rows in parcels to the partitions `to`: their keys, and how often each occurs if that is known."""
-    return block_parcels(order_by_partition(rows, to, partitions, workers), source, cut, workers)
+) -> list[Message]:
+    """Return rows as messages: their keys, and how often each row counts if that is known.
+
+    to: array, one for each row. The partition of the row.
+    """
+    return blocks_to_messages(order_by_partition(rows, to, partitions, workers), source, cut, workers)
 
 
-def block_parcels(blocks: Blocks, source: int, cut: int, workers: Workers) -> list[Parcel]:
-    """Return the parcels of rows that are in order of their partitions."""
-    parcels = []
+def blocks_to_messages(blocks: Blocks, source: int, cut: int, workers: Workers) -> list[Message]:
+    """Return one message for each partition from rows that are ordered by partition."""
+    messages = []
     counts = blocks.rows.counts
     for partition, start, stop in stretches(blocks):
         writer = WordWriter(workers.empty)
@@ -80,17 +89,20 @@ def block_parcels(blocks: Blocks, source: int, cut: int, workers: Workers) -> li
             own = workers.empty(stop - start, np.uint64)
             own[:] = counts[start:stop]
             writer.put_numbers(own)
-        parcels.append(Parcel(partition, source, cut, writer.arrays))
-    return parcels
+        messages.append(Message(partition, source, cut, writer.arrays))
+    return messages
 
 
 def order_by_partition(rows: Rows, to: npt.NDArray[Any], partitions: int, workers: Workers) -> Blocks:
-    """Rows in order of the partitions they travel to, a block for each."""
+    """Return rows ordered by partition, one block for each partition.
+
+    to: array, one for each row. The partition of the row.
+    """
     return partition_by(rows, to.astype(id_type(partitions)), partitions, workers)
 
 
 def stretches(blocks: Blocks) -> list[tuple[int, int, int]]:
-    """The partitions that rows travel to, and where those of each begin and end in their order."""
+    """Return (partition, start, stop) for each partition with rows: the range of its rows in the order of blocks."""
     edges = pairwise(blocks.offsets.tolist())
     return [(partition, start, stop) for partition, (start, stop) in enumerate(edges) if start < stop]
 
@@ -98,29 +110,33 @@ def stretches(blocks: Blocks) -> list[tuple[int, int, int]]:
 def partition_of_keys(
     keys: npt.NDArray[np.uint64], layout: KeyLayout, by: Iterable[int], partitions: int
 ) -> npt.NDArray[np.uint32]:
-    """The partition of each row, by the hash of some columns."""
+    """Return the partition of each row, from the hash of the columns `by`.
+
+    keys: array (rows, words). The row keys.
+    """
     ids = np.zeros(len(keys), np.uint32)
     if partitions > 1:
         kernels.partition_ids(keys, layout.masks(by), partitions, ids)
     return ids
 
 
-def row_count(parcel: Parcel) -> int:
-    """Return how many rows came in a parcel."""
-    return int(parcel.words[0])
+def row_count(message: Message) -> int:
+    """Return the number of rows in a message."""
+    return int(message.words[0])
 
 
-def rows_in(parcels: Iterable[Parcel], words: int, empty: Empty = np.empty) -> Rows:
-    """The rows of some parcels, one after the other: keys of so many words, and how often each occurs if that came.
+def rows_in(messages: Iterable[Message], words: int, empty: Empty = np.empty) -> Rows:
+    """Return the rows of messages, one message after the other, with counts if the messages have them.
 
-    empty: makes their arrays.
+    words: int. The number of words of a key.
+    empty: function that allocates arrays, such as `numpy.empty`.
     """
-    several = list(parcels)
+    several = list(messages)
     size = sum(map(row_count, several))
     keys, counts, start = empty((size, words), np.uint64), empty(size, np.int64), 0
     counted = False
-    for parcel in several:
-        reader = WordReader(parcel.words, empty)
+    for message in several:
+        reader = WordReader(message.words, empty)
         rows, counted = reader.take(2).tolist()
         for word in range(words):
             reader.take_numbers(keys[start : start + rows, word])
@@ -130,14 +146,14 @@ def rows_in(parcels: Iterable[Parcel], words: int, empty: Empty = np.empty) -> R
     return Rows(keys, counts) if counted else Rows(keys)
 
 
-def unpack(frame: pd.DataFrame | pa.Table, to: int) -> list[Parcel]:
-    """Return the parcels that reached partition, or chunk, `to`, in order of cut and source.
+def unpack(frame: pd.DataFrame | pa.Table, to: int) -> list[Message]:
+    """Return the messages that reached partition (or chunk) `to`, in order of cut and source.
 
-    The words of a parcel are in one array, which must not be written to.
+    The words of a message are one read-only array.
     """
     array = pa.array(frame["data"].array) if isinstance(frame, pd.DataFrame) else frame["data"]
     arrays = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     words = [np.frombuffer(value.as_buffer(), np.uint64) for own in arrays for value in own]
     sources, cuts = (frame[name].to_numpy().tolist() for name in ("source", "cut"))
     numbers = zip(sources, cuts, words, strict=True)
-    return sorted((Parcel(to, *one) for one in numbers), key=lambda parcel: (parcel.cut, parcel.source))
+    return sorted((Message(to, *one) for one in numbers), key=lambda message: (message.cut, message.source))

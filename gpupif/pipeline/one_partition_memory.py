@@ -1,7 +1,7 @@
-"""Rows that have to be in one partition, as no cut keeps their cohorts whole: how much memory they take, and may.
+"""The memory of rows that have to be in one partition, because no cut keeps their cohorts whole.
 
-An attacker who knows any few of the columns has cohorts for each set of them; where missing values match every value
-cohorts overlap. All distinct rows are scored by one worker then.
+An attacker who knows any few columns has cohorts for each set of columns. If missing values are wildcards, cohorts
+overlap. In both cases one worker scores all distinct rows.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from ..utils.memory import shown
 from .table_plan import Plan, PopulationPlan
 from .task_resources import runs_here, task_memory, task_threads
 
-# The rows of one partition may take this share of their worker's memory, or so much where no limit is known.
+# The share of the worker's memory for the rows of one partition; and the bytes for them if no limit is known.
 MEMORY_SHARE = 0.5
 MOST_BYTES = 4 << 30
 
 
 def room() -> int:
-    """Bytes that rows may take that have to be in one partition."""
+    """Return the bytes that rows may take if they have to be in one partition."""
     memory = task_memory()
     return MOST_BYTES if memory is None else int(MEMORY_SHARE * memory)
 
 
 def check_one_partition(plan: Plan) -> None:
-    """Raise InputError where rows that have to be in one partition take more than there is."""
+    """Raise InputError if rows that have to be in one partition take more memory than there is."""
     population, asked, limit = plan.population, plan.request.any_known, room()
     others = 0 if population is None else population.distinct
     needed = _needed_bytes(plan, plan.distinct, others)
@@ -53,7 +53,8 @@ def check_one_partition(plan: Plan) -> None:
 def check_matched_in_one_partition(population: PopulationPlan, rows: int) -> None:
     """Raise InputError if a table and its population, matched in one partition, take more memory than there is.
 
-    They are matched in one partition if missing values match every value. rows: distinct rows of the table.
+    They are matched in one partition if missing values are wildcards.
+    rows: int. The number of distinct rows of the table.
     """
     words, others, limit = population.columns.layout.words, population.distinct, room()
     needed = _key_bytes(words, rows + others) + _matching_bytes(words, rows + others, 1)
@@ -63,7 +64,7 @@ def check_matched_in_one_partition(population: PopulationPlan, rows: int) -> Non
 
 
 def _too_many(why: str, rows: tuple[int, int], needed: int, limit: int, instead: str) -> InputError:
-    """rows: of the table and of its population."""
+    """Return the error of too many rows. rows: numbers of rows of the table and its population."""
     own, others = rows
     beside = f" and {others:,} of the population" if others else ""
     place, more = "the memory of one worker", "have workers with more memory"
@@ -76,14 +77,17 @@ def _too_many(why: str, rows: tuple[int, int], needed: int, limit: int, instead:
 
 
 def shares_of(plan: Plan, job: Job, sets: Sequence[KnownSubset], rows: int, others: int) -> AnyKnownShares:
-    """Return the memory that scoring a job on sets may take, if so many rows of both tables are in one partition."""
+    """Return the shares of memory for scoring a job against sets of known columns in one partition.
+
+    rows, others: int. The numbers of distinct rows of the table and of the population.
+    """
     needs, scored_columns = AnyKnownNeeds.of(job, plan.rows, sets), len(job.scored_columns)
     memory = room() - _held_bytes(plan, rows, others)
     return share_memory(needs, job.rows, scored_columns, task_threads(), memory, kept=scored_columns)
 
 
 def _needed_bytes(plan: Plan, rows: int, others: int) -> int:
-    """Return the bytes that so many rows of both tables take at least if they are scored in one partition."""
+    """Return the least bytes for scoring this number of rows of both tables in one partition."""
     subsets = plan.request.subsets(plan.rows)
     sets = None if subsets is None else subsets.sets
     scoring = _scoring_bytes(plan, plan.job, sets, rows)
@@ -94,27 +98,27 @@ def _needed_bytes(plan: Plan, rows: int, others: int) -> int:
 
 
 def _held_bytes(plan: Plan, rows: int, others: int) -> int:
-    """Return the bytes held beside scoring: keys and counts as they come, and scores as they leave."""
+    """Return the bytes that are held during scoring: keys and counts that came, and scores to send back."""
     scores = rows * len(plan.job.scored_columns) * len(plan.request.outputs)
     return _key_bytes(plan.layout.words, rows + others) + 8 * scores
 
 
 def _key_bytes(words: int, rows: int) -> int:
-    """Return the bytes of keys of so many words, and of how often each occurs."""
+    """Return the bytes of the keys and the counts of rows. words: number of words of a key."""
     return 8 * rows * (words + 1)
 
 
 def _matching_bytes(words: int, rows: int, scores: int) -> int:
-    """Return the bytes for comparing patterns of missing values of distinct rows, with so many scores of each."""
+    """Return the bytes for matching distinct rows with wildcards. scores: number of scores of each row."""
     return 8 * rows * (6 * words + 12 + 2 * scores)
 
 
 def _scoring_bytes(plan: Plan, job: Job, sets: Sequence[KnownSubset] | None, rows: int) -> int:
-    """Return the bytes that scoring so many distinct rows takes at least."""
+    """Return the least bytes for scoring this number of distinct rows."""
     needs = None if sets is None else AnyKnownNeeds.of(job, plan.rows, sets)
     fixed = 0 if needs is None else needs.least(rows, kept=len(job.scored_columns))
     if needs is not None and not plan.has_wildcards:
         return fixed
-    # Sets are scored one by one where missing values match every value, for one scored column at a time if need be.
+    # Each set is scored by itself if missing values are wildcards, if need be for one scored column at a time.
     scored_columns = len(job.scored_columns) if needs is None else 1
     return fixed + _matching_bytes(plan.layout.words, rows, scored_columns * scores_at_once(job))

@@ -1,4 +1,4 @@
-"""A table on disk, chunk by chunk of its rows: as it was encoded, or a part of it after a cut."""
+"""Rows on disk or in memory, read chunk by chunk: encoded tables, some of their columns, and partitions."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from ..utils.arrays import on_host
 
 
 class Chunks(ABC):
-    """Rows of a table, in chunks; sizes: rows of each."""
+    """Rows in chunks. sizes: list of int. The number of rows of each chunk."""
 
     sizes: Sequence[int]
 
     @property
     def rows(self) -> int:
-        """All rows."""
+        """The number of rows."""
         return sum(self.sizes)
 
     @abstractmethod
     def codes(self, number: int) -> list[npt.NDArray[Any]]:
-        """The codes of all columns of a chunk."""
+        """Return the codes of all columns of a chunk."""
 
     @abstractmethod
     def close(self) -> None:
-        """Close its files."""
+        """Close the files."""
 
 
 class TableChunks(Chunks):
-    """A table, or some of its columns, in its order of rows; columns: without codes of rows."""
+    """A table, or some of its columns, with its rows in order. columns: list of Column, without codes of rows."""
 
     columns: Sequence[Column]
 
     @abstractmethod
     def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
-        """The codes of some columns of a chunk, by their places."""
+        """Return the codes of some columns of a chunk. places: numbers of the columns."""
 
     def codes(self, number: int) -> list[npt.NDArray[Any]]:
         return self.some_codes(number, range(len(self.columns)))
 
 
 class MemoryChunks(TableChunks):
-    """A table in memory, in chunks of so many rows; columns: with codes of rows, on the host or a device."""
+    """A table in memory, in chunks of `chunk_rows` rows. columns: with codes of rows, on the host or a device."""
 
     def __init__(self, columns: Sequence[Column], chunk_rows: int) -> None:
         rows = len(columns[0].codes)
@@ -63,11 +63,14 @@ class MemoryChunks(TableChunks):
         return [self._codes[place][start : start + self._chunk_rows] for place in places]
 
     def close(self) -> None:
-        """See `Chunks`: there are no files."""
+        """Do nothing: there are no files."""
 
 
 class EncodedChunks(TableChunks):
-    """The table as `encode` left it: each chunk with codes of its own, brought to those of the whole table."""
+    """The table that `encode_files` wrote.
+
+    Each chunk has codes of its own, which are translated to the codes of the whole table.
+    """
 
     def __init__(self, folder: Path, sizes: Sequence[int], columns: Sequence[Column], ranks: Sequence[Any]) -> None:
         self.sizes = sizes
@@ -91,7 +94,7 @@ class EncodedChunks(TableChunks):
 
 
 class SomeColumns(TableChunks):
-    """Some columns of an encoded table, by their places there."""
+    """Some columns of a table in chunks. places: numbers of the columns there."""
 
     def __init__(self, chunks: TableChunks, places: Sequence[int]) -> None:
         self.sizes = chunks.sizes
@@ -103,11 +106,11 @@ class SomeColumns(TableChunks):
         return self._chunks.some_codes(number, [self._places[place] for place in places])
 
     def close(self) -> None:
-        """See `Chunks`: the table is closed by itself."""
+        """Do nothing: whoever opened the table closes it."""
 
 
-class PartChunks(Chunks):
-    """The rows of one part of a cut."""
+class PartitionChunks(Chunks):
+    """The rows of one partition of a `HashPartitions`."""
 
     def __init__(self, file: Path, sizes: Sequence[int]) -> None:
         self.sizes = sizes

@@ -1,4 +1,4 @@
-"""Tasks of the population of a Dask frame: its rows are matched with the table's, and those that it lacks found."""
+"""Tasks that match the rows of a population with the rows of the table, and find the rows that the population lacks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..attack.joined_columns import SAMPLE
 from ..attack.population import MatchedRows, first_absent, lacks_error, number_among
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
-from . import encoded_chunk
-from .parcels import pack, parcel_memory, parcel_rows, partition_of_keys, row_count, rows_in, unpack
+from . import chunk_encoding
+from .shuffle_messages import message_memory, pack, partition_of_keys, row_count, rows_in, rows_to_messages, unpack
 from .table_plan import Plan, PopulationPlan
 from .task_resources import task_workers
 
@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def joined_rows(population: PopulationPlan, origin: int, local: encoded_chunk.EncodedChunk) -> Rows:
-    """The distinct rows of a chunk of either table, by joined values; how often each occurs."""
+def joined_rows(population: PopulationPlan, origin: int, local: chunk_encoding.EncodedChunk) -> Rows:
+    """Return the distinct rows of a chunk of either table as keys of joined values, with multiplicities.
+
+    origin: int. SAMPLE for a chunk of the table, POPULATION for a chunk of the population.
+    """
     joined = population.columns
     columns = joined.sample if origin == SAMPLE else joined.population
-    # Without weights, which come last.
+    # The column of weights is last; it is not matched.
     used = local._replace(codes=local.codes[: len(columns)], values=local.values[: len(columns)])
-    codes = joined.codes(encoded_chunk.global_codes(columns, used), origin)
+    codes = joined.codes(chunk_encoding.global_codes(columns, used), origin)
     with task_workers() as workers:
         return Rows(joined.layout.pack(codes, workers), local.times)
 
@@ -37,9 +40,10 @@ def joined_rows(population: PopulationPlan, origin: int, local: encoded_chunk.En
 def send_joined_rows(
     partitions: int, overlapping: bool, population: PopulationPlan, source: int, rows: Rows, origin: int
 ) -> pd.DataFrame:
-    """The parcels in which rows travel to where equal ones are compared.
+    """Return the messages that bring equal rows of both tables to one partition.
 
-    Where missing values are wildcards, all to one partition if `overlapping` classes are compared, else none.
+    overlapping: bool. If missing values are wildcards, equivalence classes overlap: True sends all rows to one
+    partition, and False sends none.
     """
     wildcards = any(population.columns.wildcards)
     if not len(rows.keys) or (wildcards and not overlapping):
@@ -50,14 +54,16 @@ def send_joined_rows(
         if wildcards
         else partition_of_keys(rows.keys, layout, layout.fields, partitions)
     )
-    with task_workers(parcel_memory(rows)) as workers:
-        return pack(parcel_rows(rows, to, partitions, source, origin, workers))
+    with task_workers(message_memory(rows)) as workers:
+        return pack(rows_to_messages(rows, to, partitions, source, origin, workers))
 
 
 class AbsentInChunk(NamedTuple):
-    """Rows that the population lacks, the first of each of which it lacks lies in this chunk of the table.
+    """Rows of the table with fewer rows in the population, if the first row without a counterpart is in this chunk.
 
-    chunk: its number; rows: the different ones; room: how often each comes in it before the first that is lacking.
+    chunk: int. The number of the chunk.
+    rows: MatchedRows. The distinct rows.
+    room: array, one for each distinct row. How many of them in this chunk still have a counterpart in the population.
     """
 
     chunk: int
@@ -66,9 +72,9 @@ class AbsentInChunk(NamedTuple):
 
 
 class MetRows(NamedTuple):
-    """The different rows of both tables that met in a partition.
+    """The distinct rows of both tables that were sent to one partition.
 
-    first: those that the population lacks, in the first chunk that has such; None where it lacks none.
+    first: AbsentInChunk. The rows that the population lacks, in the first chunk with such rows; None if it lacks none.
     """
 
     rows: MatchedRows
@@ -76,11 +82,11 @@ class MetRows(NamedTuple):
 
 
 def match_rows(population: PopulationPlan, partition: int, frame: pd.DataFrame) -> MetRows:
-    """The distinct rows of both tables that were sent to a partition, matched."""
+    """Match the distinct rows of both tables that were sent to a partition."""
     words = population.columns.layout.words
-    parcels = unpack(frame, partition)
-    ours = [parcel for parcel in parcels if parcel.cut == SAMPLE]
-    mine, theirs = (rows_in(some, words) for some in (ours, parcels[len(ours) :]))
+    messages = unpack(frame, partition)
+    ours = [message for message in messages if message.cut == SAMPLE]
+    mine, theirs = (rows_in(some, words) for some in (ours, messages[len(ours) :]))
     keys = np.concatenate([mine.keys, theirs.keys])
     if not len(keys):
         return MetRows(MatchedRows(keys, *np.zeros((2, 0), np.int64)), None)
@@ -98,10 +104,11 @@ def match_rows(population: PopulationPlan, partition: int, frame: pd.DataFrame) 
 def _first_chunk(
     rows: MatchedRows, number: npt.NDArray[Any], sources: npt.NDArray[np.int64], times: npt.NDArray[np.int64]
 ) -> AbsentInChunk | None:
-    """The first chunk with rows that the population lacks; None where there is none.
+    """Return the first chunk with rows that the population lacks; None if it lacks none.
 
-    number: of each distinct row of a chunk, which of `rows` it is (with weights equal ones may come several times);
-    sources: its chunk, which ascend; times: how often it is there.
+    number: array, one for each sent row. The number of the row in `rows`. Rows with different weights may be equal.
+    sources: array, one for each sent row, ascending. The chunk that sent the row.
+    times: array, one for each sent row. The multiplicity of the row in its chunk.
     """
     lacking = np.flatnonzero((rows.sampled > rows.in_population)[number])
     if not len(lacking):
@@ -113,7 +120,7 @@ def _first_chunk(
     before = np.cumsum(times) - times
     begins = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
     before -= np.repeat(before[begins], np.diff(np.append(begins, len(number))))
-    # Each is lacking from the row on that comes after as many as the population has.
+    # The population has counterparts for `in_population` of these rows: the row after them is the first that it lacks.
     room = rows.in_population[number] - before
     first = (room >= 0) & (room < times)
     chunk = sources[first].min()
@@ -122,9 +129,12 @@ def _first_chunk(
 
 
 class AbsentRowTotals(NamedTuple):
-    """Rows of the table that the population lacks: how many; distinct ones; by column, how many have each joined value.
+    """Totals of the rows of the table that the population lacks.
 
-    first: those in the first chunk that has such; None where there are none, or where that does not matter.
+    rows: int. The number of rows.
+    distinct: int. The number of distinct rows.
+    counts: list of arrays, one for each column. The number of rows with each joined value.
+    first: AbsentInChunk. The rows in the first chunk with such rows; None if there are none, or if they are no error.
     """
 
     rows: int
@@ -134,9 +144,10 @@ class AbsentRowTotals(NamedTuple):
 
 
 def find_absent_rows(lacks: str, population: PopulationPlan, met: MetRows) -> tuple[Rows, AbsentRowTotals]:
-    """The rows that met in a partition that the population lacks, with multiplicities, and their totals.
+    """Return the rows of a partition that the population lacks, with multiplicities, and their totals.
 
-    Where missing values are wildcards no row is known to be lacking. The first matters where `lacks` is "error".
+    lacks: str. "error" keeps the first chunk with such rows for the error message.
+    If missing values are wildcards, no row is known to be absent.
     """
     short, first = met.rows.lacking(), met.first if lacks == "error" else None
     if any(population.columns.wildcards):
@@ -149,14 +160,14 @@ def find_absent_rows(lacks: str, population: PopulationPlan, met: MetRows) -> tu
 
 
 def add_absent_rows(*partitions: AbsentRowTotals) -> AbsentRowTotals:
-    """The totals of several partitions together."""
+    """Return the totals of several partitions."""
     rows, distinct, counts, firsts = zip(*partitions, strict=True)
     added = [np.sum(several, axis=0) for several in zip(*counts, strict=True)]
     return AbsentRowTotals(sum(rows), sum(distinct), added, _earliest([first for first in firsts if first is not None]))
 
 
 def _earliest(several: list[AbsentInChunk]) -> AbsentInChunk | None:
-    """Return the rows of the first of their chunks, together."""
+    """Return the rows of the first chunk among these, combined."""
     if not several:
         return None
     chunk = min(one.chunk for one in several)
@@ -166,8 +177,11 @@ def _earliest(several: list[AbsentInChunk]) -> AbsentInChunk | None:
 
 
 class FirstAbsent(NamedTuple):
-    """Some chunks of the table: how many rows they have; and of the first that the population lacks its number
-    among these, and what else `lacks_error` says of it; None where there is none.
+    """The first row that the population lacks, in some chunks that follow each other.
+
+    rows: int. The number of rows in the chunks.
+    first: tuple. The number of the row among these rows, and the further arguments of `lacks_error`; None if there is
+    no such row.
     """
 
     rows: int
@@ -178,24 +192,27 @@ def find_first_absent(
     population: PopulationPlan,
     lacking: AbsentRowTotals,
     chunk: int,
-    local: encoded_chunk.EncodedChunk,
+    local: chunk_encoding.EncodedChunk,
     number: npt.NDArray[Any],
 ) -> FirstAbsent:
-    """The first row that the population lacks, if it is in this chunk; number: see `ChunkIndex`."""
+    """Return the first row that the population lacks, if it is in this chunk.
+
+    number: array, one for each row. See `ChunkIndex`.
+    """
     if lacking.first is None or lacking.first.chunk != chunk:
         return FirstAbsent(len(number), None)
     _, kinds, room = lacking.first
     keys = joined_rows(population, SAMPLE, local).keys
     with task_workers() as workers:
         which = number_among(kinds.keys, keys, workers)[number]
-    # Of other rows there are never too many.
+    # The last item is for rows that the population does not lack: as much room as the chunk has rows.
     row = first_absent(which, np.append(room, len(number)))
     assert row is not None
     return FirstAbsent(len(number), (row, *kinds.about(which[row], population.columns)))
 
 
 def add_chunks(*several: FirstAbsent) -> FirstAbsent:
-    """Partitions that follow each other, together."""
+    """Return the first absent row of chunks that follow each other."""
     starts = accumulate((one.rows for one in several), initial=0)
     found = ((start + one.first[0], *one.first[1:]) for start, one in zip(starts, several, strict=False) if one.first)
     return FirstAbsent(sum(one.rows for one in several), next(found, None))
@@ -204,14 +221,14 @@ def add_chunks(*several: FirstAbsent) -> FirstAbsent:
 def settle_population(
     population: PopulationPlan, lacks: str, lacking: AbsentRowTotals, first: FirstAbsent | None
 ) -> PopulationPlan:
-    """The population with the rows, or values, that it lacked; raises InputError where that is an error."""
+    """Return the population with the rows, or values, that it lacked; raise InputError if `first` is such a row."""
     if first is not None and first.first is not None:
         raise lacks_error(lacking.rows, population.rows, *first.first)
     return population.with_lacking(lacking.rows, lacking.distinct, lacking.counts, lacks)
 
 
 def project_rows(whole: PopulationPlan, planned: Plan, rows: Rows) -> Rows:
-    """Rows of all columns as the distinct rows of a plan that uses some of them."""
+    """Return rows of all columns as the distinct rows of a plan that uses fewer columns."""
     names = whole.columns.names
     places = [names.index(name) for name in planned.request.used]
     if len(places) == len(names):

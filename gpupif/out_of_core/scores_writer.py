@@ -1,17 +1,16 @@
-"""Score files written, and, when all are, brought to where they were asked for."""
+"""The writer of score files, or of a file of selected cells, which are published when all are complete."""
 
 from __future__ import annotations
 
 import contextlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
 import pyarrow as pa
 
 from ..attack.request import ScoreRequest
@@ -23,50 +22,31 @@ from ..io.row_group import Multiple, RowGroup
 from ..io.score_files import ScoreFile, is_file
 from ..io.write import attacker_names, write_groups, write_tables
 from ..results.backing import ScoresDescription
-from ..results.cell_selection import CellQuery, ScoredRows
-from ..results.cell_table import CellLayout
 from ..results.provenance import in_one_file, to_metadata
-from ..rows.threads import Workers
 from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter
-from .budget import Budget
-from .chunks import TableChunks
-from .gather import AttackerGatherers, RowReader, prefetched
-from .options import OutputOptions
+from .chunk_scores import RowReader, prefetched
+from .joint_scores import JointScores
+from .memory_budget import Budget
+from .output_options import OutputOptions
+from .selected_cells import CellSearch
 
-# By measure (scored columns, rows).
+# Arrays (scored columns, rows), by output.
 Scores = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class CellSearch:
-    """Looks for cells that are asked for. chunks: the table's rows; places: of the scored columns among its columns."""
-
-    query: CellQuery
-    chunks: TableChunks
-    places: Sequence[int]
-
-    def tables(self, scores: Iterable[Mapping[str, npt.NDArray[Any]]], report: Reporter) -> Iterator[pa.Table]:
-        """Tables of the cells. scores: of all chunks, by output."""
-        columns = [self.chunks.columns[place] for place in self.places]
-        layout = CellLayout.of([column.name for column in columns], self.query.types, columns)
-        with Workers() as workers:
-            yield from layout.tables(self.query.search(self._pieces(scores, report), workers))
-
-    def _pieces(self, scores: Iterable[Mapping[str, npt.NDArray[Any]]], report: Reporter) -> Iterator[ScoredRows]:
-        start = 0
-        for number, (size, arrays) in enumerate(zip(self.chunks.sizes, scores, strict=True)):
-            codes = self.chunks.some_codes(number, self.places)
-            yield from ScoredRows(start, arrays, codes.__getitem__).chunks()
-            start += size
-            report.advance(size)
 
 
 @dataclass(eq=False)
 class ScoreWriter:
-    """Writes score files to the folder `scores` in `folder`, each of which appears whole, and publishes them.
+    """The writer of score files.
 
-    search: for the cells that are to be written in place of all scores.
+    The files are written to the folder `scores` in `folder`; each appears whole or not at all.
+    source: Source. The table in files.
+    request: ScoreRequest. The request.
+    options: OutputOptions. The place and form of the scores.
+    folder: Path. The working folder of the run.
+    budget: Budget. The memory for reading the table again.
+    report: Reporter. It shows the progress.
+    search: CellSearch. The search for the cells to write in place of all scores. Default: None.
     """
 
     source: Source
@@ -79,61 +59,60 @@ class ScoreWriter:
 
     def write(
         self,
-        gatherer: AttackerGatherers,
+        joint_scores: JointScores,
         sizes: Sequence[int],
         outputs: Sequence[ScoreFile],
         describe: Callable[[bool], ScoresDescription],
     ) -> None:
-        """Write the score files that are not there yet; describe: what they are to say, with summaries or without."""
+        """Write the score files that do not exist yet.
+
+        sizes: list of int. The number of rows of each chunk.
+        describe: function that returns the description for a file, with or without summaries.
+        """
         folder = self.folder / "scores"
         self._describe = describe
         with disk_errors(folder):
             private_folder(folder)
-            gatherer.make_folders()
+            joint_scores.make_folders()
         if self.options.summary_only:
             self.report.stage("look through", sum(sizes), "rows")
-            for size, _ in zip(sizes, gatherer.chunks(0, len(sizes), sizes, 0), strict=True):
+            for size, _ in zip(sizes, joint_scores.chunks(0, len(sizes), 0), strict=True):
                 self.report.advance(size)
             return
         _remove_others(folder, outputs)
         left = [piece for piece in outputs if not (folder / piece.path).exists()]
         self.report.stage("write", sum(sizes), "rows")
         if left:
-            self._write_files(gatherer, sizes, outputs, left)
+            self.report.advance(_rows_of(outputs) - _rows_of(left))
+            for run in _runs(left):
+                self._write_run(joint_scores, sizes, run, outputs[-1])
 
     def write_cells(
         self, tables: Iterator[pa.Table], output: ScoreFile, describe: Callable[[bool], ScoresDescription]
     ) -> None:
-        """Write cells to the only score file; describe: as of `write`."""
+        """Write tables of cells to the only score file. describe: see `write`."""
         file = self.folder / "scores" / output.path
         self._describe = describe
         with disk_errors(file):
             private_folder(file.parent)
         write_tables(tables, file, describe=self._said_by_all, private=True)
 
-    def _write_files(
-        self, gatherer: AttackerGatherers, sizes: Sequence[int], outputs: Sequence[ScoreFile], left: Sequence[ScoreFile]
-    ) -> None:
-        self.report.advance(_rows_of(outputs) - _rows_of(left))
-        for run in _runs(left):
-            self._write_run(gatherer, sizes, run, outputs[-1])
-
     def _write_run(
-        self, gatherer: AttackerGatherers, sizes: Sequence[int], run: Sequence[ScoreFile], final: ScoreFile
+        self, joint_scores: JointScores, sizes: Sequence[int], run: Sequence[ScoreFile], final: ScoreFile
     ) -> None:
-        """Write score files that follow each other: each chunk while the next one is put together.
+        """Write neighbouring score files; each chunk is written while the next chunk is made.
 
-        final: the score file that is written last of all.
+        final: ScoreFile. The last file of all, which describes all scores.
         """
         ends = list(accumulate(sizes))
         first = bisect_right(ends, run[0].start, hi=len(sizes) - 1)
         last = bisect_left(ends, run[-1].stop, lo=first, hi=len(sizes) - 1) + 1
-        # What the names of folders hold they hold for the score files too.
+        # Columns in the names of folders are not repeated in files whose folders have these names too.
         in_folders = not is_file(self.options.output) and self.options.rows_per_file is None
         held = self.source.folder_columns if in_folders else ()
         given = _Input(self.source, self.budget, held) if self.options.keep_input else None
         with (
-            contextlib.closing(gatherer.chunks(first, last, sizes, run[0].start)) as made,
+            contextlib.closing(joint_scores.chunks(first, last, run[0].start)) as made,
             contextlib.closing(prefetched(made)) as chunks,
         ):
             if self.search is not None:
@@ -144,21 +123,21 @@ class ScoreWriter:
                 file = self.folder / "scores" / piece.path
                 with disk_errors(file):
                     private_folder(file.parent)
-                groups = ([group] for group in self._groups(gatherer, rows, piece, given))
-                # All scores are known when the last file is written.
-                describe = self._said_by_all if piece == final else self._said_by_each
+                groups = ([group] for group in self._groups(joint_scores, rows, piece, given))
+                # The last file is described when all scores are known.
+                describe = self._said_by_all if piece == final else lambda: self._said_by_each
                 write_groups(groups, file, self.report.advance, describe=describe, private=True)
 
     def _groups(
-        self, gatherer: AttackerGatherers, rows: RowReader[Scores], piece: ScoreFile, given: _Input | None
+        self, joint_scores: JointScores, rows: RowReader[Scores], piece: ScoreFile, given: _Input | None
     ) -> Iterator[RowGroup]:
-        """The rows of a score file, some at a time."""
+        """Yield the rows of a score file, chunk by chunk."""
         names = attacker_names(self.request.output_names, self.request.scored_columns, [])
         if piece.start == piece.stop:
-            nothing = [pa.array(column) for column in gatherer.nothing()]
+            nothing = [pa.array(column) for column in joint_scores.nothing()]
             yield RowGroup.from_table(pa.table(nothing, names)).preceded_by(None if given is None else given.nothing())
         start = piece.start
-        multiples = gatherer.multiples()
+        multiples = joint_scores.multiples()
         for arrays in rows.between(piece.start, piece.stop):
             columns = _columns(arrays, multiples)
             types = [pa.float64() if isinstance(one, Multiple) else one.type for one in columns]
@@ -168,32 +147,33 @@ class ScoreWriter:
             start += size
 
     def _said_by_all(self) -> Mapping[bytes, bytes]:
-        """Return what the only score file, or the last one of a folder, says of all scores."""
-        # Others than Parquet have it before the scores, of which a summary is made.
+        """Return the metadata of the only score file, or of the last file of a folder: a description of all scores."""
+        # Only Parquet has its metadata after the scores, when a summary can be made of them.
         return to_metadata(self._describe(written_format(self.options.output) is PARQUET))
 
-    def _said_by_each(self) -> Mapping[bytes, bytes]:
-        """Return what each other score file of a folder says of itself."""
-        return self._each_says
-
     @cached_property
-    def _each_says(self) -> Mapping[bytes, bytes]:
+    def _said_by_each(self) -> Mapping[bytes, bytes]:
+        """The metadata of every other score file of a folder."""
         return to_metadata(in_one_file(self._describe(False)))
 
     def publish(self, outputs: Sequence[ScoreFile], known: list[int]) -> None:
-        """Have the scores, whose identity is known, appear as a whole where they were asked for; they may be there."""
+        """Move the scores to the output, unless the output has them already. known: identity of the scores."""
         output = self.options.output
         if not (output.exists() and identity(output) == known):
             publish(self.staged(outputs), output)
 
     def staged(self, outputs: Sequence[ScoreFile]) -> Path:
-        """The file or folder that is to be published."""
+        """Return the file or folder to publish."""
         folder = self.folder / "scores"
         return folder / outputs[0].path if is_file(self.options.output) else folder
 
 
 def _columns(arrays: Scores, multiples: Mapping[str, tuple[str, Sequence[float]]]) -> list[pa.Array | Multiple]:
-    """Scores by output as columns; multiples: those that are others times a factor for each column of the table."""
+    """Return scores as columns.
+
+    arrays: by output arrays (scored columns, rows).
+    multiples: by output the output and factors that give it. Such columns are written as multiples.
+    """
     columns: list[pa.Array | Multiple] = []
     first: dict[str, int] = {}
     for output, array in arrays.items():
@@ -219,7 +199,7 @@ def _rows_of(pieces: Sequence[ScoreFile]) -> int:
 
 
 def _runs(pieces: Sequence[ScoreFile]) -> list[list[ScoreFile]]:
-    """Score files in runs that follow each other: after a kill some are there already."""
+    """Return runs of neighbouring score files: after a kill some files between them exist already."""
     runs: list[list[ScoreFile]] = []
     for piece in pieces:
         if not runs or runs[-1][-1].stop != piece.start:
@@ -229,7 +209,7 @@ def _runs(pieces: Sequence[ScoreFile]) -> list[list[ScoreFile]]:
 
 
 def _remove_others(folder: Path, outputs: Sequence[ScoreFile]) -> None:
-    """Remove from finished scores what a run left that was killed in the middle of a file."""
+    """Delete the files that a killed run left unfinished among the scores."""
     finished = {folder / piece.path for piece in outputs}
     for entry in folder.rglob("*"):
         if entry.is_file() and entry not in finished:
@@ -237,7 +217,7 @@ def _remove_others(folder: Path, outputs: Sequence[ScoreFile]) -> None:
 
 
 class _Input:
-    """The table's own rows, read again in order, to stand beside the scores."""
+    """The rows of the table, read again in order to be written beside their scores."""
 
     def __init__(self, source: Source, budget: Budget, left_out: Sequence[str]) -> None:
         self._source = source
@@ -248,9 +228,9 @@ class _Input:
         )
 
     def nothing(self) -> pa.Table:
-        """No rows."""
+        """Return the columns of the table, without rows."""
         return self._source.nothing().select(self._names)
 
     def rows(self, start: int, size: int) -> pa.Table:
-        """Return so many rows from `start` on."""
+        """Return `size` rows from `start` on."""
         return pa.concat_tables(self._source.as_given(piece) for piece in self._rows.between(start, start + size))

@@ -1,4 +1,4 @@
-"""The steps of a run from files to files: each is taken once, however often the run is killed and taken up again."""
+"""The steps of a run from files to files: each is done once, however often the run is killed and resumed."""
 
 from __future__ import annotations
 
@@ -30,25 +30,30 @@ from ..results.summary import Summary
 from ..results.summary_figures import ColumnFacts
 from ..utils.progress import Reporter
 from .attacker_run import AttackerRun
-from .budget import Budget
-from .chunks import SomeColumns, TableChunks
-from .encode import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
-from .explain import FilesExplainer
-from .gather import AttackerGatherers
+from .encoded_population import EncodedPopulation
+from .file_encoding import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
+from .files_explainer import FilesExplainer
+from .joint_scores import JointScores
+from .memory_budget import Budget
 from .one_partition_scoring import OnePartitionScoring
-from .options import OutputOptions, PopulationFiles
-from .population import EncodedPopulation
+from .output_options import OutputOptions, PopulationFiles
 from .run_context import RunContext
+from .scores_writer import ScoreWriter
+from .selected_cells import CellSearch
+from .table_chunks import SomeColumns, TableChunks
 from .table_scoring import TableScoring
-from .write import CellSearch, ScoreWriter
 
-# By attacker, one without a name under None, and fold: "", or those over subsets of columns.
+# The runs by name of attacker (None without a name), and by fold: "", or the worst and the mean.
 AttackerRuns = dict[str | None, dict[str, AttackerRun]]
 
 
 class RunFindings(NamedTuple):
-    """Results that are not in the last mark of a run: priors of all columns; explainers by attacker; summaries, by
-    attacker and fold, as far as they were made in this process; bytes of spill files.
+    """Results of a run that its last checkpoint does not have.
+
+    prior_of: by column name. The prior distributions of all columns.
+    explainers: by name of attacker.
+    summaries: by name of attacker and fold. The summaries that this process made.
+    spilled: int. The bytes of spill files.
     """
 
     prior_of: Mapping[Hashable, Prior] = {}
@@ -59,9 +64,16 @@ class RunFindings(NamedTuple):
 
 @dataclass(eq=False)
 class Steps:
-    """The steps of one run, all of which are kept in `store`.
+    """The steps of one run; `store` keeps each of them.
 
-    population: the files of the table's population, None where it has none.
+    source: Source. The table in files.
+    request: ScoreRequest. The request.
+    engine: Engine. The engine that scores.
+    options: OutputOptions. The place and form of the scores.
+    store: Store. The checkpoint.
+    budget: Budget. The memory of the run.
+    report: Reporter. It shows the progress.
+    population: PopulationFiles. The files of the population; None without population.
     """
 
     source: Source
@@ -77,32 +89,35 @@ class Steps:
         questions = self.options.questions
         self.context = RunContext(self.engine, self.store, self.budget, self.report, self._timed, questions)
         self.writer = ScoreWriter(self.source, self.request, self.options, self.store.folder, self.budget, self.report)
-        # Before the scores take its place, which may be the working folder.
+        # Resolve the path now: the output may be the working folder, which the scores replace.
         self._place = self.options.output.absolute()
         self.seconds: dict[str, float] = {}
         self.spilled = 0
         self._summaries: dict[tuple[str | None, str], Summary] = {}
 
     def scores(self, about_to_publish: Callable[[], None]) -> Scores:
-        """Take all steps that are not done; about_to_publish: called when the scores are complete, but not in place."""
+        """Do all steps that are not done.
+
+        about_to_publish: function called when the scores are complete and before they are moved to the output.
+        """
         started = time.perf_counter()
         encoded, chunks = self._encoded(self.source, "encoded", self.request.read, self.request.missing)
-        people = None
+        encoded_population = None
         try:
-            people = self._encoded_population(chunks)
+            encoded_population = self._encoded_population(chunks)
             self.seconds["read and encode"] = time.perf_counter() - started - self.seconds.get("compare", 0.0)
             outputs = plan_outputs(
                 self.options.output, self.source.found, encoded["file_rows"], self.options.rows_per_file
             )
-            runs = self._attacker_runs(chunks, people)
+            runs = self._attacker_runs(chunks, encoded_population)
             finished = self.store.done(FINISHED)
             if finished is None:
-                finished = self._take(runs, chunks, outputs)
+                finished = self._score_and_write(runs, chunks, outputs)
                 self.store.mark(FINISHED, finished)
         finally:
             chunks.close()
-            if people is not None:
-                people.close()
+            if encoded_population is not None:
+                encoded_population.close()
         if not self.options.summary_only:
             about_to_publish()
             self.writer.publish(outputs, finished["identity"])
@@ -124,16 +139,16 @@ class Steps:
 
     @cached_property
     def about(self) -> RunDescription:
-        """The description of the run that all attackers have in common."""
+        """The description of the run that all attackers share."""
         return about_run(self.source, self.request, self.context.engine, self.population, self.seconds)
 
-    def _take(self, runs: AttackerRuns, chunks: TableChunks, outputs: list[ScoreFile]) -> dict[str, Any]:
-        """The steps from codes to written scores; what is kept of them."""
-        started = self._write(runs, chunks, outputs)
+    def _score_and_write(self, runs: AttackerRuns, chunks: TableChunks, outputs: list[ScoreFile]) -> dict[str, Any]:
+        """Score the encoded table and write the scores; return the facts for the last checkpoint."""
+        started = self._write_scores(runs, chunks, outputs)
         for source in (self.source, None if self.population is None else self.population.source):
             if source is not None:
                 source.check_unchanged(source.found.files)
-        # The files say what the scores come to.
+        # Summaries are part of writing, because files contain them; their time is counted apart.
         self._timed("write", started + self.seconds.get("summarise", 0.0))
         self._summaries = {(name, fold): run.summary for name, folds in runs.items() for fold, run in folds.items()}
         return {
@@ -149,24 +164,24 @@ class Steps:
             "files": [] if self.options.summary_only else [piece.path for piece in outputs],
         }
 
-    def _write(self, runs: AttackerRuns, chunks: TableChunks, outputs: list[ScoreFile]) -> float:
-        """Score the table, and write what is asked for; when writing began."""
+    def _write_scores(self, runs: AttackerRuns, chunks: TableChunks, outputs: list[ScoreFile]) -> float:
+        """Score the table, and write the requested scores; return the time at which writing began."""
         attackers, describe = self._attackers(runs), partial(self._describe, runs, chunks.rows, outputs)
         selection = self.options.selection
         view = ScoreView(self.about.measures, attackers, self.about.dtype)
         query = None if selection is None else selection.query(view)
         places = [self.request.read.index(name) for name in self.request.scored_columns]
-        gatherers = AttackerGatherers(
-            [(one, {fold: run.score() for fold, run in runs[one.name].items()}) for one in attackers]
-        )
+        for run in (run for folds in runs.values() for run in folds.values()):
+            run.score()
+        joint_scores = JointScores([(attacker, runs[attacker.name]) for attacker in attackers])
         started = time.perf_counter()
         if query is not None:
             self.writer.search = CellSearch(query, chunks, places)
-        self.writer.write(gatherers, chunks.sizes, outputs, describe)
+        self.writer.write(joint_scores, chunks.sizes, outputs, describe)
         return started
 
     def _attackers(self, runs: AttackerRuns) -> tuple[ScoredAttacker, ...]:
-        """All attackers, in order."""
+        """Return all attackers, in order."""
         return tuple(
             ScoredAttacker(name, tuple(one.known), next(iter(runs[name].values())).subsets)
             for name, one in self.request.by_attacker().items()
@@ -195,7 +210,10 @@ class Steps:
         return ScoresDescription(self.about, outcomes, facts, priors, rows, files, cells)
 
     def _encoded_population(self, chunks: TableChunks) -> EncodedPopulation | None:
-        """The population, if any, beside the table with these rows."""
+        """Return the encoded population; None without population.
+
+        chunks: TableChunks. The encoded table.
+        """
         if self.population is None:
             return None
         try:
@@ -209,7 +227,7 @@ class Steps:
             others.close()
             raise
 
-    def _attacker_runs(self, chunks: TableChunks, people: EncodedPopulation | None) -> AttackerRuns:
+    def _attacker_runs(self, chunks: TableChunks, encoded_population: EncodedPopulation | None) -> AttackerRuns:
         """Return the runs of each attacker, by fold."""
         request, weighted, units = self.request, None, None
         if request.weights is not None:
@@ -219,7 +237,7 @@ class Steps:
         for number, (name, one) in enumerate(request.by_attacker().items()):
             mine = SomeColumns(chunks, [request.read.index(column) for column in one.read])
             columns = list(mine.columns)
-            population = None if people is None else people.plan.of(one.used)
+            population = None if encoded_population is None else encoded_population.plan.of(one.used)
             priors = None if population is None else population.columns.priors()
             job, prior_of = one.job(columns[: len(one.used)], chunks.rows, "host", on_warning, weighted, priors)
             plan = Plan(
@@ -238,7 +256,7 @@ class Steps:
             subsets = one.subsets(chunks.rows)
             prefix = "" if name is None else f"attacker-{number}-"
             scores = OnePartitionScoring if plan.in_one_partition else TableScoring
-            scoring = scores(self.context, prefix, plan, mine, subsets, people)
+            scoring = scores(self.context, prefix, plan, mine, subsets, encoded_population)
             runs[name] = {fold: AttackerRun(scoring, fold, mine, prior_of, subsets) for fold in scoring.folds}
         return runs
 
@@ -249,7 +267,10 @@ class Steps:
     def _encoded(
         self, source: Source, step: str, names: Sequence[Hashable], missing: str
     ) -> tuple[dict[str, Any], TableChunks]:
-        """Some columns of files encoded, in a step of their own, and what `encode_files` says of them."""
+        """Encode some columns of files in a step of their own.
+
+        Returns the facts of `encode_files`, and the encoded table.
+        """
         facts = self.store.once(step, lambda: self._encode(source, step, names, missing))
         return facts, open_encoded(self.store.part(step), names, facts, source)
 
@@ -263,7 +284,7 @@ class Steps:
 def about_run(
     source: Source, request: ScoreRequest, engine: Engine, population: PopulationFiles | None, seconds: dict[str, float]
 ) -> RunDescription:
-    """Return what all attackers of a run have in common."""
+    """Return the description of a run that all attackers share."""
     input_files = describe_files(source.found.path, source.stamps)
     if population is None:
         described = describe_request(request, input_files)
@@ -288,13 +309,17 @@ def stored_scores(
     finished: dict[str, Any],
     findings: RunFindings,
 ) -> Scores:
-    """Return the scores of a run, from its last mark and what is at hand beside it."""
+    """Return the scores of a run from its last checkpoint.
+
+    finished: dict. The last checkpoint.
+    findings: RunFindings. Further results, if this process made them.
+    """
     output = output.absolute()
     files = [output if is_file(output) else output / file for file in finished["files"]]
     summaries: dict[str | None, dict[str, Summary]] = {}
     for name, fold, document in finished["summaries"]:
         stored, made = Summary.from_dict(document), findings.summaries.get((name, fold))
-        # One that is made still has its values as they are in the table, but no times.
+        # A summary that this process made has the values of the table in their own types, but no times.
         summaries.setdefault(name, {})[fold] = stored if made is None else replace(made, seconds=stored.seconds)
     first = next(iter(summaries[next(iter(summaries))].values()))
     answers: dict[str | None, dict[str, ScoreAnswers]] = {}

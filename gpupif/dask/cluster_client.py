@@ -1,4 +1,4 @@
-"""A cluster that the command line computes on: one that runs, or one of some workers started here."""
+"""The cluster that the command line computes on: an existing one, or workers that are started here."""
 
 from __future__ import annotations
 
@@ -17,27 +17,32 @@ from ..utils.config import resources, split_device
 from ..utils.progress import Reporter
 
 CONNECT_SECONDS = 30
-# A cluster started here waits for a worker that died to be started again, however long a busy machine takes. Dask's
-# default, 15 seconds, strikes it off for good; the run then waits for ever once that was the last one.
+# A cluster started here waits for a dead worker to be started again, however slow the machine is. Dask's default of 15
+# seconds would remove the worker for good. A run that lost its last worker would then wait for ever.
 PATIENT = {"distributed.deploy.lost-worker-timeout": "1 day"}
 
 
 class Place(NamedTuple):
-    """A Dask cluster to compute on: the address of its scheduler, or so many workers here; neither: no cluster."""
+    """The cluster to compute on: neither field is set without a cluster.
+
+    scheduler: str. The address of the scheduler of an existing cluster.
+    workers: int. The number of workers to start here.
+    """
 
     scheduler: str | None
     workers: int | None
 
     @property
     def named(self) -> bool:
-        """Return whether there is a cluster."""
+        """True if a cluster was requested."""
         return self.scheduler is not None or self.workers is not None
 
 
 def check_place(place: Place, elsewhere: Mapping[str, Any], does: str) -> None:
-    """Raise DeviceError without Dask, and InputError for what is no cluster, or for options that are not for one.
+    """Raise DeviceError without Dask, and InputError for a wrong place, or for options that a cluster does not take.
 
-    elsewhere: such options, refused where they are set; does: what a cluster does instead.
+    elsewhere: the options that a cluster does not take.
+    does: str. What a cluster does instead, for the message.
     """
     if find_spec("distributed") is None or find_spec("dask") is None:
         raise DeviceError("a cluster needs Dask, which is not installed here: pip install 'gpupif[dask]'.")
@@ -54,9 +59,9 @@ def check_place(place: Place, elsewhere: Mapping[str, Any], does: str) -> None:
 
 @contextlib.contextmanager
 def connected(place: Place) -> Iterator[tuple[Any, Reporter]]:
-    """A client of the cluster, and what is shown of its progress.
+    """Yield a client of the cluster, and the reporter of its progress.
 
-    What goes wrong with the cluster itself is one DeviceError.
+    Errors of the cluster itself are raised as one DeviceError.
     """
     with Reporter() as report:
         report.stage("start", place.workers, "workers")
@@ -65,14 +70,14 @@ def connected(place: Place) -> Iterator[tuple[Any, Reporter]]:
 
 
 def _deaf_loop(closing: contextlib.ExitStack) -> Any:
-    """An event loop none of whose threads and processes hears Ctrl-C, which a terminal sends to all of them.
+    """Return an event loop whose threads and processes ignore Ctrl-C, which a terminal sends to all processes.
 
-    This process ends its workers itself; each would say how it was interrupted. A signal mask is inherited: by the
-    loop's thread, those that it starts, and the workers, now or when they are started again.
+    This process ends its workers itself; else each would report how it was interrupted. A signal mask is inherited: by
+    the thread of the loop, by its threads, and by workers, even by workers that are started again.
     """
     from distributed.utils import LoopRunner
 
-    # Which would unblock the signal in the thread that starts it.
+    # A reset mask would unblock the signal in the thread that starts workers.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -85,11 +90,11 @@ def _deaf_loop(closing: contextlib.ExitStack) -> Any:
 
 
 def gpus_of_workers(workers: int) -> list[str]:
-    """Return a GPU for each of some workers that are started here, as CUDA_VISIBLE_DEVICES names it.
+    """Return a GPU for each worker that is started here, as CUDA_VISIBLE_DEVICES names it.
 
-    Each worker plans with nearly all memory of its GPU, so no two share one. With device "auto" the workers that are
-    left get none, and use the CPU; with "cuda" they raise InputError. The list is empty where no worker uses a GPU, or
-    where there is one worker, which uses the GPU that the device names.
+    Each worker plans with nearly all memory of its GPU, so no two workers share a GPU. If there are more workers than
+    GPUs, "auto" gives the other workers the CPU, and "cuda" raises InputError. The list is empty if no worker uses a
+    GPU. It is also empty for a single worker, which uses the GPU that the device names.
     """
     kind, named, _ = split_device(resources().device)
     shown = gpu_status.shown_gpus()
@@ -109,11 +114,11 @@ def gpus_of_workers(workers: int) -> list[str]:
 
 
 def _one_gpu_each(gpus: Sequence[str]) -> Any:
-    """Return a plugin of Dask by which each worker sees one of these GPUs, or none, also when it is started again."""
+    """Return a plugin of Dask that shows each worker one of these GPUs, or none, also when it is started again."""
     from distributed import WorkerPlugin
 
     class OneGpu(WorkerPlugin):  # type: ignore[misc]
-        """Sets what a worker sees before its first task, and so before it asks the driver."""
+        """The plugin that sets the GPU of a worker before its first task, hence before the worker asks the driver."""
 
         def setup(self, worker: Any) -> None:
             os.environ["CUDA_VISIBLE_DEVICES"] = dict(enumerate(gpus)).get(worker.name, "")
@@ -123,10 +128,10 @@ def _one_gpu_each(gpus: Sequence[str]) -> Any:
 
 @contextlib.contextmanager
 def cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
-    """Yield a client of a cluster: of one that runs, or of one of so many workers started here, each with its own GPU.
+    """Yield a client of an existing cluster, or of a number of workers that are started here, each with its own GPU.
 
-    Where dask-cuda is installed it starts workers that all have a GPU. What goes wrong with the cluster itself is one
-    DeviceError; too many workers are an InputError.
+    If dask-cuda is installed and each worker has a GPU, dask-cuda starts them. Errors of the cluster itself are raised
+    as one DeviceError. Raises InputError for too many workers.
     """
     import dask
     from distributed import Client, KilledWorker, LocalCluster
@@ -141,7 +146,7 @@ def cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
                     "threads_per_worker": 1,
                     "loop": _deaf_loop(closing),
                     "dashboard_address": ":0",
-                    # What goes wrong comes back as one error, which Dask's log would only say before it, at length.
+                    # Errors come back as one error; Dask's log would print them before, at length.
                     "silence_logs": logging.CRITICAL,
                 }
                 if len(gpus) == workers and find_spec("dask_cuda") is not None:

@@ -1,4 +1,4 @@
-"""Scores of a Dask frame: lazy frames, and what is computed of them where they lie."""
+"""Scores of a Dask frame: lazy frames, and results that workers compute from them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..attack.priors import AsDict, Prior
 from ..frames.open import open_frame
 from ..io.formats import PARQUET
 from ..io.write import output_names
-from ..pipeline.graph import Result
-from ..pipeline.parcels import pack, parcel_memory, parcel_rows, partition_of_keys, rows_in, unpack
+from ..pipeline.shuffle_messages import message_memory, pack, partition_of_keys, rows_in, rows_to_messages, unpack
 from ..pipeline.table_plan import Plan
+from ..pipeline.task_graph import Result
 from ..pipeline.task_resources import task_workers
 from ..results.backing import (
     AttackerOutcome,
@@ -42,26 +42,28 @@ from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.exact_sums import sum_rows
 from ..utils.progress import Reporter
-from .cells import DaskCellSource
-from .explain import LazyExplainer, TableTasks
-from .graph import Graph
-from .query import add_query, scores_in
-from .watch import compute
-from .write import write_scores
+from .cluster_progress import compute
+from .dask_graph import Graph
+from .lazy_explainer import LazyExplainer, TableTasks
+from .lazy_query import add_query, scores_in
+from .scores_folder import write_scores
+from .selected_cells import DaskCellSource
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
-# The device that scored, in files that do not know more.
+# The device in the metadata of files that are written before the devices are known.
 EACH_WORKERS = "each worker's own"
 
 
 @dataclass(frozen=True)
 class LazyOutcome:
-    """Scores against one attacker, of one graph.
+    """The scores against one attacker, from one graph.
 
-    frames: by output. weights: of the scored columns, one after the other, a column for each fold. table: the tasks
-    that know the rows.
+    attacker: ScoredAttacker. The attacker.
+    frames: by output. The Dask frames of scores.
+    weights: Dask frame. A row for each scored column, a column for each fold.
+    table: TableTasks. The tasks that know the rows.
     """
 
     attacker: ScoredAttacker
@@ -71,7 +73,7 @@ class LazyOutcome:
 
 
 class _PlanFacts(NamedTuple):
-    """The facts that are known when the table is read, except the prior tables, which may be large."""
+    """The facts of a plan, except the prior distributions, which may be large."""
 
     rows: int
     facts: list[ColumnFacts]
@@ -79,7 +81,7 @@ class _PlanFacts(NamedTuple):
 
 
 class DaskBacking(Backing):
-    """Scores of a Dask frame, which is `table`. What is asked of them is computed then; small things are kept."""
+    """Scores of the Dask frame `table`. Results are computed on request; small results are kept."""
 
     writes_folders = True
 
@@ -89,7 +91,7 @@ class DaskBacking(Backing):
         self._outcomes = {outcome.attacker.name: outcome for outcome in outcomes}
         self._frames = {output: frame for outcome in outcomes for output, frame in outcome.frames.items()}
         self._explainers: dict[str | None, LazyExplainer] = {}
-        # What was computed, by what it is of which attacker.
+        # Computed facts, by name of the fact and of the attacker.
         self._facts: dict[tuple[str, str | None], Any] = {}
 
     @property
@@ -101,7 +103,7 @@ class DaskBacking(Backing):
         return found
 
     def distinct_rows(self, attacker: ScoredAttacker) -> int:
-        """See `Backing`; counted in a shuffle of its own."""
+        """Return the number of distinct rows, see `Backing`; a shuffle of its own counts them."""
         return int(self._known("distinct", attacker.name))
 
     def explainer(self, attacker: ScoredAttacker) -> Explainer:
@@ -114,7 +116,7 @@ class DaskBacking(Backing):
         return found
 
     def packed_priors(self) -> dict[str, str]:
-        """See `Backing`; packed by a worker."""
+        """Return the packed priors, see `Backing`; a worker packs them."""
         found: dict[str, str] = self._known("packed", self.attackers[0].name)
         return found
 
@@ -144,13 +146,13 @@ class DaskBacking(Backing):
         return frame.map_partitions(_row_sums, name, meta=_row_sums(frame._meta, name))
 
     def find(self, query: ScoreQuery) -> QueryResult:
-        """See `Backing`; the table is scored once."""
+        """Answer a query, see `Backing`; the table is scored once."""
         graph = Graph()
         partitions = [graph.take(self._frames[output]) for output in query.outputs]
         found = add_query(graph, query, len(self.about.columns), partitions)
         facts = [("plan", self.attackers[0].name)]
         if query.figures and query.top:
-            # Of a summary, which says more than that of the same scores.
+            # Only summaries ask for figures and the riskiest cells at once; they also show weights and distinct rows.
             facts += [(what, attacker.name) for attacker in self.attackers for what in ("weights", "distinct")]
         result: QueryResult = self._learn(facts, graph, found)
         return result
@@ -159,7 +161,7 @@ class DaskBacking(Backing):
         return self._joined(outputs, keep_input=False)
 
     def _joined(self, outputs: Mapping[str, CellScore], keep_input: bool) -> dd.DataFrame:
-        """Return one frame of all outputs, and before them the table, if it is kept."""
+        """Return one frame of all outputs, after the columns of the table if these are kept."""
         from dask.dataframe import map_partitions
 
         own = [str(name) for name in self._table.columns] if keep_input else []
@@ -183,11 +185,14 @@ class DaskBacking(Backing):
         return DaskCellSource(query, self.about.columns, table, self._table._meta, self._frames, *hooks)
 
     def write(self, writing: WriteRequest) -> None:
-        """See `Backing`: to a folder of Parquet files. Its files say what was asked, the folder what was found too."""
+        """Write the scores to a folder of Parquet files, see `Backing`.
+
+        Each file describes the request; the last file also has the results.
+        """
         frame = self._joined(writing.outputs, writing.keep_input)
         attackers, options = writing.attackers, writing.options
         self._write_folder(frame, writing.path, writing.overwrite, options, writing.describe, attackers=attackers)
-        # Of all rows at once.
+        # Progress is reported once, for all rows.
         writing.done(self.rows)
 
     def _write_folder(
@@ -202,13 +207,14 @@ class DaskBacking(Backing):
         attackers: Sequence[ScoredAttacker] = (),
         asked: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Write a frame to a folder; gives the result of a task of a graph, if there is one, that is computed with it.
+        """Write a frame to a folder; return the result of a task of a graph that is computed with it, if there is one.
 
-        attackers: that files are of, if not all. asked: the cells that are asked for in place of all, see `Selection`.
+        attackers: the attackers whose scores the files have. Default: all.
+        asked: mapping. The selection of cells in place of all scores, see `Selection`. Default None.
         """
         codec = PARQUET.codec(Path(path))
         options = {"compression": None if codec == "none" else codec, **options}
-        # Files are written before it is known on which devices.
+        # The devices of workers are not known when files are written.
         about = replace(self.about, device=EACH_WORKERS) if self.about.device == "auto" else self.about
         outcomes = [AttackerOutcome(attacker, {}, None) for attacker in attackers or self.attackers]
         said = to_metadata(in_one_file(ScoresDescription(about, outcomes, cells=asked)))
@@ -220,9 +226,9 @@ class DaskBacking(Backing):
             path,
             overwrite,
             {**options, "custom_metadata": {**options.get("custom_metadata", {}), **said}},
-            # What the folder says is found on the way.
+            # Facts for the description are computed together with the files.
             lambda written: found.append(self._learn(facts, graph, result, written)),
-            # Summaries take all scores at once: a reader has them made when they are asked for.
+            # No summaries: they need all scores at once, so readers make them on request.
             lambda: describe(False),
         )
         return found[0]
@@ -253,9 +259,9 @@ class DaskBacking(Backing):
         result: Result | None = None,
         written: Any = None,
     ) -> Any:
-        """Compute facts that are not known yet, and with them the result of a task of a graph, which is returned.
+        """Compute facts that are not known yet, and with them the result of a task of a graph; return the result.
 
-        written: what else is to be computed with them.
+        written: lazy value that is computed with them. Default None.
         """
         from dask import delayed
 
@@ -271,7 +277,7 @@ class DaskBacking(Backing):
         return found[-1] if result is not None else None
 
     def _fact(self, graph: Graph, number: int, what: str, attacker: str | None) -> Result:
-        """The task that gives a fact."""
+        """Add the task that computes a fact; return its result."""
         outcome = self._outcomes[attacker]
         if what == "weights":
             return graph.take(outcome.weights)[0]
@@ -279,10 +285,10 @@ class DaskBacking(Backing):
         graph.tasks.update(table.graph.tasks)
         if what in _OF_PLAN:
             return graph.one("facts", _OF_PLAN[what], list(self.about.columns), table.plan, number=number)
-        parts = range(len(table.rows))
-        sent = graph.each(f"distinct-{number}", _send_distinct, len(parts), table.plan, parts, table.rows)
-        arrived = graph.shuffle(f"meet-{number}", sent, len(parts))
-        counts = graph.each(f"count-distinct-{number}", _count_distinct, table.plan, parts, arrived)
+        partitions = range(len(table.rows))
+        sent = graph.each(f"distinct-{number}", _send_distinct, len(partitions), table.plan, partitions, table.rows)
+        arrived = graph.shuffle(f"meet-{number}", sent, len(partitions))
+        counts = graph.each(f"count-distinct-{number}", _count_distinct, table.plan, partitions, arrived)
         return graph.tree(f"distinct-rows-{number}", _sum, counts)
 
 
@@ -319,7 +325,7 @@ def _pack_priors(columns: Sequence[Hashable], plan: Plan) -> dict[str, str]:
     return pack_priors(priors, {name: prior.column.cardinality for name, prior in priors.items()})
 
 
-# Facts that a plan has.
+# The facts that follow from a plan.
 _OF_PLAN: dict[str, Callable[[Sequence[Hashable], Plan], Any]] = {
     "plan": _facts_of,
     "priors": _priors_of,
@@ -327,15 +333,15 @@ _OF_PLAN: dict[str, Callable[[Sequence[Hashable], Plan], Any]] = {
 }
 
 
-def _send_distinct(parts: int, plan: Plan, source: int, rows: Rows) -> pd.DataFrame:
-    """The parcels in which the distinct rows of a partition travel to where equal ones are counted once."""
-    to = partition_of_keys(rows.keys, plan.layout, plan.layout.fields, parts)
-    with task_workers(parcel_memory(rows)) as workers:
-        return pack(parcel_rows(Rows(rows.keys), to, parts, source, 0, workers))
+def _send_distinct(partitions: int, plan: Plan, source: int, rows: Rows) -> pd.DataFrame:
+    """Return the messages that bring equal rows of all partitions together, to count each distinct row once."""
+    to = partition_of_keys(rows.keys, plan.layout, plan.layout.fields, partitions)
+    with task_workers(message_memory(rows)) as workers:
+        return pack(rows_to_messages(Rows(rows.keys), to, partitions, source, 0, workers))
 
 
-def _count_distinct(plan: Plan, part: int, frame: pd.DataFrame) -> int:
-    rows = rows_in(unpack(frame, part), plan.layout.words)
+def _count_distinct(plan: Plan, partition: int, frame: pd.DataFrame) -> int:
+    rows = rows_in(unpack(frame, partition), plan.layout.words)
     if not len(rows.keys):
         return 0
     with task_workers() as workers:
@@ -343,12 +349,12 @@ def _count_distinct(plan: Plan, part: int, frame: pd.DataFrame) -> int:
 
 
 def _scores_in(frame: Any) -> Any:
-    """The scores (columns, rows) of a frame, where they lie."""
+    """Return the scores (columns, rows) of a frame, on the host or its GPU."""
     return (frame.values if hasattr(frame, "to_pandas") else frame.to_numpy()).T
 
 
 def _fold(score: CellScore, *frames: Any) -> Any:
-    """The worst, or the mean, of the frames of several outputs."""
+    """Return the worst, or the mean, of the frames of several outputs."""
     first = open_frame(frames[0])
     with first.active():
         arrays = {output: _scores_in(frame) for output, frame in zip(score.outputs, frames, strict=True)}
@@ -356,14 +362,14 @@ def _fold(score: CellScore, *frames: Any) -> Any:
 
 
 def _row_sums(frame: Any, name: str) -> Any:
-    """The sum of each row, rounded once; see `sum_rows`."""
+    """Return the sum of each row, rounded once; see `sum_rows`."""
     columns = [frame.iloc[:, place].astype(np.float64) for place in range(frame.shape[1])]
     sums = sum_rows(column.values for column in columns)
     return type(columns[0])(sums, index=frame.index, name=name)
 
 
 def _side_by_side(names: Sequence[str], *frames: Any) -> Any:
-    """The columns of several frames with the same rows in one, under new names."""
+    """Join the columns of several frames with the same rows in one frame, under new names."""
     import dask.dataframe as dd
 
     joined = dd.methods.concat(list(frames), axis=1)

@@ -1,4 +1,4 @@
-"""The folder that Dask writes scores to: it appears whole or not at all, in place of scores that are there."""
+"""The folder that Dask writes scores to: it appears whole or not at all, and may replace a folder of scores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..utils.private_folder import check_keeps_names, real_path, trusted_place
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
-# What Dask's to_parquet takes and this one does not, and why.
+# Options of Dask's to_parquet that are refused, and the reasons.
 REFUSED = {
     "append": "would mix scores of several tables",
     "partition_on": "would lose the order of the rows",
@@ -33,7 +33,7 @@ REFUSED = {
 
 
 def check_names_folder(output: str | os.PathLike[str]) -> None:
-    """Raise OutputError where the output, a path or a URL, is named as a file: partitions are files of a folder."""
+    """Raise OutputError if the output, a path or a URL, is named like a file: partitions are files of a folder."""
     if is_file(Path(output)):
         raise OutputError(f"{os.fspath(output)}: Dask writes a folder of Parquet files. Name one, without an ending.")
 
@@ -46,11 +46,17 @@ def write_scores(
     compute: Callable[[Any], Any],
     describe: Callable[[], ScoresDescription],
 ) -> None:
-    """Compute a frame of scores and write it to a folder, which takes the place of one with scores of gpupif.
+    """Compute a frame of scores and write it to a folder, which may replace a folder with scores of gpupif.
 
-    options: of Dask's ``to_parquet``. compute: computes what is lazy. describe: what the folder is to say of itself,
-    asked for when all is written. Raises OutputError where the folder cannot be written, or holds anything else;
-    InputError for options that make this impossible.
+    frame: Dask frame. The scores.
+    path: path or URL of the folder.
+    overwrite: bool. Whether to replace scores that exist.
+    options: options of Dask's ``to_parquet``.
+    compute: function that computes a lazy value.
+    describe: function that returns the description of the folder; called when all files are written.
+
+    Raises OutputError if the folder cannot be written, or holds anything else. Raises InputError for options that make
+    this impossible.
     """
     check_names_folder(path)
     for option, reason in REFUSED.items():
@@ -63,7 +69,7 @@ def write_scores(
         )
     from fsspec.core import split_protocol, url_to_fs
 
-    # Named in order of the rows.
+    # File names sort in the order of the rows.
     given = {"name_function": "part-{:06d}.parquet".format, **options, "compute": False}
     protocol, place = split_protocol(os.fspath(path))
     if protocol not in (None, "file", "local"):
@@ -85,7 +91,7 @@ def write_scores(
 
 
 def _describe_folder(files: Any, folder: str, describe: Callable[[], ScoresDescription]) -> None:
-    """Have the last score file of a folder say what all of them say together. files: of fsspec."""
+    """Write the description of all score files into the last one. files: file system of fsspec."""
     from fsspec.implementations.local import LocalFileSystem
 
     names = sorted(name for name in files.find(folder) if name.endswith(".parquet"))
@@ -101,7 +107,7 @@ def _describe_folder(files: Any, folder: str, describe: Callable[[], ScoresDescr
 
 
 def check_written(folder: Path, files: int) -> None:
-    """Raise OutputError where a folder has not so many score files: workers elsewhere wrote to disks of their own."""
+    """Raise OutputError if a folder has fewer score files than expected: workers elsewhere wrote to their own disks."""
     found = sum(1 for _ in folder.glob("*.parquet"))
     if found < files:
         raise OutputError(
@@ -111,7 +117,7 @@ def check_written(folder: Path, files: int) -> None:
 
 
 def _in_this_process(frame: dd.DataFrame) -> bool:
-    """Return whether Dask computes a frame by threads of this process, not by workers of their own."""
+    """Return whether Dask computes a frame in threads of this process, not in worker processes."""
     from dask import local, threaded
     from dask.base import get_scheduler
 
@@ -120,11 +126,13 @@ def _in_this_process(frame: dd.DataFrame) -> bool:
 
 @contextlib.contextmanager
 def replacing(output: Path, overwrite: bool, in_this_process: bool) -> Iterator[Path]:
-    """Give a place for a folder that takes the output's place when all is written; removed where something fails.
+    """Yield a staging folder that replaces the output when all is written; delete it after an error.
 
-    It lies where runs without a cluster work, so that of two runs to one output the second is refused, and what a
-    killed one left is removed by the next, whichever kind they are. in_this_process: bool. Whether all that write are
-    threads of this process; others go by the path. Raises OutputError where others could change where that leads.
+    The folder is in the working folder that runs without a cluster use too. So a second run to the same output is
+    refused, and the next run of either kind deletes the files of a killed run.
+    in_this_process: bool. Whether only threads of this process write; other processes find the folder by its path.
+
+    Raises OutputError if other users could change the target of the path.
     """
     work = work_folder(output)
     if not in_this_process:
@@ -133,18 +141,18 @@ def replacing(output: Path, overwrite: bool, in_this_process: bool) -> Iterator[
     try:
         with disk_errors(output):
             store.open(False, output.resolve())
-            # Another name each time: workers of a run that was killed may still be writing.
+            # A new name for each run: workers of a killed run may still be writing.
             name = secrets.token_hex(8)
             yield (store.folder if in_this_process else work) / name
             check_replaceable(output, overwrite, ": it came into being meanwhile")
-            with trusted_place(output) as scored_column:
-                replace_folder(store.folder / name, scored_column)
+            with trusted_place(output) as trusted:
+                replace_folder(store.folder / name, trusted)
     finally:
         store.close(False)
 
 
 def _check_empty(url: str, storage_options: Mapping[str, Any]) -> None:
-    """Raise OutputError where something is at a URL: what is there could not be replaced as a whole."""
+    """Raise OutputError if a URL has files already: a remote folder cannot be replaced as a whole."""
     from fsspec.core import url_to_fs
 
     files, place = url_to_fs(url, **storage_options)

@@ -1,9 +1,9 @@
-"""Routes of rows to partitions: every cohort is in one partition, and none is much larger than the others.
+"""Routes of rows to partitions: every cohort is in one partition, and no partition is much larger than the others.
 
-A pass cuts the table by the hash of the columns outside its scored columns into bins. Bins are dealt to partitions,
-the heaviest first. A bin that is too heavy, because one combination of values is frequent, is cut finer: its rows go
-once for each half of the scored columns, by the other half's columns too. How heavy bins are is learnt from a sample of
-the rows: scores do not depend on it.
+A pass puts rows into bins by the hash of the columns outside its scored columns. Bins are assigned to partitions, the
+heaviest bin first. A bin is too heavy if one combination of values is frequent. Its rows are sent once for each half of
+the scored columns, and the other half's columns are hashed too. The weight of bins is estimated from a sample of the
+rows; scores do not depend on the sample.
 """
 
 from __future__ import annotations
@@ -22,19 +22,23 @@ from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows, index_type, split
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
-from .one_partition import check_one_partition
-from .parcels import partition_of_keys
+from .one_partition_memory import check_one_partition
+from .shuffle_messages import partition_of_keys
 from .table_plan import Plan
 
-# Rows of a chunk from which the weight of bins is estimated.
+# Largest number of rows of a chunk in the sample.
 SAMPLED_ROWS = 1024
-# Bins are so many times as fine as partitions; one of over this share of the mean partition is cut finer.
+# Bins for each partition; and the share of the mean partition above which a bin is cut finer.
 BINS_PER_PARTITION = 8
 HEAVY = 0.5
 
 
 class Sample(NamedTuple):
-    """Keys of some distinct rows, and of how many distinct rows of its chunk each is one."""
+    """Some distinct rows of chunks.
+
+    keys: array (rows, words). The keys of the rows.
+    weights: array, one for each row. The number of distinct rows of its chunk that it represents.
+    """
 
     keys: npt.NDArray[np.uint64]
     weights: npt.NDArray[np.float64]
@@ -42,10 +46,14 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class RoutedPass:
-    """Rows whose cohorts of some scored columns are to be found.
+    """A cut: rows that are brought together to find the cohorts of some scored columns.
 
-    by: the columns whose hash says in which bin a row lies. places: the partition of each bin; -1 for a heavy bin,
-    whose rows go on in the cuts `finer`. whole: rows keep the columns that do not matter here.
+    scored_columns: list of int. The scored columns.
+    by: list of int. The columns whose hash gives the bin of a row.
+    places: array, one for each bin. The partition of the bin; -1 for a heavy bin, whose rows are sent by the cuts
+    `finer`.
+    finer: list of int. The numbers of these cuts in `Routes.cuts`.
+    whole: bool. Whether rows keep the columns that this cut does not need.
     """
 
     scored_columns: list[int]
@@ -59,8 +67,10 @@ class RoutedPass:
 class Routes:
     """All cuts of a shuffle.
 
-    roots: the cuts in which all rows begin. partitions: how many partitions there are. chunks: how many chunks of the
-    table send rows. senders: how many chunks send rows, those of a population too.
+    roots: list of int. The cuts that all rows begin with.
+    partitions: int. The number of partitions.
+    chunks: int. The number of chunks of the table that send rows.
+    senders: int. The number of chunks that send rows, with the chunks of a population.
     """
 
     cuts: list[RoutedPass]
@@ -72,10 +82,12 @@ class Routes:
 
 @dataclass(frozen=True)
 class Send:
-    """Rows of one chunk that travel in one cut.
+    """The rows of one chunk that are sent in one cut.
 
-    rows: those sent, in order of first appearance; dest: the partition of each. source_rows: which distinct rows of the
-    chunk they stand for; place: for each of these, which of the rows sent that is.
+    rows: Rows. The rows to send, in order of first appearance.
+    source_rows: array. The distinct rows of the chunk that `rows` represent.
+    place: array, one for each of `source_rows`. Its number among `rows`.
+    dest: array, one for each of `rows`. The partition of the row.
     """
 
     cut: int
@@ -86,7 +98,7 @@ class Send:
 
 
 def sample_rows(rows: Rows) -> Sample:
-    """Some of the distinct rows of a chunk, the same whenever they are asked for."""
+    """Return a sample of the distinct rows of a chunk; repeated calls return equal samples."""
     size = len(rows.keys)
     if size <= SAMPLED_ROWS:
         return Sample(rows.keys, np.ones(size))
@@ -95,12 +107,12 @@ def sample_rows(rows: Rows) -> Sample:
 
 
 def add_samples(*samples: Sample) -> Sample:
-    """Samples of several chunks together."""
+    """Return the samples of several chunks as one."""
     return Sample(*(np.concatenate(arrays) for arrays in zip(*samples, strict=True)))
 
 
 def plan_routes(plan: Plan, chunks: int, senders: int, partitions: int, sample: Sample) -> Routes:
-    """Return the cuts that spread rows over so many partitions; see `Routes` for the arguments."""
+    """Return the cuts that spread rows over this number of partitions; see `Routes` for the arguments."""
     job = plan.job
     entropies = [entropy_of_counts(counts) for counts in job.counts]
     if plan.in_one_partition:
@@ -120,7 +132,7 @@ def plan_routes(plan: Plan, chunks: int, senders: int, partitions: int, sample: 
         sizes = np.bincount(found, weights, bins)
         heavy = (sizes > HEAVY * aim) if halves and partitions > 1 else np.zeros(bins, bool)
         light += [(-size, len(cuts), number) for number, size in enumerate(sizes.tolist()) if not heavy[number]]
-        # Numbers of cuts that are made later: those before them in the queue come first.
+        # Cuts are numbered in the order of the queue, so the cuts that wait now come before these.
         first = len(cuts) + 1 + len(waiting)
         finer = list(range(first, first + len(halves))) if heavy.any() else []
         cuts.append(RoutedPass(one.scored_columns, one.by, np.full(bins, -1, np.int32), finer))
@@ -136,8 +148,9 @@ def plan_routes(plan: Plan, chunks: int, senders: int, partitions: int, sample: 
 
 
 def hash_routes(passes: Sequence[Pass], partitions: int, chunks: int, senders: int) -> Routes:
-    """Return the routes of passes, each of which has so many partitions of its own, one for each bin.
+    """Return the routes of passes, each with partitions of its own, one for each bin.
 
+    partitions: int. The number of partitions of each pass.
     Rows keep all columns in the first pass, so that distinct rows can be counted there.
     """
     cuts = []
@@ -148,7 +161,10 @@ def hash_routes(passes: Sequence[Pass], partitions: int, chunks: int, senders: i
 
 
 def _halves(one: Pass, known: Sequence[int], entropies: Sequence[float]) -> list[Pass]:
-    """The scored columns of a pass in two that cut finer, or that, scored apart, have fewer distinct rows; or none."""
+    """Return a pass as two halves of its scored columns, or nothing if halves do not help.
+
+    Halves help if they cut finer, or if each half has fewer distinct rows than the pass.
+    """
     groups = [half for half in split(one.scored_columns, entropies) if half]
     if len(groups) < 2:
         return []
@@ -158,9 +174,9 @@ def _halves(one: Pass, known: Sequence[int], entropies: Sequence[float]) -> list
 
 
 def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iterator[Send]:
-    """The sends of the distinct rows of a chunk; the same whenever they are asked for."""
+    """Yield the sends of the distinct rows of a chunk; repeated calls yield equal sends in the same order."""
     every = np.arange(len(rows.keys), dtype=index_type(len(rows.keys)))
-    # Rows of weight 0 are rows too, and weights may add up to less than these.
+    # The largest possible count. Weights may be 0, so their total may be smaller than the number of rows.
     total = max(plan.total, plan.rows, 0 if plan.population is None else plan.population.total)
     if len(every) == 0:
         return
@@ -170,7 +186,7 @@ def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
         cut = routes.cuts[number]
         needed = columns & {*plan.job.known, *cut.scored_columns}
         if needed < columns and not cut.whole:
-            # Rows that differ only in columns that do not matter here are one.
+            # Rows become equal if they differ only in columns that this cut does not need.
             keys = sent.keys & plan.layout.masks(needed)
             narrow = distinct_rows(Rows(keys, sent.counts), total, workers)
             sent, place = narrow.rows, narrow.number[place]
@@ -186,7 +202,7 @@ def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
 def _keep(
     keep: npt.NDArray[np.bool_], sent: Rows, source_rows: npt.NDArray[Any], place: npt.NDArray[Any]
 ) -> tuple[Rows, npt.NDArray[Any], npt.NDArray[Any]]:
-    """Some of the rows sent, and the rows of the chunk that they stand for; see `Send`."""
+    """Return selected rows of a send, and the rows of the chunk that they represent; see `Send`."""
     if keep.all():
         return sent, source_rows, place
     there = keep[place]

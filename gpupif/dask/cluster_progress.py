@@ -1,4 +1,4 @@
-"""Waiting for a cluster, not longer than it gets anywhere."""
+"""The wait for a cluster, with its progress; it ends if the cluster stops making progress."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import Any
 from ..errors import DeviceError
 from ..utils.progress import Reporter
 
-# Longer than Dask takes to give up a worker that says nothing, 5 minutes: what mends itself has mended itself by then.
+# Seconds without progress before a wait ends. Dask gives up a silent worker after 5 minutes; whatever can recover has
+# recovered by then.
 STILL_SECONDS = 600.0
 LOOK_SECONDS = 5.0
 SHOW_SECONDS = 0.5
-# A worker that takes more of a core than this, in percent, works on something.
+# A worker above this percentage of a core is busy.
 IDLE_CPU = 10
-# What is shown of tasks that Dask names; those of gpupif are called what they do.
+# The words to show for tasks that Dask names; tasks of gpupif are shown by their stage.
 SHOWN = {
     "from_map": "read",
     "read_piece": "read",
@@ -32,13 +33,13 @@ SHOWN = {
 }
 
 
-# The cluster that is watched, and what is shown of its progress.
+# The client of the watched cluster, and the reporter of its progress.
 _watched: ContextVar[tuple[Any, Reporter] | None] = ContextVar("_watched", default=None)
 
 
 @contextlib.contextmanager
 def watching(client: Any, report: Reporter) -> Iterator[None]:
-    """Have `compute` wait for this cluster, and not longer than it gets anywhere, as `await_result` does."""
+    """Make `compute` wait for this cluster as `await_result` does."""
     token = _watched.set((client, report))
     try:
         yield
@@ -47,7 +48,7 @@ def watching(client: Any, report: Reporter) -> Iterator[None]:
 
 
 def compute(value: Any, report: Reporter) -> Any:
-    """Compute what is lazy; progress counts tasks, where Dask runs them in this process, or on a watched cluster."""
+    """Compute a lazy value. Progress counts the tasks in this process, or on the watched cluster."""
     watched = _watched.get()
     if watched is not None:
         client, shown = watched
@@ -67,21 +68,21 @@ def compute(value: Any, report: Reporter) -> Any:
 
 
 class Tasks:
-    """The progress of the tasks of a cluster, told to a reporter: tasks done, of all, and the kind at work.
+    """The progress of a cluster's tasks for a reporter: number done, number of all, and the kind at work.
 
-    Counts are of all that the scheduler runs, so of others' tasks too where a cluster is shared.
+    Counts include the tasks of other clients of a shared cluster.
     """
 
     def __init__(self, client: Any, report: Reporter) -> None:
         self._client = client
         self._report = report
         self._done = self._total = 0
-        # What is there of others, at the first look.
+        # Tasks that had finished at the first look; they are not counted.
         self._before: int | None = None
         report.stage("compute", None, "tasks")
 
     def look(self) -> None:
-        """Tell what is new."""
+        """Report the progress since the last look."""
         if not self._report.visible:
             return
         kinds: dict[str, dict[str, int]] = self._client.sync(self._client.scheduler.get_task_prefix_states)
@@ -105,15 +106,17 @@ def _finished(states: dict[str, int]) -> int:
 
 
 def _shown(kind: str) -> str:
-    """Return what tasks of a kind do, in a word."""
+    """Return the word to show for a kind of tasks."""
     return SHOWN.get(kind) or ("shuffle" if kind.startswith("shuffle") else kind.removeprefix("gpupif-"))
 
 
 def await_result(client: Any, future: Any, report: Reporter | None = None) -> Any:
-    """The result of a future, or what its tasks raised. report: is shown the progress.
+    """Return the result of a future, or raise the error of its tasks.
 
-    Raises DeviceError where for STILL_SECONDS no task began or ended and no worker worked on one, as on a cluster
-    without workers; and where the scheduler is lost.
+    report: Reporter. It shows the progress. Default: none.
+
+    Raises DeviceError if no task began or ended, and no worker was busy, for STILL_SECONDS: for instance on a cluster
+    without workers. Raises DeviceError if the scheduler is lost.
     """
     from distributed import wait
     from distributed.comm import CommClosedError
@@ -138,7 +141,7 @@ def await_result(client: Any, future: Any, report: Reporter | None = None) -> An
         if busy or now != before:
             before, since = now, time.monotonic()
         elif time.monotonic() - since >= STILL_SECONDS:
-            having = f"has {workers} worker{'s' * (workers > 1)} and gets nowhere" if workers else "has no workers left"
+            having = f"has {workers} worker{'s' * (workers > 1)} and no progress" if workers else "has no workers left"
             raise DeviceError(
                 f"the cluster {having}: for {STILL_SECONDS:g} s no task began or ended. Nothing was written. Restart "
                 "its workers, or all of it, and try again."
@@ -146,7 +149,7 @@ def await_result(client: Any, future: Any, report: Reporter | None = None) -> An
 
 
 def _state(client: Any) -> tuple[Any, bool, int]:
-    """Return what changes when tasks begin or end; whether a worker is at work; how many workers there are."""
+    """Return a value that changes when tasks begin or end, whether a worker is busy, and the number of workers."""
     workers = client.scheduler_info(n_workers=-1)["workers"]
     tasks = client.processing()
     metrics = {address: worker.get("metrics", {}) for address, worker in workers.items()}

@@ -1,4 +1,4 @@
-"""Parquet files as Dask frames, each row group, or several, a partition that a worker reads."""
+"""Parquet files as Dask frames: workers read partitions of one or more row groups."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ..io.parquet_files import keys_of_files, open_parquet
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
-# A partition is one row group or several, of about so many rows.
+# About the most rows of a partition of several row groups.
 PARTITION_ROWS = 1 << 20
 
 
 class FileRowGroups(NamedTuple):
-    """Some row groups of a Parquet file, and the values of columns that the names of its folders hold."""
+    """Some row groups of a Parquet file, and the values of columns that its folders' names hold."""
 
     file: str
     groups: tuple[int, ...]
@@ -32,8 +32,12 @@ class FileRowGroups(NamedTuple):
 
 
 class Files(NamedTuple):
-    """Parquet files to be read by workers. frame: lazy, of the columns that are wanted; rows, partitions: how many;
-    names: of these columns; index_names: which of all columns only label rows.
+    """Parquet files that workers read.
+
+    frame: Dask frame. The wanted columns.
+    rows, partitions: int. The numbers of rows and partitions.
+    names: list of str. The wanted columns.
+    index_names: list of str. The columns of the files that only label rows.
     """
 
     frame: dd.DataFrame
@@ -44,9 +48,11 @@ class Files(NamedTuple):
 
 
 def read_files(argument: str, given: Input, pick: Pick) -> Files:
-    """The files of a table, in order of their paths, row groups making partitions; `argument` is what names them.
+    """Return the files of a table, in order of their paths; row groups make partitions.
 
-    Raises InputError where they are not Parquet, and TableReadError.
+    argument: str. The name of the argument with the path, for messages.
+
+    Raises InputError for files that are not Parquet, and TableReadError.
     """
     from dask.dataframe import from_map
 
@@ -81,7 +87,7 @@ def read_files(argument: str, given: Input, pick: Pick) -> Files:
 
 
 def _grouped(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Row groups that make one partition each, from how many rows they have."""
+    """Yield the row groups of each partition. sizes: number of rows of each row group."""
     group: list[int] = []
     rows = 0
     for number, size in enumerate(sizes):
@@ -95,9 +101,9 @@ def _grouped(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def _read_piece(piece: FileRowGroups, names: Sequence[str], kinds: Mapping[str, pa.DataType]) -> pd.DataFrame:
-    """Return a partition in Arrow's types, which do not change where values are missing.
+    """Return a partition with Arrow's types, which missing values do not change.
 
-    kinds: the types of columns that names of folders hold.
+    kinds: by name the types of columns that folders' names hold.
     """
     own = [name for name in names if name not in dict(piece.keys)]
     try:

@@ -1,6 +1,7 @@
-"""Tasks of a chunk: encode and collapse its rows, send them to partitions.
+"""Tasks of a chunk: encode its values, collapse equal rows, and send the distinct rows to partitions.
 
-A chunk is a frame of any kind, whose values are numbered here, or a `CodedChunk`, whose rows are codes already.
+A chunk is a frame of any kind, whose values are encoded here, or a `CodedChunk`, whose rows are codes already. On Dask
+a chunk is a partition of the Dask frame.
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ from ..gpu.open import frame_library
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
-from .graph import Graph, Result
-from .parcels import Parcel, pack, parcel_memory, parcel_rows
-from .routes import Routes, find_sends
+from .partition_routes import Routes, find_sends
+from .shuffle_messages import Message, message_memory, pack, rows_to_messages
 from .table_plan import (
     ChunkTotals,
     Plan,
@@ -36,6 +36,7 @@ from .table_plan import (
     add_totals,
     find_units,
 )
+from .task_graph import Graph, Result
 from .task_resources import task_workers, worker_device
 
 
@@ -51,13 +52,15 @@ class CodedChunk(NamedTuple):
 
 
 class EncodedChunk(NamedTuple):
-    """Distinct rows of a chunk.
+    """The distinct rows of a chunk.
 
     codes: list of arrays, one for each column. The codes of the distinct rows.
     times: array, one for each distinct row. The multiplicity of the row in the chunk.
-    values: list, one for each column. `ValueCounts` of the chunk, in which its codes count; or the `Column` of the
-    whole table, if they are codes of that.
-    first_missing: list of int. For each column the first row of the chunk with a missing value; -1: none.
+    values: list, one for each column. The `ValueCounts` of the chunk if `codes` count within the chunk; the `Column` of
+    the whole table if `codes` are its codes.
+    first_missing: list of int, one for each column. The first row of the chunk with a missing value; -1 if there is
+    none.
+    device: DeviceRequest. The device that the worker of this chunk would score on.
     """
 
     codes: list[npt.NDArray[Any]]
@@ -68,7 +71,12 @@ class EncodedChunk(NamedTuple):
 
 
 class ChunkIndex(NamedTuple):
-    """The labels of a chunk's rows, an index of pandas or a GPU; and for each row which distinct row it is."""
+    """The labels of a chunk's rows, and the distinct row that each row is.
+
+    labels: an index of pandas or of a GPU; None for a `CodedChunk`.
+    on_device: bool. Whether the chunk is on a GPU.
+    number: array, one for each row. The number of the distinct row.
+    """
 
     labels: Any
     on_device: bool
@@ -76,7 +84,7 @@ class ChunkIndex(NamedTuple):
 
 
 def encode_chunk(request: ReadRequest, device: DeviceRequest, chunk: Any) -> tuple[EncodedChunk, ChunkIndex]:
-    """Number the values of a chunk's columns, unless they are codes already, and collapse equal rows.
+    """Encode the values of a chunk's columns, unless they are codes already, and collapse equal rows.
 
     Raises ColumnTypeError.
     """
@@ -103,7 +111,10 @@ def encode_chunk(request: ReadRequest, device: DeviceRequest, chunk: Any) -> tup
 
 
 def collapse_chunk(chunk: CodedChunk, device: DeviceRequest) -> tuple[EncodedChunk, ChunkIndex]:
-    """Collapse the equal rows of a chunk of codes; missing values were refused, if need be, when it was encoded."""
+    """Collapse the equal rows of a chunk of codes.
+
+    Missing values are not refused here: the encoder of the table did that, if requested.
+    """
     layout = KeyLayout.of([column.cardinality for column in chunk.columns])
     codes, times, number = _distinct_codes(chunk.codes, layout)
     local = EncodedChunk(codes, times, list(chunk.columns), [-1] * len(codes), device)
@@ -113,19 +124,22 @@ def collapse_chunk(chunk: CodedChunk, device: DeviceRequest) -> tuple[EncodedChu
 def _distinct_codes(
     codes: Sequence[npt.NDArray[Any]], layout: KeyLayout
 ) -> tuple[list[npt.NDArray[Any]], npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return the codes of the distinct rows, the multiplicity of each, and for each row which distinct row it is."""
+    """Return the codes of the distinct rows, the multiplicity of each, and for each row its distinct row."""
     rows = len(codes[0])
-    # Keys as they come, in order of blocks, and distinct ones, and numbers: memory that is not touched takes none.
+    # Keys in the order of the rows, in order of blocks, and distinct keys; row numbers. Memory that is never touched is
+    # not taken.
     with task_workers(8 * rows * (4 * layout.words + 4)) as workers:
         distinct = distinct_rows(Rows(layout.pack(codes, workers)), rows, workers)
-        # Copies, because they stay when the rest of that memory goes.
+        # Copies outlive the working memory of the workers.
         times, number = distinct.rows.counts.copy(), distinct.number.copy()
         return layout.unpack(distinct.rows.keys), times, number
 
 
 def find_totals(graph: Graph, request: ReadRequest, local: list[Result], of: str = "") -> Result:
-    """Add the tasks that find the `ChunkTotals` of a table; local: its chunks, encoded; of: says which, in
-    their names.
+    """Add the tasks that find the `ChunkTotals` of a table; return their result.
+
+    local: the encoded chunks of the table.
+    of: str. A suffix of the tasks' names, which names the table.
     """
     return graph.tree(f"totals{of}", partial(add_totals, request.read), graph.each(f"values{of}", totals, local))
 
@@ -133,10 +147,10 @@ def find_totals(graph: Graph, request: ReadRequest, local: list[Result], of: str
 def count_values(
     graph: Graph, request: ReadRequest, names: list[Hashable], local: list[Result]
 ) -> tuple[Result, tuple[Any, Any]]:
-    """Add the tasks that count the values of encoded chunks, and weigh them where rows have weights.
+    """Add the tasks that count the values of encoded chunks, and weigh them if rows have weights.
 
-    names: of all columns. Returns the `ChunkTotals` of the table, and its `Weights` with the `WeightedCounts` (None
-    for both without).
+    names: list. The names of all columns of the table.
+    Returns the `ChunkTotals` of the table, and its `Weights` with the `WeightedCounts` (None for both without weights).
     """
     together = find_totals(graph, request, local)
     if request.weights is None:
@@ -147,13 +161,13 @@ def count_values(
 
 
 def totals(local: EncodedChunk) -> ChunkTotals:
-    """Metadata of a chunk, to be reduced into the plan."""
+    """Return the metadata of a chunk, to be combined into the plan."""
     rows = int(local.times.sum())
     return ChunkTotals(rows, len(local.times), local.values, local.first_missing, frozenset([local.device]))
 
 
 def global_codes(columns: Sequence[Column], local: EncodedChunk) -> list[npt.NDArray[Any]]:
-    """The codes of a chunk's distinct rows in the columns of the whole table."""
+    """Return the codes of a chunk's distinct rows as the columns of the whole table have them."""
     codes = []
     for column, own, values in zip(columns, local.codes, local.values, strict=True):
         if isinstance(values, Column):
@@ -165,7 +179,7 @@ def global_codes(columns: Sequence[Column], local: EncodedChunk) -> list[npt.NDA
 
 
 def weigh_chunk(request: ReadRequest, weights: Weights, local: EncodedChunk) -> WeightedCounts:
-    """Sums of the weights of a chunk, in units, by column and code."""
+    """Return the sums of the weights of a chunk, in units, by column and code."""
     *codes, times = _with_times(request, weights, local)
     columns = weights.columns[: len(request.used)]
     counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
@@ -175,14 +189,20 @@ def weigh_chunk(request: ReadRequest, weights: Weights, local: EncodedChunk) -> 
 
 
 def _with_times(request: ReadRequest, weights: Weights, local: EncodedChunk) -> list[npt.NDArray[Any]]:
-    """The codes of the columns that are used, and at last how many units each distinct row stands for."""
+    """Return the codes of the used columns, and last the weight of all rows equal to each distinct row.
+
+    The weight is in units.
+    """
     codes = global_codes(weights.columns, local)
     units = weights.units.times(codes[request.read.index(request.weights)])
     return [*codes[: len(request.used)], units * local.times]
 
 
 def global_rows(plan: Plan, local: EncodedChunk) -> Rows:
-    """The distinct rows of a chunk, by the values of the whole table; with weights, counted in units."""
+    """Return the distinct rows of a chunk as keys of the whole table, with the count of each.
+
+    A row counts as often as it occurs, or by its weight in units if rows have weights.
+    """
     times = local.times
     if plan.weights is None:
         codes = global_codes([plan.prior_of[name].column for name in plan.request.used], local)
@@ -195,34 +215,37 @@ def global_rows(plan: Plan, local: EncodedChunk) -> Rows:
 
 
 def rows_as_rows(local: EncodedChunk, rows: Rows) -> Rows:
-    """The distinct rows of a chunk, which are counted in units of weights, by how often each occurs."""
+    """Return the rows that `global_rows` counts in units of weight, with their multiplicities in place of units."""
     return Rows(rows.keys, local.times)
 
 
-def send(plan: Plan, routes: Routes, source: int, *several: Rows | None) -> pd.DataFrame:
-    """The parcels in which the rows of chunk `source` travel: keys, and how often each row occurs.
+def send(plan: Plan, routes: Routes, source: int, *row_sets: Rows | None) -> pd.DataFrame:
+    """Return the messages in which chunk `source` sends its rows to partitions: keys, and how often each row counts.
 
-    several: its rows, and others, or None, that travel with them but do not come back.
+    row_sets: the rows of the chunk, then further rows or None. Partitions send scores back for the first set only.
     """
-    parcels: list[Parcel] = []
-    with task_workers(sum(parcel_memory(rows) for rows in several if rows is not None)) as workers:
-        for number, rows in enumerate(several):
+    messages: list[Message] = []
+    with task_workers(sum(message_memory(rows) for rows in row_sets if rows is not None)) as workers:
+        for number, rows in enumerate(row_sets):
             if rows is None:
                 continue
             origin = source + number * routes.senders
             for sent in find_sends(rows, plan, routes, workers):
-                parcels += parcel_rows(sent.rows, sent.dest, routes.partitions, origin, sent.cut, workers)
-    return pack(parcels)
+                messages += rows_to_messages(sent.rows, sent.dest, routes.partitions, origin, sent.cut, workers)
+    return pack(messages)
 
 
 def empty_index(chunk: Any) -> ChunkIndex:
-    """The index of a chunk without rows."""
+    """Return the index of a chunk without rows."""
     frame = open_frame(chunk)
     return ChunkIndex(frame.index, frame.device_frames() is not None, np.empty(0, np.uint32))
 
 
 def frame_of(values: npt.NDArray[Any], index: ChunkIndex, columns: pd.Index[Any]) -> Any:
-    """Scores (columns, rows) as a frame of the chunk's kind, with its index."""
+    """Return scores as a frame of the chunk's kind, with the chunk's index.
+
+    values: array (columns, rows).
+    """
     if not index.on_device:
         return pd.DataFrame(values.T, index=index.labels, columns=columns, copy=False)
     library = frame_library()

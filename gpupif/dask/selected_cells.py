@@ -1,4 +1,4 @@
-"""Cells of a Dask frame in place of all scores: found in each partition, the riskiest of all by tree reductions."""
+"""Selected cells of a Dask frame: found in each partition; tree reductions find the riskiest cells of all."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from ..pipeline.encoded_chunk import ChunkIndex
-from ..pipeline.graph import Result
+from ..pipeline.chunk_encoding import ChunkIndex
 from ..pipeline.table_plan import Plan
+from ..pipeline.task_graph import Result
 from ..pipeline.task_resources import task_workers
 from ..results.backing import CellSource, ScoresDescription
 from ..results.cell_selection import CellQuery, ScoredRows
 from ..results.cell_table import CellLayout, check_labels
 from ..results.in_memory import index_columns
 from ..results.riskiest import CellBatch
-from .explain import TableTasks, row_codes, row_labels, row_starts
-from .graph import Graph
-from .query import scores_in
+from .dask_graph import Graph
+from .lazy_explainer import TableTasks, row_codes, row_labels, row_starts
+from .lazy_query import scores_in
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
-# Their types, which of a partition without a value cannot be seen.
+# The types of these columns, which a partition without values does not show.
 TEXTS = {"column": pa.string(), "value": pa.string()}
 
 
@@ -43,11 +43,15 @@ class LabelledCells(NamedTuple):
 
 @dataclass(eq=False)
 class DaskCellSource(CellSource):
-    """See `CellSource`.
+    """The source of selected cells of a Dask frame; see `CellSource`.
 
-    columns_scored: of the table. table: the tasks that know its rows, of the first attacker; meta: of its partitions.
-    frames: of scores, by output. compute: gives the result of a task of a graph. write_frame: writes a frame of cells,
-    and computes with it the result of a task.
+    query: CellQuery. The selection.
+    columns_scored: list. The names of the scored columns.
+    table: TableTasks. The tasks that know the rows, of the first attacker.
+    meta: an empty frame with the types of the table.
+    frames: by output. The frames of scores.
+    compute: function that returns the result of a task of a graph.
+    write_frame: function that writes a frame of cells, and returns the result of a task that it computes with it.
     """
 
     query: CellQuery
@@ -65,14 +69,14 @@ class DaskCellSource(CellSource):
         self.columns = self._layout.names
 
     def tables(self) -> Iterator[pa.Table]:
-        graph, parts, starts = self._tasks()
+        graph, partitions, starts = self._tasks()
         plain = graph.each("row-numbers", _counts_rows, starts, range(len(self.table.indexes)), self.table.indexes)
         found, counted = self.compute(
-            graph, graph.one("both", _pair, graph.all("cells", parts), graph.all("plain", plain))
+            graph, graph.one("both", _pair, graph.all("cells", partitions), graph.all("plain", plain))
         )
-        table = pa.concat_tables(part.cells for part in found)
+        table = pa.concat_tables(partition.cells for partition in found)
         if not all(counted):
-            labels = found[0].labels.append([part.labels for part in found[1:]])
+            labels = found[0].labels.append([partition.labels for partition in found[1:]])
             beside = index_columns(labels, each=True)
             for name, column in zip(beside.column_names, beside.columns, strict=True):
                 table = table.append_column(name, column)
@@ -86,17 +90,17 @@ class DaskCellSource(CellSource):
         describe: Callable[[bool], ScoresDescription],
         options: Mapping[str, Any],
     ) -> int:
-        """See `CellSource`: to a folder, a file for each partition, or one for the riskiest."""
-        graph, parts, _ = self._tasks()
-        frames = graph.each("frames", _as_frame, parts)
+        """Write the cells to a folder, a file for each partition; the riskiest cells are one file. See `CellSource`."""
+        graph, partitions, _ = self._tasks()
+        frames = graph.each("frames", _as_frame, partitions)
         meta = _as_frame(LabelledCells(self._layout.schema.empty_table(), self.meta.index[:0]))
         frame = graph.frame("frames", frames, meta, (None,) * (len(frames) + 1))
-        count = graph.tree("count", _sum, graph.each("counts", _count, parts))
+        count = graph.tree("count", _sum, graph.each("counts", _count, partitions))
         options = {"schema": TEXTS, **options}
         return int(self.write_frame(frame, path, overwrite, options, describe, graph, count))
 
     def _tasks(self) -> tuple[Graph, list[Result], Result]:
-        """A graph; its tasks that give `LabelledCells`, in order; the one that knows where partitions begin."""
+        """Return a graph, its tasks that give `LabelledCells`, and its task that gives the partitions' first rows."""
         graph, table, query = self.table.graph.copy(), self.table, self.query
         partitions = [graph.take(self.frames[output]) for output in query.outputs]
         starts = row_starts(graph, table)
@@ -120,8 +124,8 @@ def _sum(*counts: int) -> int:
     return sum(counts)
 
 
-def _count(part: LabelledCells) -> int:
-    return len(part.cells)
+def _count(partition: LabelledCells) -> int:
+    return len(partition.cells)
 
 
 def _layout(columns: Sequence[Hashable], types: Mapping[str, str], plan: Plan) -> CellLayout:
@@ -131,7 +135,7 @@ def _layout(columns: Sequence[Hashable], types: Mapping[str, str], plan: Plan) -
 def _find(
     query: CellQuery, plan: Plan, starts: Sequence[int], number: int, rows: Any, index: ChunkIndex, *frames: Any
 ) -> CellBatch:
-    """The cells of a partition."""
+    """Return the selected cells of a partition."""
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
     codes = row_codes(plan, rows.keys)
 
@@ -144,12 +148,12 @@ def _find(
         return CellBatch.together(list(query.search_in_order(pieces, workers)))
 
 
-def _riskiest(n: int, *parts: CellBatch) -> CellBatch:
-    return CellBatch.together(parts).riskiest(n)
+def _riskiest(n: int, *partitions: CellBatch) -> CellBatch:
+    return CellBatch.together(partitions).riskiest(n)
 
 
 def _places(starts: Sequence[int], number: int, cells: CellBatch) -> npt.NDArray[Any]:
-    """Return the rows, counted in their partition, of those cells that are in it."""
+    """Return the rows of the cells in a partition, counted from the first row of the partition."""
     start, stop = list(pairwise(starts))[number]
     return cells.rows[(cells.rows >= start) & (cells.rows < stop)] - start
 
@@ -161,7 +165,7 @@ def _with_labels(
 
 
 def _labels(cells: CellBatch, starts: Sequence[int], number: int, index: ChunkIndex) -> pd.Index[Any]:
-    """The labels of those rows of cells that are in a partition, in order, each once."""
+    """Return the labels of the rows with cells in a partition, in order, each row once."""
     return row_labels(index)[np.unique(_places(starts, number, cells))]
 
 
@@ -171,11 +175,11 @@ def _riskiest_with_labels(layout: CellLayout, cells: CellBatch, *labels: pd.Inde
 
 
 def _counts_rows(starts: Sequence[int], number: int, index: ChunkIndex) -> bool:
-    """Return whether the labels of a partition are the numbers of its rows, and no more."""
+    """Return whether the labels of a partition are just the numbers of its rows in the table."""
     labels = row_labels(index)
     return labels.name is None and labels.equals(pd.RangeIndex(starts[number], starts[number + 1]))
 
 
-def _as_frame(part: LabelledCells) -> pd.DataFrame:
-    frame: pd.DataFrame = part.cells.to_pandas().set_axis(part.labels)
+def _as_frame(partition: LabelledCells) -> pd.DataFrame:
+    frame: pd.DataFrame = partition.cells.to_pandas().set_axis(partition.labels)
     return frame

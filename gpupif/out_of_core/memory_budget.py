@@ -1,4 +1,7 @@
-"""The shares of the memory limit that a run plans with, and the disk that it will need."""
+"""The memory limit of a run, divided into rows of a chunk, rows of a partition and values of a column.
+
+Estimates of the disk that a run needs are here too.
+"""
 
 from __future__ import annotations
 
@@ -19,41 +22,43 @@ from ..io.base import Source
 from ..io.checkpoints import free_disk
 from ..io.formats import written_format
 from ..utils.memory import resident_bytes, shown
-from .options import OutputOptions
+from .output_options import OutputOptions
 
-# For libraries that are not loaded yet, compiled kernels, and buffers of readers and writers.
+# Bytes kept free for libraries that are loaded later, compiled kernels, and buffers of readers and writers.
 RESERVE = 96 << 20
 LEAST_CHUNK, MOST_CHUNK = 1 << 14, 1 << 20
-LEAST_PART = 1 << 14
-# Files that are open at a time: at most; beside those of parts and columns.
+LEAST_PARTITION = 1 << 14
+# Most open files of a run; and the share of them that is not for partitions and columns.
 MOST_FILES, SPARE_FILES = 1 << 13, 128
-# Of the working memory: what a chunk takes; what a part takes; what the values of a column may take.
-CHUNK_SHARE, PART_SHARE, VALUES_SHARE = 0.35, 0.7, 0.3
-# And what all distinct rows may take that are scored in one place, beside which little else is there.
+# Shares of the working memory: of a chunk, of a partition, and of the values of a column.
+CHUNK_SHARE, PARTITION_SHARE, VALUES_SHARE = 0.35, 0.7, 0.3
+# The share of all distinct rows that are scored at once; little else is in memory then.
 DISTINCT_SHARE = 0.85
-# And, beside a chunk, the different scores of all parts, whose numbers alone are read chunk by chunk.
+# The share of the distinct scores of all partitions, held while chunks read the numbers of their scores.
 DISTINCT_SCORES_SHARE = 0.2
-# Parts are planned so much smaller than what is scored at once, for their sizes differ by chance.
+# Partitions are planned smaller than the rows that can be scored at once, because their sizes differ by chance.
 SLACK = 0.7
-# Bytes on disk: of a code in a chunk and in a part, and of a score, compressed; measured with `benchmarks.scale`.
+# Compressed bytes on disk of a code in a chunk or a partition, and of a score; measured with `benchmarks.scale`.
 CODE_BYTES, SCORE_BYTES = 0.6, 4.5
-# Of a cell of a chunk that is only read and encoded: as it is read, and as codes.
+# Bytes of a cell while a chunk is read and encoded: the value and its code.
 CELL_BYTES = 32
-# What helps beside another place, and beside a higher limit.
+# Ends of error messages: other remedies than a higher limit.
 ELSEWHERE = "choose another place with temp (--temp)"
 FEWER_COLUMNS = "score fewer columns"
-# Of one of the riskiest cells while they are found and made a table, and of each of its scores; measured. What part of
-# the working memory they may take.
+# Bytes of one of the riskiest cells during the search, and of each of its scores, measured; and their share of the
+# working memory.
 RISKIEST_BYTES, RISKIEST_SCORE_BYTES, RISKIEST_SHARE = 160, 48, 0.3
-# Of a score in a format of text.
+# Bytes of a score in a text format.
 TEXT_BYTES = 18
 
 
 class Budget(NamedTuple):
-    """Rows that are in memory at once, of a chunk; bytes to work with.
+    """The memory of a run.
 
-    together: tables whose scores are read at the same time, and share them: one for each attacker, and another one for
-    the sizes of cohorts in the population.
+    chunk_rows: int. The number of rows of a chunk.
+    working: int. Bytes to work with.
+    together: int. The number of tables whose scores are read at once and share the memory: one for each attacker, and a
+    second one each for sizes of cohorts in a population. Default 1.
     """
 
     chunk_rows: int
@@ -61,37 +66,44 @@ class Budget(NamedTuple):
     together: int = 1
 
     def values_bytes(self) -> int:
-        """Bytes that the values of a column may take while they are numbered."""
+        """Return the bytes that the values of a column may take while they are numbered."""
         return int(VALUES_SHARE * self.working)
 
     def distinct_scores(self, columns: int) -> int:
-        """Return how many distinct scores each of so many columns of all partitions of one table may have."""
+        """Return the most distinct scores of each of `columns` columns, which count all partitions of one table."""
         return int(DISTINCT_SCORES_SHARE * self.working) // (8 * columns * self.together)
 
-    def part_rows(self, job: Job) -> int:
-        """Rows of a part that are scored at once, with half of the scored columns; InputError where that is nothing."""
+    def partition_rows(self, job: Job) -> int:
+        """Return the rows of a partition that are scored at once, with half of the scored columns.
+
+        Raises InputError if memory is too small for LEAST_PARTITION rows.
+        """
         words = job.layout.words
         codes = sum(max(1, (len(counts) - 1).bit_length() // 8) for counts in job.counts)
-        # With wildcards there is no part that could be scored for fewer.
+        # All scored columns are scored together if missing values are wildcards.
         at_once = len(job.scored_columns) if job.wildcards else -(-len(job.scored_columns) // 2)
         scores = 8 * scores_at_once(replace(job, measures=part_measures(job))) * at_once
-        # Row numbers, and counts, which with weights are large.
+        # Row numbers and counts; sums of weights are large.
         index = 4 if job.unit is None else 8
         row = codes + 8 * 5 * words + 12 * index + scores + 8
-        return self._part_bytes(job, row) // row
+        return self._partition_bytes(job, row) // row
 
     def any_known_bytes(self, job: Job, needs: AnyKnownNeeds) -> int:
-        """Bytes that the different rows of the table may take that are scored against attackers who know any few
-        columns; InputError where that is nothing.
-        """
-        return self._part_bytes(job, -(-needs.least(LEAST_PART) // LEAST_PART), DISTINCT_SHARE)
+        """Return the bytes for the distinct rows, scored against attackers who know any few columns.
 
-    def _part_bytes(self, job: Job, row: int, share: float = PART_SHARE) -> int:
-        """Return the bytes of a partition whose rows take so much each, beside what values of columns take."""
+        Raises InputError if memory is too small for LEAST_PARTITION rows.
+        """
+        return self._partition_bytes(job, -(-needs.least(LEAST_PARTITION) // LEAST_PARTITION), DISTINCT_SHARE)
+
+    def _partition_bytes(self, job: Job, row: int, share: float = PARTITION_SHARE) -> int:
+        """Return the bytes for the rows of a partition, without the bytes for values of columns.
+
+        row: int. The bytes of one row.
+        """
         different = sum(job.cardinalities)
-        # Scores of values by themselves: of all columns, and of the one at work once more.
+        # Scores of one-value cohorts: of all columns, and once more of the column at work.
         values = 8 * ((3 + len(job.measures)) * different + len(job.measures) * max(map(len, job.counts)))
-        least, found = LEAST_PART * row, int(share * (self.working - values))
+        least, found = LEAST_PARTITION * row, int(share * (self.working - values))
         if found < least:
             more = values + least / share - self.working
             raise InputError(
@@ -101,16 +113,19 @@ class Budget(NamedTuple):
         return found
 
     def planned_rows(self, limit: int, rows: int, columns: int, files: int = 1) -> int:
-        """Rows that parts are planned with, of which `limit` are scored at once: not so few that files run out.
+        """Return the number of rows to plan a partition with.
 
-        files: of each part, that are read together, those of all parts of two passes.
+        limit: int. The number of rows that can be scored at once.
+        rows, columns: int. The size of the table.
+        files: int. The files of a partition that are read together. Partitions of two passes have to fit into the open
+        files.
         """
         parts = max(1, (files_to_open() - SPARE_FILES - 2 * columns) // (2 * files))
         return max(1, int(SLACK * limit), -(-rows // parts))
 
 
 def files_to_open() -> int:
-    """Files that this process may have open at a time, after having asked for as many as it can get."""
+    """Return the number of files that this process may open at a time, after raising it as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -120,14 +135,16 @@ def files_to_open() -> int:
 
 
 def plan_budget(limit: int, request: ScoreRequest, mend: str = FEWER_COLUMNS) -> Budget:
-    """Return what a run with this memory limit may have in memory at once.
+    """Return the memory budget of a scoring run: the largest chunks that the memory limit allows.
 
-    Raises InputError where that is too little; mend: what helps beside a higher limit.
+    mend: str. The remedy that an error names besides a higher limit.
+
+    Raises InputError if the limit is too low.
     """
     attackers = len(request.attackers or [None])
     cells = len(request.scored_columns) * attackers
     written = sum(np.dtype(measure.type_in(request.dtype)).itemsize for measure in request.outputs)
-    # A chunk is written while the next one is put together of what parts have for it.
+    # A chunk is written while the next chunk is put together from the scores of partitions.
     row = cells * (2 * written + 8 * len(request.outputs)) + 16 * len(request.read) + 64
     most = _fitting(limit, row, mend)
     chunk_rows = min(MOST_CHUNK, 1 << (most.chunk_rows.bit_length() - 1))
@@ -135,12 +152,12 @@ def plan_budget(limit: int, request: ScoreRequest, mend: str = FEWER_COLUMNS) ->
 
 
 def riskiest_bytes(top: int, cells: int, scores: int) -> int:
-    """Bytes that so many of the riskiest of a number of cells take at most, each with so many scores."""
+    """Return the most bytes that the `top` riskiest of a number of cells take. scores: number of scores of a cell."""
     return min(top, cells) * (RISKIEST_BYTES + RISKIEST_SCORE_BYTES * scores)
 
 
 def check_riskiest(budget: Budget, source: Source, request: ScoreRequest, options: OutputOptions) -> None:
-    """Raise InputError where so many of the riskiest cells are asked for that memory is too little."""
+    """Raise InputError if the requested number of riskiest cells takes too much memory."""
     top = None if options.selection is None else options.selection.top
     if top is None:
         return
@@ -155,9 +172,11 @@ def check_riskiest(budget: Budget, source: Source, request: ScoreRequest, option
 
 
 def plan_reading(limit: int, columns: int, mend: str = "look at fewer columns") -> Budget:
-    """Return what a run with this memory limit that reads so many columns, and keeps no scores, may have in memory.
+    """Return the memory budget of a run that reads this number of columns and keeps no scores.
 
-    Raises InputError where that, or the files that may be open, are too little; mend: what helps beside a higher limit.
+    mend: str. The remedy that an error names besides a higher limit.
+
+    Raises InputError if the limit, or the number of files that may be open, is too low.
     """
     most = _fitting(limit, CELL_BYTES * columns, mend)
     check_files("table", columns, "Look at")
@@ -165,7 +184,7 @@ def plan_reading(limit: int, columns: int, mend: str = "look at fewer columns") 
 
 
 def _fitting(limit: int, row: int, mend: str) -> Budget:
-    """Return as many rows of a chunk as fit, of so many bytes each; raises InputError for too few."""
+    """Return a budget with as many rows of a chunk as fit; raise InputError for too few. row: bytes of a row."""
     resident = resident_bytes()
     working = limit - resident - RESERVE
     fits = int(CHUNK_SHARE * working) // row
@@ -179,7 +198,7 @@ def _fitting(limit: int, row: int, mend: str) -> Budget:
 
 
 def check_files(argument: str, columns: int, do: str) -> None:
-    """Raise InputError where so many columns need more open files than there may be. do: what is done with them."""
+    """Raise InputError if this number of columns needs more open files than allowed. do: verb for the message."""
     if files_to_open() < 3 * columns + SPARE_FILES:
         raise InputError(
             f"{argument}: {columns:,} columns need as many files open at a time, three times over, which the system "
@@ -195,19 +214,19 @@ def check_disk(
     options: OutputOptions,
     population: Source | None = None,
 ) -> int:
-    """Raise OutputError where spill files and scores will not fit on their disks; returns the bytes of spill files.
+    """Raise OutputError if spill files or scores will not fit on their disks; return the bytes of spill files.
 
-    An estimate, from the number of rows and how well such tables are compressed.
+    The bytes are estimated from the number of rows and typical compression.
     """
-    people = 0 if population is None else population.about_rows()
+    others = 0 if population is None else population.about_rows()
     rows = source.about_rows()
     attackers = len(request.attackers or [None])
     scored_columns = len(request.scored_columns) * attackers
     kept = len({computed_measure(measure) for measure in request.outputs})
     scores = SCORE_BYTES * scored_columns * kept
     spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(request.read) + scores + 8))
-    # The population is encoded, and cut with the table.
-    spilled += int(CODE_BYTES * len(request.used) * (people + 2 * attackers * (people + rows * bool(people))))
+    # The population is encoded, and sent to partitions with the table.
+    spilled += int(CODE_BYTES * len(request.used) * (others + 2 * attackers * (others + rows * bool(others))))
     each = TEXT_BYTES if written_format(options.output).as_text else SCORE_BYTES
     written = int(rows * each * scored_columns * len(request.outputs))
     if options.keep_input:
@@ -224,7 +243,7 @@ def check_disk(
 
 
 def check_room(folder: Path, needed: int, what: str, mend: str) -> None:
-    """Raise OutputError where a disk has no room for so many bytes; what: they are; mend: what else can be done."""
+    """Raise OutputError if a disk has too little room. what: the files that need it; mend: the remedy."""
     free = free_disk(folder)
     if free < needed:
         raise OutputError(

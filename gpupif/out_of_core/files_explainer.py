@@ -1,4 +1,4 @@
-"""The cohorts of cells of a table in files, as an attacker sees them; the table is read again for them."""
+"""The cohorts of cells of a table in files, as an attacker sees them; the files are read again for them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ..results.cell_explanations import ExplainedCells, weights_of_sets
 from ..results.riskiest import RiskyCell
 from ..rows.distinct import DistinctRows
 from ..rows.threads import Workers
-from .gather import RowReader
+from .chunk_scores import RowReader
 
-# What is read at once.
+# Rows and bytes that are read at once.
 ROWS, BYTES = 1 << 18, 1 << 26
 
 
@@ -32,9 +32,14 @@ ROWS, BYTES = 1 << 18, 1 << 26
 class FilesExplainer(RowExplainer):
     """The cohorts of cells, as one attacker sees them.
 
-    columns: that are scored or known, and last that of the weights, if there are `units` of them; without codes of
-    rows, as those of job. subsets: where the attacker knows any few columns; then the distinct rows have to fit into
-    memory, as when they were scored.
+    source: Source. The files.
+    columns: list of Column. The scored or known columns, and last the column of weights if there are `units`; without
+    codes of rows.
+    job: Job. The attacker's job, without codes of rows.
+    units: Units. The sampling weights; None without weights.
+    subsets: KnownSubsets. The sets of columns that the attacker may know, else None. If there are sets, the distinct
+    rows have to fit into memory, as they did for scoring.
+    engine: Engine. The engine that weighs sets of columns.
     """
 
     source: Source
@@ -45,11 +50,11 @@ class FilesExplainer(RowExplainer):
     engine: Engine
 
     def labels(self, rows: Sequence[int]) -> list[Any] | None:
-        """See `Explainer`: files have none."""
+        """Return None: rows of files have no labels."""
         return None
 
     def row_values(self) -> RowValues:
-        """See `RowExplainer`; raises as `values`."""
+        """Return the values of rows, see `RowExplainer`; raise TableReadError if a file has changed."""
         scored_columns = self.job.scored_columns
         rows = RowReader[list[npt.NDArray[Any]]](
             (codes for codes, _ in self._pieces()),
@@ -65,11 +70,11 @@ class FilesExplainer(RowExplainer):
         return RowValues([self.columns[scored_column] for scored_column in scored_columns], between)
 
     def values(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
-        """See `Explainer`; raises TableReadError where a file is not what it was."""
+        """Return the values of cells, see `Explainer`; raise TableReadError if a file has changed."""
         return self._asked(cells).values()
 
     def explain(self, cells: Sequence[RiskyCell], by: Measure) -> list[dict[str, Any]]:
-        """See `Explainer`; raises as `values`."""
+        """Return the cohorts of cells, see `Explainer`; raise TableReadError if a file has changed."""
         asked, subsets = self._asked(cells), self.subsets
         if subsets is None:
             return asked.explain(asked.total(asked.count(*piece) for piece in self._pieces()))
@@ -77,7 +82,7 @@ class FilesExplainer(RowExplainer):
         return asked.explain_worst(self._distinct_rows(), subsets, weights_of, by)
 
     def _distinct_rows(self) -> Job:
-        """The job with the codes of all distinct rows."""
+        """Return the job with the codes of all distinct rows."""
         layout = self.job.layout
         with Workers() as workers:
             rows = DistinctRows(layout.words, 2, workers)
@@ -92,7 +97,7 @@ class FilesExplainer(RowExplainer):
         return ExplainedCells(self.job, self.columns, cells, [keys[cell.row] for cell in cells])
 
     def _keys(self, cells: Sequence[RiskyCell]) -> dict[int, list[int]]:
-        """The codes of the rows of cells."""
+        """Return the codes of the rows of cells, by row number."""
         wanted = sorted({cell.row for cell in cells})
         found: dict[int, list[int]] = {}
         start = 0
@@ -108,14 +113,14 @@ class FilesExplainer(RowExplainer):
         return found
 
     def _pieces(self) -> Iterator[tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64] | None]]:
-        """Codes of all rows in the columns that are used, some at a time, and how often each counts (None: once)."""
+        """Yield chunks of all rows: the codes in the used columns, and how often each row counts (None: once)."""
         for _, piece in self.source.read([str(column.name) for column in self.columns], ROWS, BYTES):
             codes = [_codes(column, piece.column(str(column.name))) for column in self.columns]
             yield codes[: len(self.job.counts)], None if self.units is None else self.units.times(codes[-1])
 
 
 def _codes(column: Column, array: Any) -> npt.NDArray[Any]:
-    """Rows of a column as the whole table numbers their values."""
+    """Return the codes of a column's rows as the whole table has them."""
     part = encode_part(column.name, array)
     number = number_in(column.name, part.values.labels, column.labels)
     return recode(part.codes, np.append(number, len(column.labels)))

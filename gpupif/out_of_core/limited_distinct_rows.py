@@ -1,4 +1,4 @@
-"""The distinct rows of chunks on disk, found as these are read, up to a limit."""
+"""The distinct rows of a table on disk, collected chunk by chunk, up to a limit."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ from ..attack.weights import Units
 from ..rows.distinct import DistinctRows
 from ..rows.keys import KeyLayout
 from ..rows.threads import Workers
-from .chunks import Chunks
+from .table_chunks import Chunks
 
 
 class TooManyRowsError(Exception):
-    """There are more distinct rows than there is room for.
+    """The error that there are more distinct rows than the limit.
 
-    While it is handled, its traceback holds on to those found; suppressed, it lets go of them.
+    Its traceback keeps the rows found so far in memory; suppress it to free them.
     """
 
 
 @dataclass(frozen=True)
 class Packing:
-    """The way from rows of chunks to keys: the columns used, by their places, as they are in keys.
+    """The packing of rows into keys.
 
-    units: of the weights, None where rows have none; weights: the column that holds these.
+    columns: list of int. The columns to read for each field of a key.
+    layout: KeyLayout. The layout of keys.
+    units: Units. The sampling weights; None without weights.
+    weights: int. The column of weights.
     """
 
     columns: Sequence[int]
@@ -40,9 +43,12 @@ class Packing:
     def of(
         cls, cardinalities: Sequence[int], columns: Sequence[int], units: Units | None = None, weights: int = -1
     ) -> Packing:
-        """Return the packing of some columns, of these cardinalities; a column of a single value may be missing."""
+        """Return the packing of some columns; a column with a single value is not read.
+
+        cardinalities: of all columns.
+        """
         several = [cardinalities[column] for column in columns]
-        # A single value takes no bits.
+        # A single value takes no bits of a key, so any column can be read in its place.
         there = [column if cardinality > 1 else 0 for column, cardinality in zip(columns, several, strict=True)]
         return cls(there, KeyLayout.of(several), units, weights)
 
@@ -55,15 +61,18 @@ def collapse(
     limit: float = math.inf,
     done: Callable[[int], None] = lambda rows: None,
 ) -> DistinctRows:
-    """Return the distinct rows of chunks; raises TooManyRowsError as soon as there are more than `limit`.
+    """Return the distinct rows of chunks, with their multiplicities, and their weights in units if rows have weights.
 
-    Summed up are how often each occurs and, where rows have weights, what its rows stand for together, in units. most:
-    rows that are packed at once. done: hears of the rows of each chunk.
+    most: int. The number of rows that are packed at once.
+    limit: number of distinct rows. Default: no limit.
+    done: function called with the number of rows of each chunk.
+
+    Raises TooManyRowsError as soon as there are more than `limit` distinct rows.
     """
     rows = DistinctRows(packing.layout.words, 1 if packing.units is None else 2, workers)
     waiting: list[list[npt.NDArray[Any]]] = []
     for number, size in enumerate(chunks.sizes):
-        # Not fewer than there are distinct rows, for what is added is compared with all of them.
+        # Add about as many rows at once as there are distinct rows: each time all distinct rows are grouped again.
         if waiting and sum(len(keys) for keys, *_ in waiting) + size > min(len(rows), most):
             _add(rows, waiting, limit)
             waiting = []

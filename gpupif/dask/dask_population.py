@@ -1,4 +1,4 @@
-"""The population of a Dask frame: a Dask frame too, files, or a table in memory."""
+"""The population of a Dask frame: another Dask frame, files, or a table in memory."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from ..errors import InputError
 from ..frames.dask_frame import check_dask_frame, is_dask
 from ..frames.open import open_frame
 from ..io.paths import find_input
-from ..pipeline.graph import Result
+from ..pipeline.task_graph import Result
 from ..utils.validation import check_exist, check_unique
-from .graph import Graph
-from .read import read_files
+from .dask_graph import Graph
+from .parquet_partitions import read_files
 
 
 def open_dask_population(population: Any, used: Sequence[Hashable]) -> Any:
-    """A population of any kind, with its columns checked: a Dask frame, or a table in memory. Raises InputError."""
+    """Return a population of any kind as a Dask frame or a table in memory, with its columns checked.
+
+    Raises InputError.
+    """
     if isinstance(population, str | os.PathLike):
         given = find_input(Path(population))
 
