@@ -35,27 +35,27 @@ CHECKED_ROWS, CHECKED_COLUMNS = 2_000, 6
 
 
 def timed(run: Callable[[], Any]) -> tuple[Any, float, float]:
-    """What comes out, seconds on the wall, and of processors."""
+    """Return the result of `run`, and the wall-clock and processor seconds that it took."""
     wall, busy = time.perf_counter(), time.process_time()
     result = run()
     return result, time.perf_counter() - wall, time.process_time() - busy
 
 
 def naive(frame: pd.DataFrame, known: Sequence[str]) -> gpupif.Scores:
-    """Scores against one attacker."""
+    """Score a frame against one attacker."""
     others = [name for name in frame.columns if name not in known]
     with gpupif.config(device="cpu", progress=False):
         return gpupif.score(frame, MEASURES, columns=others, known=list(known))
 
 
 def any_known(frame: pd.DataFrame, known: int) -> Any:
-    """Scores against all of them."""
+    """Score a frame against all attackers who know `known` columns."""
     with gpupif.config(device="cpu", progress=False):
         return gpupif.score(frame, MEASURES, known=known)
 
 
 def check_all(known: int) -> None:
-    """Stop where worst or mean on a small table are not those of one attacker after the other."""
+    """Score a small table both ways; stop if worst or mean are not those of one attacker after the other."""
     frame = census(CHECKED_ROWS, columns=CHECKED_COLUMNS)
     found = any_known(frame, known)
     each: dict[tuple[str, str], list[Any]] = {(m, name): [] for m in MEASURES for name in frame.columns}
@@ -71,7 +71,7 @@ def check_all(known: int) -> None:
 
 
 def measure(rows: int, columns: int, known: int, few: int) -> dict[str, Any]:
-    """Seconds of all attackers on one plan, and of a few of them one after the other."""
+    """Time the scores against all attackers at once, and against a few of them one after the other."""
     frame = census(rows, columns=columns)
     scores, wall, busy = timed(partial(any_known, frame, known))
     sets = list(combinations(frame.columns, known))

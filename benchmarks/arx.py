@@ -64,7 +64,7 @@ class Arx:
     def search(
         self, table: Path, hierarchies: Mapping[str, Path], k: int, suppressed: float, least_seconds: float
     ) -> dict[str, Any]:
-        """Its optimal search for k-anonymity, by the least loss of entropy, in a process of its own.
+        """Run ARX's optimal search for k-anonymity, by the least loss of entropy, in a process of its own.
 
         table: CSV, with semicolons. least_seconds: that it is run for at least. Gives the seconds of the first run and
         of the best, the levels of the optimum, its loss, and how many of the nodes were checked; {"failed": why} where
@@ -81,7 +81,7 @@ class Arx:
 
 
 def write_hierarchy(file: Path, lines: Iterable[Iterable[Any]]) -> Path:
-    """A hierarchy as ARX has it: per value a line with the value and its group at each level."""
+    """Write a hierarchy in ARX's format: each line has a value, then its group at each level."""
     file.write_text("".join(";".join(map(str, line)) + "\n" for line in lines))
     return file
 

@@ -38,8 +38,10 @@ Arrays = dict[str, npt.NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Job:
-    """What to compute of a table: work is a name of WORK. fraction: the sampling fraction of DIS-SUDA. Repeated until
-    so many seconds are over, three times at least or until `most` seconds are.
+    """The computation of a job, and how often it is repeated.
+
+    work: a name of WORK. fraction: the sampling fraction of DIS-SUDA. A job is repeated at least three times and for
+    `seconds` seconds, or until `most` seconds are over.
     """
 
     work: str
@@ -52,29 +54,29 @@ class Job:
 
 
 def frequencies(frame: pd.DataFrame, job: Job) -> Arrays:
-    """`freqCalc` without weights: rows that match each row on the key variables, what is missing matching all."""
+    """Compute `freqCalc` without weights: the rows that match each row's keys; a missing value matches all."""
     return {"fk": _of_rows(frame, "class_size", job)}
 
 
 def weighted_frequencies(frame: pd.DataFrame, job: Job) -> Arrays:
-    """`freqCalc` with weights: these rows, and the people behind them."""
+    """Compute `freqCalc` with weights: the rows that match each row's keys, and the people they stand for."""
     return {"fk": _of_rows(frame, "class_size", job), "Fk": _of_rows(frame, "class_size", job, weights=True)}
 
 
 def individual_risk(frame: pd.DataFrame, job: Job) -> Arrays:
-    """`indivRisk` of weighted frequencies, of rows in classes of one and two rows, and of others."""
+    """Compute `indivRisk` of weighted frequencies, separately for classes of one or two rows and for others."""
     risk, few = _of_rows(frame, "individual_risk", job, weights=True), _of_rows(frame, "class_size", job) <= FEW_ROWS
     return {"risk_in_small_classes": np.where(few, risk, np.nan), "risk_in_others": np.where(few, np.nan, risk)}
 
 
 def exact_individual_risk(frame: pd.DataFrame, job: Job) -> Arrays:
-    """`indivRisk` with method "exact", of classes up to where that may overflow."""
+    """Compute `indivRisk` with method "exact", except for classes so large that it may overflow."""
     risk = _of_rows(frame, "individual_risk", job, weights=True)
     return {"exact_risk": np.where(_of_rows(frame, "class_size", job) > MOST_ROWS_EXACT, np.nan, risk)}
 
 
 def household_risk(frame: pd.DataFrame, job: Job) -> Arrays:
-    """`measure_risk` with households: the risk that somebody of a row's household is found."""
+    """Compute `measure_risk` with households: the risk that somebody of a row's household is found."""
     table = job.table
     risk = gpupif.models.household_risk(
         frame, list(table.keys), table.household, weights=table.weight, missing="wildcard"
@@ -83,20 +85,20 @@ def household_risk(frame: pd.DataFrame, job: Job) -> Arrays:
 
 
 def log_linear_risk(frame: pd.DataFrame, job: Job) -> Arrays:
-    """`modRisk` with all interactions of two: tau1 and tau2, from its expected rows of each cell."""
+    """Compute `modRisk` with all two-way interactions: tau1 and tau2, from its expected rows of each cell."""
     table = job.table
     found = gpupif.global_risk(frame, list(table.keys), weights=table.weight, interactions="two-way")
     return {"tau": np.array([found.tau1, found.tau2])}
 
 
 def violations(frame: pd.DataFrame, job: Job) -> Arrays:
-    """`kAnon_violations`: how many rows are in classes of fewer than 2, 3 and 5 rows."""
+    """Compute `kAnon_violations`: the number of rows in classes of fewer than 2, 3 and 5 rows."""
     sizes = _of_rows(frame, "class_size", job)
     return {"violations": np.array([(sizes < size).sum() for size in SIZES], np.float64)}
 
 
 def l_diversity(frame: pd.DataFrame, job: Job) -> Arrays:
-    """`ldiversity` of each row's class: distinct values, entropy l, the highest l of recursive (2, l)-diversity."""
+    """Compute `ldiversity` of each row's class: distinct values, entropy l, highest l of recursive (2, l)-diversity."""
     recursive = [f"recursive_{size}" for size in range(2, MOST_L + 1)]
     sensitive = job.table.sensitive
     scores = gpupif.score(
@@ -112,7 +114,7 @@ def l_diversity(frame: pd.DataFrame, job: Job) -> Arrays:
 
 
 def suda(frame: pd.DataFrame, job: Job) -> Arrays:
-    """`suda2`: scores, DIS-SUDA scores and contributions, of sets of all sizes."""
+    """Compute `suda2`: scores, DIS-SUDA scores and contributions, of sets of all sizes."""
     keys = list(job.table.keys)
     found = gpupif.suda(frame, len(keys), keys, missing="ignore", sampling_fraction=job.fraction, contributions=True)
     return {
@@ -123,7 +125,7 @@ def suda(frame: pd.DataFrame, job: Job) -> Arrays:
 
 
 def _of_rows(frame: pd.DataFrame, measure: str, job: Job, *, weights: bool = False) -> npt.NDArray[np.float64]:
-    """A measure of whole rows, which is the same whichever key variable is scored."""
+    """Score whole rows by one measure; any key variable gives the same scores."""
     keys = list(job.table.keys)
     weight = job.table.weight if weights else None
     scores = gpupif.score(frame, [measure], columns=keys[:1], known=keys, missing="wildcard", weights=weight)
@@ -146,7 +148,7 @@ WORK: dict[str, Callable[[pd.DataFrame, Job], Arrays]] = {
 
 
 def run(job: Job) -> list[float]:
-    """Seconds of each run, the first one in this process; what was computed is in files afterwards."""
+    """Run a job, write its numbers to files, and return the seconds of each run."""
     frame = job.table.read()
     work = WORK[job.work]
     taken: list[float] = []
@@ -164,12 +166,12 @@ def run(job: Job) -> list[float]:
 
 
 def as_text(job: Job) -> str:
-    """A job as JSON."""
+    """Return a job as JSON."""
     return json.dumps(asdict(job), default=str)
 
 
 def of_text(text: str) -> Job:
-    """The job that `as_text` wrote."""
+    """Return the job that `as_text` wrote."""
     members: dict[str, Any] = json.loads(text)
     table = members["table"]
     table |= {"file": Path(table["file"]), "keys": tuple(table["keys"])}

@@ -10,7 +10,7 @@ MARGIN = 1.2
 
 
 class Budget:
-    """So many seconds from now on, and how long work on so many rows has taken.
+    """The seconds left to a benchmark, and how long each kind of work took, on how many rows.
 
     clock: seconds, from any moment on. notes: what was left out, and why.
     """
@@ -23,22 +23,22 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """Seconds that are left; below 0 where it took longer."""
+        """Return the seconds that are left, negative if the time is over."""
         return self._end - self._clock()
 
     def took(self, work: str, rows: int, seconds: float) -> None:
-        """Note how long a piece of work took, by which larger ones are judged."""
+        """Note how long a piece of work took; larger pieces are estimated from it."""
         self._taken[work] = rows, seconds
 
     def expected(self, work: str, rows: int, otherwise: float = 0.0) -> float:
-        """Seconds that it will take on so many rows, which are in proportion to these; `otherwise` where never done."""
+        """Estimate the seconds of work on so many rows, in proportion to the last time; `otherwise` if never done."""
         if work not in self._taken:
             return otherwise
         before, seconds = self._taken[work]
         return seconds * max(1.0, rows / before) * MARGIN
 
     def fits(self, what: str, seconds: float) -> bool:
-        """Whether there is time for something that takes so long; where there is not, a note says so."""
+        """Return whether work of so many seconds fits into the time left; if not, add a note."""
         left = self.left
         if left > 0 and seconds <= left:
             return True

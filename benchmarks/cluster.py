@@ -49,7 +49,7 @@ SENDING = {"gpupif-send": "out", "gpupif-leave": "home"}
 
 
 def make_folder(folder: Path, rows: int, partition_rows: int) -> None:
-    """The census as Parquet files of so many rows each."""
+    """Write the census to a folder of Parquet files with `partition_rows` rows each."""
     folder.mkdir()
     frame = gpupif.datasets.census(rows)
     for number, start in enumerate(range(0, rows, partition_rows)):
@@ -57,22 +57,22 @@ def make_folder(folder: Path, rows: int, partition_rows: int) -> None:
 
 
 def checksum(frame: pd.DataFrame) -> pd.Series[int]:
-    """A number that changes with any bit of the scores."""
+    """Return the CRC-32 of the scores' bits, in a series of one number."""
     return pd.Series(np.array([zlib.crc32(np.ascontiguousarray(frame.to_numpy().T).tobytes())]))
 
 
 def shuffled_bytes(dask_scheduler: Any) -> float:
-    """Bytes that all P2P shuffles so far have sent, those to the same worker too."""
+    """Return the bytes that all P2P shuffles so far have sent, including those to the same worker."""
     return float(dask_scheduler.cumulative_worker_metrics.get(("p2p", "foreground", "shards", "bytes"), 0))
 
 
 def peak_memory() -> int:
-    """The most memory that the process has ever had."""
+    """Return the peak resident memory of the process so far, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def run_in_memory(job: dict[str, Any]) -> dict[str, Any]:
-    """The same job in one process: by all cores, or by a single thread."""
+    """Time the job in this process, by all cores or by a single thread; return its figures and checksums."""
     folder = Path(job["folder"])
     if job["threads"] is not None:
         pa.set_cpu_count(job["threads"])
@@ -97,7 +97,7 @@ def run_in_memory(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def account(tasks: Sequence[Mapping[str, Any]], workers: int, seconds: float) -> dict[str, dict[str, float]]:
-    """Of tasks that a scheduler tells of: bytes that are sent, by direction, and the seconds of a worker, by stage.
+    """Add up a scheduler's tasks: the bytes that they sent, by direction, and the seconds of a worker, by stage.
 
     seconds: that all took; those in which a worker ran no task are "between tasks".
     """
@@ -115,17 +115,17 @@ def account(tasks: Sequence[Mapping[str, Any]], workers: int, seconds: float) ->
 
 
 def run_on_workers(job: dict[str, Any]) -> dict[str, Any]:
-    """The job on so many worker processes with one thread each."""
+    """Time the job on several worker processes with one thread each; return its figures and checksums."""
     import dask
     import dask.dataframe as dd
     from distributed import Client, LocalCluster, wait
 
     def cpu_seconds(client: Client) -> float:
-        """Seconds for which cores have been at work for any worker."""
+        """Return the processor seconds of all workers together."""
         return float(sum(client.run(time.process_time).values()))
 
     def settled(client: Client) -> float:
-        """Bytes shuffled, when all workers have told the scheduler."""
+        """Wait until all workers have reported to the scheduler, and return the bytes shuffled."""
         before, now = -1.0, client.run_on_scheduler(shuffled_bytes)
         while before != now:
             time.sleep(1.5)
@@ -174,14 +174,14 @@ def run_job(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def named(job: Mapping[str, Any]) -> str:
-    """What a job, or its result, is called."""
+    """Return the display name of a job or of its result."""
     workers, threads = job["workers"], job["threads"] if not job["workers"] else 1
     what = f"{workers} worker{'s' * (workers > 1)}" if workers else "one process"
     return f"{what}, {'all cores' if threads is None else 'a thread'}{' each' * (workers > 1)}"
 
 
 def draw(document: dict[str, Any], file: Path) -> None:
-    """Seconds by number of workers, with the same in one process."""
+    """Plot seconds against the number of workers, and the runs in one process as horizontal lines."""
     import matplotlib as mpl
 
     mpl.use("svg")

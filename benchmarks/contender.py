@@ -1,4 +1,4 @@
-"""One contender in a process of its own: `python -m benchmarks.contender JOB.json` prints one line of JSON."""
+"""Run one contender in a process of its own: `python -m benchmarks.contender JOB.json` prints one line of JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEAST_RUNS, MOST_SECONDS = 3, 15.0
 
 
 def make_table(kind: str, rows: int) -> pd.DataFrame:
-    """Table of a benchmark: "census", "census60" (60 columns), "census90" (one value covers 90 % of each column)."""
+    """Make a table: "census", "census60" (60 columns), or "census90" (one value covers 90 % of each column)."""
     frame = census(rows, columns=60 if kind == "census60" else 10)
     if kind == "census90":
         random = np.random.default_rng(0)
@@ -36,7 +36,7 @@ def make_table(kind: str, rows: int) -> pd.DataFrame:
 
 
 def gpupif_scores(frame: pd.DataFrame) -> Any:
-    """CIG and CSF with gpupif: the frames themselves, so that making them is counted."""
+    """Compute CIG and CSF with gpupif, and make the frames, so that making them is timed."""
     import gpupif
 
     with gpupif.config(device="cpu", progress=False):

@@ -29,7 +29,7 @@ TEXT_COLUMNS = 4
 
 
 def hard_tables(rows: int) -> dict[str, pd.DataFrame]:
-    """The census, and tables that are not like it."""
+    """Make the census, and tables unlike it: skewed, of 60 columns, and of texts with missing values."""
     random = np.random.default_rng(0)
     skewed = census(rows)
     for name in skewed:
@@ -73,7 +73,7 @@ def device_codes(library: CupyLibrary, rows: int) -> list[Any]:
 
 
 def device_job(library: CupyLibrary, rows: int) -> Job:
-    """CIG and CSF of such codes, on the device from codes to scores where it has room for all of these."""
+    """Make a job for CIG and CSF of `device_codes`, with codes and scores on the device."""
     codes = device_codes(library, rows)
     occurrences = [
         library.to_host(library.xp.bincount(column, minlength=cardinality))
@@ -87,7 +87,7 @@ def device_job(library: CupyLibrary, rows: int) -> Job:
 
 
 def digest(library: CupyLibrary, scores: Any) -> str:
-    """A number of 64 bits, the same for the same bits; two arrays with others share it by a chance of 2^-64 only.
+    """Return a digest of 64 bits, the same for the same bits; other scores have it with a chance of 2^-64.
 
     Found on the device: each value's bits are mixed with its place, and all are added up, in whatever order.
     """
@@ -102,12 +102,12 @@ def digest(library: CupyLibrary, scores: Any) -> str:
 
 
 def on_host(job: Job) -> Job:
-    """The same job with codes and scores on the host."""
+    """Return the same job with codes and scores on the host."""
     return replace(job.on_host(), scores_on="host")
 
 
 def write_source(library: CupyLibrary, frames: CudfFrames, rows: int, file: Path) -> Any:
-    """A frame on the device with some columns of text, also written to a Parquet file."""
+    """Make a frame on the device with some columns of text, write it to a Parquet file, and return it."""
     codes = device_codes(library, rows)
     # cuDF works on a stream of its own.
     library.finish()
@@ -121,7 +121,7 @@ def write_source(library: CupyLibrary, frames: CudfFrames, rows: int, file: Path
 
 @contextlib.contextmanager
 def pooled_cudf(device: int) -> Iterator[None]:
-    """A pool of memory for cuDF, as the engine has one: else each array is asked of the driver, and waited for."""
+    """Give cuDF a pool of memory, as the engine has one; without a pool each array waits for the driver."""
     import rmm
 
     before = rmm.mr.get_per_device_resource(device)
@@ -134,7 +134,7 @@ def pooled_cudf(device: int) -> Iterator[None]:
 
 
 def cudf_group_bys(library: CupyLibrary, job: Job) -> None:
-    """Plain cuDF: distinct rows by a group-by, then a group-by and a join back for each column."""
+    """Score with plain cuDF: find distinct rows by a group-by, then group and join back for each column."""
     import cudf
 
     names = [f"c{column}" for column in job.scored_columns]

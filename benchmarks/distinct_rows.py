@@ -28,7 +28,7 @@ AT_ONCE = 1_000_000
 
 
 def write_table(rows: int, path: Path) -> None:
-    """A Parquet file of so many random rows."""
+    """Write a Parquet file of `rows` random rows."""
     random = np.random.default_rng(1)
     schema = pa.schema([(f"c{number}", pa.int8()) for number in range(len(VALUES))])
     with pq.ParquetWriter(path, schema) as writer:

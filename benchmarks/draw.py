@@ -72,7 +72,7 @@ def draw_times(document: dict[str, Any], file: Path) -> None:
 
 
 def draw_scaling(document: dict[str, Any], file: Path) -> None:
-    """Seconds against rows by engine, with the time that the device's bandwidth alone would take."""
+    """Plot seconds against rows by engine, with the time that the device's bandwidth alone would take."""
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -102,7 +102,7 @@ SCALED = {
 
 
 def scale_table(document: dict[str, Any]) -> str:
-    """Results of `python -m benchmarks.scale` as a table in Markdown; a failed run says why it failed."""
+    """Format results of `python -m benchmarks.scale` as a Markdown table; a failed run says why it failed."""
     limit = f"{document['options']['memory_limit'] / 2**30:.3g} GiB"
     results = {(result["contender"], result["rows"]): result for result in document["results"]}
     names = [name for name in SCALED if any(contender == name for contender, _ in results)]
@@ -130,7 +130,7 @@ def _gibibytes(size: float | None) -> str:
 
 
 def draw_scale(document: dict[str, Any], file: Path) -> None:
-    """Seconds and peak memory against rows, side by side, a line a contender, the memory limit dashed."""
+    """Plot seconds and peak memory against rows, side by side, a line a contender, the memory limit dashed."""
     import matplotlib as mpl
 
     mpl.use("svg")

@@ -15,7 +15,10 @@ from typing import Any
 
 
 def cig_csf_query(names: Sequence[str], rows: int, source: str) -> str:
-    """One query: windows over distinct rows, joined back, in the order of the rows. source: what to select from."""
+    """Return one query: windows over distinct rows, joined back, in the order of the rows.
+
+    source: the table to select from.
+    """
     keys = ", ".join(f'"{name}"' for name in names)
     priors = ", ".join(f'sum(c) over (partition by "{name}") / {rows}.0 as p{k}' for k, name in enumerate(names))
     windows, scores, wanted = [], [], []
@@ -56,7 +59,10 @@ def score_files(table: Path, output: Path, temporary: Path, memory_limit: str, t
 
 
 def _with_enumerations(connection: Any, columns: Mapping[str, str], source: str) -> str:
-    """The same table, each column of text as an enumeration of what occurs in it. columns: name to type."""
+    """Create an enumeration of each text column's values; return a subquery of the table with these types.
+
+    columns: name to type.
+    """
     selected = []
     for name, kind in columns.items():
         if kind == "VARCHAR":

@@ -33,7 +33,7 @@ PAIR_RUNS = 3
 
 
 def plan(sizes: list[int], small: int, contenders: list[str]) -> list[dict[str, Any]]:
-    """The jobs: every contender on every size, piflib on the small one, and gpupif on the harder tables."""
+    """List the jobs: every contender on every size, piflib on the small one, and gpupif on the harder tables."""
     jobs = [
         {"contender": contender, "table": "census", "rows": rows}
         for rows in sorted({small, *sizes})
@@ -58,7 +58,7 @@ def run_job(job: dict[str, Any], folder: Path, seconds: float) -> dict[str, Any]
 
 
 def compare(results: list[dict[str, Any]], folder: Path) -> float:
-    """Largest difference, relative beyond 1, between gpupif and any peer on the same table; stops above tolerance."""
+    """Return the largest difference, relative beyond 1, between gpupif and a peer; stop above the tolerance."""
     largest = 0.0
     for result in results:
         pattern = f"{result['table']}-{result['rows']}"
@@ -73,7 +73,7 @@ def compare(results: list[dict[str, Any]], folder: Path) -> float:
 
 
 def first_runs(folder: Path) -> dict[str, float]:
-    """Seconds of the command line on 30,000 rows of CSV: the first run ever on a machine, and the next."""
+    """Time the command line on 30,000 rows of CSV: the first run ever on a machine, the next, help, and the import."""
     table = folder / "table.csv"
     census(30_000, columns=9).to_csv(table, index=False)
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
@@ -94,7 +94,7 @@ def first_runs(folder: Path) -> dict[str, float]:
 
 
 def goals(results: list[dict[str, Any]], first: dict[str, float]) -> dict[str, float]:
-    """The figures that are held to something (see docs/benchmarks.md, How fast)."""
+    """Compute the figures that have goals (see docs/benchmarks.md, How fast)."""
     seconds = {(r["contender"], r["table"], r["rows"]): r["seconds"] for r in results}
     figures: dict[str, float] = {}
     for (contender, table, rows), own in seconds.items():

@@ -47,7 +47,7 @@ WARM_UP_ROWS = 100_000
 
 
 def command(contender: str, table: Path, output: Path, temporary: Path) -> list[str]:
-    """What is run; the table lies in a folder of its own."""
+    """Return the command that runs a contender; the table has to be in a folder of its own."""
     if contender in (OURS, ONE_THREAD):
         # -P: the gpupif that is installed, not the folder of that name in the place where it runs.
         score = ["-P", "-m", "gpupif", "score", str(table), "-o", str(output), "--measures", "cig,csf"]
@@ -60,7 +60,7 @@ def command(contender: str, table: Path, output: Path, temporary: Path) -> list[
 
 
 def run_once(contender: str, table: Path, folder: Path, most_seconds: float) -> dict[str, Any]:
-    """One run, its scores in `folder` afterwards, in the format of the table."""
+    """Run a contender once, and return its figures; its scores are in `folder` afterwards, in the table's format."""
     output = folder / f"{contender}{table.suffix}"
     environment = os.environ | ({"GPUPIF_NUM_THREADS": "1"} if contender == ONE_THREAD else {})
     # What the run before has left to be written is not this one's.
@@ -83,7 +83,7 @@ def run_once(contender: str, table: Path, folder: Path, most_seconds: float) -> 
 def measure(
     rows: int, table: Path, folder: Path, contenders: list[str], turns: int, most_seconds: float
 ) -> list[dict[str, Any]]:
-    """All contenders on one table, in turns; one that fails takes no further turn."""
+    """Run all contenders on one table, in turns; a contender that fails takes no further turn."""
     runs: dict[str, list[dict[str, Any]]] = {contender: [] for contender in contenders}
     for _ in range(turns):
         for contender, before in runs.items():
@@ -125,7 +125,7 @@ def _figures(run: dict[str, Any]) -> str:
 
 
 def measure_reading(rows: int, table: Path, turns: int) -> list[dict[str, Any]]:
-    """A table to codes, and to Arrow by all of pyarrow's threads."""
+    """Time the reading of a table: to codes by gpupif, and to Arrow by all of pyarrow's threads."""
 
     def encode() -> None:
         frame = open_file(table, every_column)
@@ -138,7 +138,7 @@ def measure_reading(rows: int, table: Path, turns: int) -> list[dict[str, Any]]:
 
 
 def measure_writing(rows: int, folder: Path, kind: str, turns: int) -> list[dict[str, Any]]:
-    """The same scores, in memory, to a file."""
+    """Time the writing of the same scores from memory to a file: by gpupif, also with one thread, and by Polars."""
     import polars as pl
 
     file = folder / f"written.{kind}"
@@ -164,7 +164,7 @@ def measure_writing(rows: int, folder: Path, kind: str, turns: int) -> list[dict
 def _timed(
     rows: int, kind: str, ways: dict[str, Callable[[], Any]], turns: int, file: Path | None = None
 ) -> list[dict[str, Any]]:
-    """Each way in turns: the first time, the best, and the size of the file that is written."""
+    """Time each way in turns; return its first and best seconds, and the size of the file that it writes."""
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     sizes = {}
     for _ in range(turns):
@@ -181,7 +181,7 @@ def _timed(
 
 
 def lines(document: dict[str, Any]) -> list[str]:
-    """The figures as Markdown tables."""
+    """Format the figures as Markdown tables."""
     best = {(one["contender"], one["format"], one["rows"]): one["best"] for one in document["files"] if "best" in one}
     told = ["| rows | | | first | best | times gpupif | peak memory | page faults |", "|---:|---|---|" + "---:|" * 5]
     for one in document["files"]:
@@ -202,7 +202,7 @@ def lines(document: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Measure, as the arguments say; exit code 1 where scores differ."""
+    """Measure, as the arguments say; end with exit code 1 if scores differ."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 3e6, 1e7], help="sizes of the census")
     parser.add_argument("--formats", nargs="+", default=list(FORMATS), choices=FORMATS, help="of table and scores")

@@ -32,7 +32,7 @@ QUASI_IDENTIFIERS, SENSITIVE = "age,sex,region", "income_band"
 
 
 def commands(table: Path, folder: Path) -> dict[str, list[str]]:
-    """What is run, by name: of gpupif with its defaults."""
+    """Return the commands to run, by name: those of gpupif and those of its peers."""
     ours = {
         "version": ["--version"],
         "missing table": ["score", str(folder / "missing.parquet"), "-o", str(folder / "none.parquet")],
@@ -48,7 +48,7 @@ def commands(table: Path, folder: Path) -> dict[str, list[str]]:
 
 
 def run_once(command: list[str], folder: Path, cache: Path) -> dict[str, float]:
-    """Seconds that one run takes, on the clock and of all processors. Raises RuntimeError where it ends in an error."""
+    """Run a command once; return its seconds on the clock and of all processors. Raise RuntimeError if it fails."""
     environment: Mapping[str, str] = {**os.environ, "XDG_CACHE_HOME": str(cache)}
     environment = {name: value for name, value in environment.items() if name != "NUMBA_CACHE_DIR"}
     os.sync()
@@ -62,7 +62,7 @@ def run_once(command: list[str], folder: Path, cache: Path) -> dict[str, float]:
 
 
 def measure(rows: int, folder: Path, turns: int) -> list[dict[str, Any]]:
-    """Of each command its first runs, each with a cache of its own, and the best of the next ones."""
+    """Time each command: the best of its first runs, each with an empty cache, and the best of the next runs."""
     table_folder, cache = folder / "table", folder / "cache"
     table_folder.mkdir()
     gpupif.datasets.census(rows).to_parquet(table_folder / "table.parquet", index=False)
@@ -82,7 +82,7 @@ def measure(rows: int, folder: Path, turns: int) -> list[dict[str, Any]]:
 
 
 def lines(results: list[dict[str, Any]]) -> list[str]:
-    """The figures as a Markdown table."""
+    """Format the figures as a Markdown table."""
     told = ["| command | first | next | ratio | processors, first | next |", "|---|---:|---:|---:|---:|---:|"]
     for one in results:
         first, after = one["first"], one["next"]

@@ -106,12 +106,12 @@ class Silent:
 
 
 def is_device(library: CupyLibrary) -> bool:
-    """Whether it has a GPU, and not NumPy in the place of CuPy."""
+    """Return whether the library has a GPU, and not NumPy in the place of CuPy."""
     return hasattr(library.xp, "cuda")
 
 
 class Bench(NamedTuple):
-    """What all parts of the benchmark work with.
+    """The objects that all parts of the benchmark share.
 
     libraries: the streams of the device. times: runs that are counted, at most. document: what is found. save: keeps
     it. groupings: the ways to group rows that can be measured; without cuDF one.
@@ -131,7 +131,7 @@ class Bench(NamedTuple):
 
     @property
     def library(self) -> CupyLibrary:
-        """The first stream."""
+        """Return the first stream."""
         return self.libraries[0]
 
     def synchronize(self) -> None:
@@ -147,7 +147,7 @@ class Bench(NamedTuple):
 
     @contextlib.contextmanager
     def going_on(self, what: str) -> Iterator[None]:
-        """A part whose failure is noted, and keeps no other one from being measured."""
+        """Run a part of the benchmark; if it fails, note the failure and go on with the other parts."""
         try:
             yield
         except Exception as error:
@@ -161,7 +161,7 @@ class Bench(NamedTuple):
 
 
 def timed(bench: Bench, run: Callable[[], Any], stages: Stages | None = None) -> tuple[dict[str, Any], Any]:
-    """Seconds of a run that is not counted, and then of as many as there is time for, at least one; the last result.
+    """Time a run once uncounted, then at least once and while there is time; return the seconds and the last result.
 
     stages: those of the runs that count, on average.
     """
@@ -184,19 +184,19 @@ def timed(bench: Bench, run: Callable[[], Any], stages: Stages | None = None) ->
 
 
 def of_next(began: float, *timings: dict[str, Any]) -> float:
-    """Seconds that the same takes at least the next time: of what was timed two runs each, nothing compiled."""
+    """Estimate the least seconds of the same work next time: two best runs a timing, and the rest as before."""
     spent = sum(one["uncounted"] + sum(one["runs"]) for one in timings)
     return float(time.perf_counter() - began - spent + sum(2 * one["best"] for one in timings))
 
 
 def bandwidth(bench: Bench, size: int) -> float:
-    """Bytes a second that a copy on the device moves, read and written."""
+    """Measure the bytes a second that a copy on the device moves, read and written."""
     source = bench.library.xp.zeros(size // 8)
     return float(2 * size / timed(bench, source.copy)[0]["best"])
 
 
 def table_of(bench: Bench, rows: int) -> Job | None:
-    """A job on the device, its scores there or, where these do not fit, on the host; None, with a note, if neither."""
+    """Return a job on the device, its scores there if they fit, else on the host; None and a note if neither."""
     with bench.library.active():
         job = device_job(bench.library, rows)
     memory = int(SHARE * bench.library.free_bytes())
@@ -209,7 +209,7 @@ def table_of(bench: Bench, rows: int) -> Job | None:
 
 
 def first_calls(bench: Bench, rows: int) -> None:
-    """Seconds of the first and the second call in fresh processes, the first of which finds no compiled kernels."""
+    """Time the first and the second call in fresh processes; only the first process finds no compiled kernels."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, **{name: str(Path(folder) / name.lower()) for name in CACHES}}
         for number, grouping in enumerate((bench.groupings[0], *bench.groupings)):
@@ -238,7 +238,7 @@ def first_calls(bench: Bench, rows: int) -> None:
 
 
 def first_call(grouping: str, rows: int) -> dict[str, float]:
-    """What `first_calls` runs in a process of its own."""
+    """Return the seconds of making a table and of scoring it twice, in a process that `first_calls` started."""
     marks = [time.perf_counter()]
     libraries = open_libraries([0])
     with libraries[0].active():
@@ -251,7 +251,7 @@ def first_call(grouping: str, rows: int) -> dict[str, float]:
 
 
 def measure_engine(bench: Bench, rows: int, moved: float) -> None:
-    """Later calls of the CUDA engine by each grouping, as users get them and with all memory given back; their bits.
+    """Time later calls of the CUDA engine by grouping, with memory kept and with all given back; digest the scores.
 
     moved: bytes a second of a copy.
     """
@@ -304,7 +304,7 @@ def _measure_grouping(bench: Bench, job: Job, grouping: str, floor: float) -> No
 
 
 def measure_peer(bench: Bench, rows: int, name: str, moved: float) -> None:
-    """Others on the same tables: the CPU engine, plain cuDF group-bys."""
+    """Time a peer on the same table: the CPU engine, or plain cuDF group-bys."""
     if rows > PEER_ROWS:
         bench.budget.notes.append(f"{rows:,} rows, {name}: left out, larger than {PEER_ROWS:,} rows")
         return
@@ -329,7 +329,7 @@ def measure_peer(bench: Bench, rows: int, name: str, moved: float) -> None:
 
 
 def same_bits(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """By rows and measure whether all CUDA engines gave the same bits, and whether the CPU engine gave those too."""
+    """Return, by rows and measure, whether all CUDA engines gave the same bits, and the CPU engine too."""
     found: dict[str, Any] = {}
     for rows in sorted({one["rows"] for one in results if one.get("bits")}):
         of_rows = [one for one in results if one.get("bits") and one["rows"] == rows]
@@ -346,13 +346,13 @@ def same_bits(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def score_with(engine: Engine, table: Any, measures: Sequence[str]) -> Scores:
-    """Scores of a table by one engine."""
+    """Score a table with one engine."""
     with patch("gpupif.scoring.score.choose_engine", return_value=engine), gpupif.config(progress=False):
         return gpupif.score(table, list(measures))
 
 
 def difference(expected: Any, found: Any) -> float:
-    """The largest relative difference; infinite where only one is no number or infinite."""
+    """Return the largest relative difference; infinite if a pair that differs has a NaN or an infinity."""
     apart = (expected != found) & ~(np.isnan(expected) & np.isnan(found))
     a, b = expected[apart], found[apart]
     if not np.isfinite([a, b]).all():
@@ -361,7 +361,7 @@ def difference(expected: Any, found: Any) -> float:
 
 
 def compare(bench: Bench, rows: int) -> None:
-    """Largest relative difference between the engines on hard tables, all measures; whether two runs are the same."""
+    """Compare the engines on hard tables: the largest relative difference of any measure, and equality of groupings."""
     for name, table in hard_tables(rows).items():
         if not bench.budget.fits(f"engines compared on {name}", bench.budget.expected("compare", rows)):
             continue
@@ -385,7 +385,7 @@ def compare(bench: Bench, rows: int) -> None:
 
 
 def file_to_file(bench: Bench, rows: int) -> None:
-    """Seconds by stage of a Parquet file, some of its columns text, scored and its scores written to another."""
+    """Time, by stage, a frame and a Parquet file with some text columns: score them and write the scores."""
     if not bench.budget.fits(f"{rows:,} rows from file to file", bench.budget.expected("file", rows)):
         return
     engine = CudaEngine(libraries=bench.libraries)
@@ -409,7 +409,7 @@ def file_to_file(bench: Bench, rows: int) -> None:
 
 
 def against_goals(results: Sequence[dict[str, Any]]) -> list[str]:
-    """What was to be reached on an H200, and what was, by the faster grouping as users get it."""
+    """Compare the goals for an H200 with the times of the faster grouping as users get it, a line each."""
     engines: dict[int, float] = {}
     for one in results:
         if one.get("pools") == "kept":
@@ -425,7 +425,7 @@ def against_goals(results: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def surroundings(library: CupyLibrary) -> dict[str, Any]:
-    """Hardware, driver and versions."""
+    """Return the hardware, the driver and the versions of packages."""
     found = {"device": library.name, "machine": describe()}
     found["packages"] = {name: installed_version(name) or "not installed" for name in PACKAGES}
     if is_device(library):
@@ -444,7 +444,7 @@ def surroundings(library: CupyLibrary) -> dict[str, Any]:
 
 
 def measure_all(bench: Bench, sizes: Sequence[int], compare_rows: int, tests: bool) -> None:
-    """All parts, those first that the others need the figures of; each as long as there is time."""
+    """Measure all parts while there is time, first the parts with figures that others need."""
     sizes, document = sorted(sizes), bench.document
     first_calls(bench, sizes[0])
     with bench.library.active():

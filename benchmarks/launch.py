@@ -1,4 +1,4 @@
-"""What a launch of a kernel costs the host: `python -m benchmarks.launch`.
+"""Measure the host's cost of launching a kernel: `python -m benchmarks.launch`.
 
 The kernels of a plain score, through numba-cuda's dispatcher and through the engine's own launches, with the driver's
 part left out of both; then what the kernels cost a process that finds none compiled, and one that does. Needs no GPU,
@@ -37,14 +37,14 @@ PLAIN = {rows: ("pack_column uint8", "mark_heads", "number_rows"), cohorts: tupl
 
 
 def plain_kernels() -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """The kernels of a plain score, and the types of their arguments."""
+    """Yield the kernels of a plain score, and the types of their arguments."""
     for module, names in PLAIN.items():
         for name in names:
             yield getattr(module, name.split()[0]), tuple(SIGNATURES[module][name])
 
 
 def leave_out_the_driver() -> None:
-    """Have both ways come as far as the driver, and no further."""
+    """Replace the driver by stubs, so that both ways of launching end before its calls."""
     found = SimpleNamespace(kernel=None, module=None)
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=CAPABILITY)
     dispatcher.launch = lambda *arguments: None
@@ -59,7 +59,7 @@ def leave_out_the_driver() -> None:
 
 
 def microseconds(launch: Callable[[], None]) -> float:
-    """Processor time of one launch, all kernels compiled."""
+    """Measure the processor time of one launch, with all kernels compiled."""
     launch()
     start = time.process_time()
     for _ in range(LAUNCHES):
@@ -68,7 +68,7 @@ def microseconds(launch: Callable[[], None]) -> float:
 
 
 def arrays_in(kind: Any) -> int:
-    """How many arrays are in an argument of a type."""
+    """Count the arrays in an argument of a type."""
     return sum(map(arrays_in, kind)) if isinstance(kind, types.BaseTuple) else int(isinstance(kind, types.Array))
 
 

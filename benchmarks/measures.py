@@ -40,7 +40,7 @@ Figures = tuple[int, int, float]
 
 
 def gpupif_figures(frame: pd.DataFrame) -> Figures:
-    """One call, on the CPU."""
+    """Compute k, l and t in one call of gpupif, on the CPU."""
     import gpupif
 
     models = ["k", "distinct_l", "t"]
@@ -50,7 +50,7 @@ def gpupif_figures(frame: pd.DataFrame) -> Figures:
 
 
 def polars_figures(table: Any) -> Figures:
-    """Group by all columns, then by the quasi-identifiers, streaming engine."""
+    """Group by all columns, then by the quasi-identifiers, in the streaming engine of Polars."""
     import polars as pl
 
     cells = table.lazy().group_by([*QUASI_IDENTIFIERS, SENSITIVE]).agg(_c=pl.len().cast(pl.Float64))
@@ -59,7 +59,7 @@ def polars_figures(table: Any) -> Figures:
 
 
 def packed_figures(table: Any) -> Figures:
-    """As `polars_figures`, with codes packed by hand into one integer."""
+    """Compute the figures of `polars_figures` from codes that are packed by hand into one integer."""
     import polars as pl
 
     names = [*QUASI_IDENTIFIERS, SENSITIVE]
@@ -76,7 +76,7 @@ def packed_figures(table: Any) -> Figures:
 
 
 def _of_cells(classes: Any) -> Figures:
-    """k, l and t of cells grouped into classes; values that a class lacks add to t what those it has leave of 1."""
+    """Compute k, l and t of cells grouped into classes; in t, absent values add 1 less the priors of present ones."""
     import polars as pl
 
     count, prior = pl.col("_c"), pl.col("_p")
@@ -88,7 +88,7 @@ def _of_cells(classes: Any) -> Figures:
 
 
 def score_cells(measures: list[str]) -> Callable[[pd.DataFrame], Any]:
-    """Scores of all cells by these measures, on the CPU."""
+    """Return a function that scores all cells of a frame by these measures, on the CPU."""
 
     def run(frame: pd.DataFrame) -> Any:
         import gpupif
@@ -134,13 +134,13 @@ def run(name: str, rows: int, seconds: float) -> dict[str, Any]:
 
 
 def run_alone(name: str, rows: int, seconds: float) -> dict[str, Any]:
-    """`run` in a process of its own."""
+    """Call `run` in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.measures", name, str(rows), str(seconds)]
     return _result(name, subprocess.run(command, capture_output=True, text=True, check=False))
 
 
 def run_pycanon(interpreter: str, rows: int) -> dict[str, Any]:
-    """What pyCANON takes, once, in its own interpreter, for a table from a CSV file."""
+    """Time pyCANON once, in its own interpreter, on a table from a CSV file."""
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "table.csv"
         census(rows)[[*QUASI_IDENTIFIERS, SENSITIVE]].to_csv(table, index=False)
@@ -157,7 +157,7 @@ def _result(name: str, done: subprocess.CompletedProcess[str]) -> dict[str, Any]
 
 
 def check(results: list[dict[str, Any]]) -> None:
-    """Stop where contenders differ in k, l or t of the same table."""
+    """Stop if contenders differ in k, l or t of the same table."""
     ours = {one["rows"]: one["figures"] for one in results if one["contender"] == "gpupif"}
     for one in results:
         if one["figures"] is not None and not all(
@@ -167,7 +167,7 @@ def check(results: list[dict[str, Any]]) -> None:
 
 
 def goals(results: list[dict[str, Any]]) -> dict[str, float]:
-    """The figures that are held to something."""
+    """Compute the figures that have goals."""
     seconds = {(one["contender"], one["rows"]): one["seconds"] for one in results}
     figures = {
         f"k, l and t: times faster than {name} at {rows:,} rows": taken / seconds["gpupif", rows]

@@ -70,7 +70,7 @@ json_file = "outcome.json"
 
 
 def write_file(file: Path, rows: int, seed: int) -> None:
-    """A file of the census, Parquet or CSV."""
+    """Write a file of the census, Parquet or CSV."""
     table = pa.Table.from_pandas(census(rows, seed=seed), preserve_index=False)
     if file.suffix == ".csv":
         arrow_csv.write_csv(table, file)
@@ -79,7 +79,7 @@ def write_file(file: Path, rows: int, seed: int) -> None:
 
 
 def make_table(folder: Path, kind: str, rows: int, files: int) -> list[Path]:
-    """The files of a table, of as many rows each, and a file that takes the place of one of them."""
+    """Write the files of a table, with equally many rows each, and one more file to replace one of them."""
     (folder / "table").mkdir(parents=True)
     paths = [folder / "table" / f"part-{number:05}.{kind}" for number in range(files)]
     for seed, path in enumerate([*paths, folder / f"other.{kind}"]):
@@ -97,7 +97,7 @@ class Nights:
         self.file.write_text(CONFIGURATION.format(kind=kind, memory=memory))
 
     def run(self, what: str, state: Path) -> dict[str, Any]:
-        """One run, in a process of its own."""
+        """Run gpupif once in a process of its own, and return its figures."""
         # What was written before is not this one's to bring to the disk.
         os.sync()
         # -P: the gpupif that is installed, not the folder of that name in the place where it runs.
@@ -123,7 +123,7 @@ def exchange(one: Path, other: Path) -> None:
 
 
 def measure(folder: Path, kind: str, rows: int, files: int, turns: int, memory_limit: str | None) -> dict[str, Any]:
-    """Full runs and nights in turns, on one table."""
+    """Run full runs and nights in turns on one table, and return their figures."""
     paths = make_table(folder, kind, rows, files)
     nights, states = Nights(folder, kind, memory_limit), folder / "states"
     states.mkdir()
@@ -155,7 +155,7 @@ def measure(folder: Path, kind: str, rows: int, files: int, turns: int, memory_l
 
 
 def _judged(outcome: dict[str, Any]) -> dict[str, Any]:
-    """An outcome without what it says of the last one, and without times."""
+    """Return an outcome without its comparison to the last one, and without times."""
     gates = [
         {name: fact for name, fact in gate.items() if name not in ("before", "change")} for gate in outcome["gates"]
     ]
@@ -165,7 +165,7 @@ def _judged(outcome: dict[str, Any]) -> dict[str, Any]:
 
 
 def goals(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the figures are held to: each with its value, what it may be at most, and whether it holds."""
+    """Judge the figures: return each goal with its value, the most that it may be, and whether it holds."""
     found: list[tuple[str, float, float]] = []
     for result in results:
         where = f"{result['rows']:,} rows, {result['files']} files of {result['format']}"
@@ -179,7 +179,7 @@ def goals(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def lines(results: list[dict[str, Any]]) -> list[str]:
-    """The results as a table in Markdown."""
+    """Format the results as a Markdown table."""
     heading = ["format", "rows", "files", "full run, s", "one file changed, s", "share", "most memory, GiB"]
     table = [f"| {' | '.join(heading)} |", "|---|" + "---:|" * (len(heading) - 1)]
     for result in results:

@@ -39,7 +39,7 @@ WARM_UP_ROWS = 20_000
 
 
 def counts_of_pairs(frame: pd.DataFrame) -> list[npt.NDArray[np.int64]]:
-    """Rows with each combination, ascending, of each pair of columns; by gpupif."""
+    """Count with gpupif, by pair of columns, the rows with each combination; each pair's counts are ascending."""
     with Workers() as workers:
         coded = code_columns(frame, CountRequest(), workers)
         counter = SubsetCounter(_pairs(len(frame.columns)), coded.cardinalities, coded.rows, workers)
@@ -48,12 +48,12 @@ def counts_of_pairs(frame: pd.DataFrame) -> list[npt.NDArray[np.int64]]:
 
 
 def polars_eager(table: Any) -> list[Any]:
-    """One group-by after the other."""
+    """Run one group-by after the other."""
     return [table.group_by(table.columns[a], table.columns[b]).len() for a, b in _pairs(table.width)]
 
 
 def polars_lazy(table: Any) -> list[Any]:
-    """All group-bys at once."""
+    """Run all group-bys at once."""
     import polars as pl
 
     lazy = table.lazy()
@@ -65,7 +65,7 @@ def _pairs(columns: int) -> list[tuple[int, int]]:
 
 
 def contenders(frame: pd.DataFrame) -> dict[str, Callable[[], Any]]:
-    """What is timed, by name."""
+    """Return the functions to time, by name."""
     table = polars_table(frame)
     with Workers() as workers:
         coded = code_columns(frame, CountRequest(), workers)
@@ -90,7 +90,7 @@ def contenders(frame: pd.DataFrame) -> dict[str, Callable[[], Any]]:
 
 
 def measure(frame: pd.DataFrame, runs: int) -> dict[str, list[float]]:
-    """Seconds of each run of each contender, in turns; stops where counts differ from Polars'."""
+    """Time each run of each contender, in turns; stop if gpupif's counts differ from Polars'."""
     for warm in contenders(frame.head(WARM_UP_ROWS)).values():
         warm()
     timed = contenders(frame)
@@ -110,7 +110,7 @@ def measure(frame: pd.DataFrame, runs: int) -> dict[str, list[float]]:
 
 
 def goals(best: dict[str, float]) -> dict[str, float]:
-    """The figures that are held to something."""
+    """Compute the figures that have goals."""
     return {
         "times faster than Polars, pairs counted": best["Polars, pairs"] / best["gpupif, pairs counted"],
         "times faster than Polars, lazily, pairs counted": best["Polars, pairs, lazy"] / best["gpupif, pairs counted"],

@@ -28,7 +28,7 @@ Arrays = dict[str, Floats]
 
 
 def polars_table(frame: pd.DataFrame) -> Any:
-    """The table as a Polars user has it: labels are Enums."""
+    """Return the table as a Polars user has it: labels are Enums."""
     import polars as pl
 
     columns = []
@@ -43,12 +43,12 @@ def polars_table(frame: pd.DataFrame) -> Any:
 
 
 def polars_scores(table: Any) -> Any:
-    """Window functions over distinct rows, streaming engine."""
+    """Compute the scores by window functions over distinct rows, in the streaming engine."""
     return lazy_polars_scores(table).collect(engine="streaming")
 
 
 def lazy_polars_scores(table: Any) -> Any:
-    """As `polars_scores`, but that distinct rows are joined back to all rows only when the scores are asked for."""
+    """Compute the scores of distinct rows; they are joined back to all rows only when the result is collected."""
     import polars as pl
 
     names, rows, c = table.columns, table.height, pl.col("_c")
@@ -68,14 +68,14 @@ def lazy_polars_scores(table: Any) -> Any:
 
 
 def duckdb_table(frame: pd.DataFrame) -> Any:
-    """An Arrow table: labels are dictionaries, which DuckDB reads as they are."""
+    """Return an Arrow table: labels are dictionaries, which DuckDB reads without conversion."""
     import pyarrow as pa
 
     return pa.Table.from_pandas(frame)
 
 
 def duckdb_scores(table: Any) -> Any:
-    """One query: windows over distinct rows, joined back, in the order of the rows."""
+    """Compute the scores in one query: windows over distinct rows, joined back, in the order of the rows."""
     import duckdb
 
     query = cig_csf_query(table.column_names, table.num_rows, '"table"')
@@ -85,7 +85,7 @@ def duckdb_scores(table: Any) -> Any:
 
 
 def pandas_scores(frame: pd.DataFrame) -> pd.DataFrame:
-    """Group-by transforms over distinct rows, merged back."""
+    """Compute the scores by group-by transforms over distinct rows, and merge them back."""
     names = list(frame.columns)
     distinct = frame.groupby(names, sort=False, observed=True).size().rename("_c").reset_index()
     counts = distinct["_c"]
@@ -101,7 +101,7 @@ def pandas_scores(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def packed_scores(table: Any) -> Any:
-    """As `polars_scores`, with codes packed by hand into one integer, so that each window is over a single column."""
+    """Compute the scores from codes packed by hand into one integer, so that each window is over a single column."""
     import polars as pl
 
     names, rows, c = table.columns, table.height, pl.col("_c")
@@ -134,7 +134,7 @@ def packed_scores(table: Any) -> Any:
 
 
 def piflib_scores(frame: pd.DataFrame) -> pd.DataFrame:
-    """The two functions of piflib."""
+    """Compute CIG and CSF by the two functions of piflib."""
     import piflib
 
     cigs, csfs = piflib.compute_cigs(frame), piflib.compute_csfs(frame)
@@ -143,7 +143,7 @@ def piflib_scores(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def as_arrays(result: Any, columns: list[str]) -> Arrays:
-    """A result of any of these as {"cig", "csf"}: arrays (rows, columns)."""
+    """Return a result of any contender as {"cig", "csf"}: arrays (rows, columns)."""
     return {
         measure: np.column_stack([np.asarray(result[f"{measure}_{name}"]) for name in columns])
         for measure in ("cig", "csf")

@@ -37,7 +37,7 @@ SAME_LOSS = 1e-9
 
 
 def run_part(part: str, arguments: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
-    """The figures of a part, run in a process of its own."""
+    """Run a part in a process of its own, and return its figures."""
     job = {
         "part": part,
         "share": arguments.share,
@@ -56,7 +56,7 @@ def run_part(part: str, arguments: argparse.Namespace, folder: Path) -> list[dic
 
 
 def beside_arx(figures: list[dict[str, Any]], arx: Arx, table: SearchTable, seconds: float) -> None:
-    """Add to each search of a table what ARX takes for it, and whether it finds the same."""
+    """Add to each search of a table the time that ARX takes for it, and whether it finds the same."""
     for figure in figures:
         if "search" in figure:
             k, suppressed = figure["search"]
@@ -70,14 +70,14 @@ def beside_arx(figures: list[dict[str, Any]], arx: Arx, table: SearchTable, seco
 
 
 def with_goals(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The figures, each with whether it holds, None where there is no goal."""
+    """Return the figures, each with whether its goal holds, None if it has no goal."""
     return [
         {**figure, "holds": None if figure["most"] is None else figure["value"] <= figure["most"]} for figure in figures
     ]
 
 
 def line(figure: dict[str, Any]) -> str:
-    """A figure in a line."""
+    """Format a figure as a line."""
     goal = "" if figure["most"] is None else f"(at most {figure['most']:.4g})"
     first = f"first {figure['first']:.3f}" if "first" in figure else ""
     missed = "MISSED" if figure["holds"] is False else ""
@@ -87,7 +87,7 @@ def line(figure: dict[str, Any]) -> str:
 
 
 def table_of(figures: list[dict[str, Any]]) -> list[str]:
-    """Figures that have a goal as a table in Markdown."""
+    """Format the figures that have a goal as a Markdown table."""
     lines = ["| | goal | measured | |", "|---|---:|---:|---|"]
     for figure in figures:
         if figure["most"] is not None:
@@ -97,7 +97,7 @@ def table_of(figures: list[dict[str, Any]]) -> list[str]:
 
 
 def _peer(figure: dict[str, Any]) -> str:
-    """What ARX takes, in words."""
+    """Describe in words how ARX did the same search; empty if it was not run."""
     arx = figure.get("arx")
     if arx is None:
         return ""

@@ -1,4 +1,4 @@
-"""One part of `benchmarks.protect` in a process of its own: `python -m benchmarks.protect_parts JOB.json`.
+"""Run one part of `benchmarks.protect` in its own process: `python -m benchmarks.protect_parts JOB.json`.
 
 Prints one line of JSON: figures, each with what it is of, its value and the goal that it is held to.
 """
@@ -70,8 +70,10 @@ AS_ARX = 1e-12
 
 @dataclass(frozen=True)
 class Setting:
-    """What a part is run with. share: of the rows of its tables. seconds: that what is timed is run for at least.
-    adult: the adult table. temp: folder for files, which has the table of the large search, if that is run.
+    """The setting of a part.
+
+    share: of the rows of its tables. seconds: run timed work for at least so long. adult: the adult table. temp: folder
+    for files, which has the table of the large search, if that is run.
     """
 
     share: float
@@ -80,17 +82,17 @@ class Setting:
     temp: Path
 
     def rows(self, rows: int) -> int:
-        """So many rows, or a share of them."""
+        """Return this share of `rows`, at least 50."""
         return max(50, int(rows * self.share))
 
 
 def figure(what: str, value: float, unit: str = "s", most: float | None = None, **more: Any) -> dict[str, Any]:
-    """A figure, with the most that it is to be."""
+    """Return a figure as a dictionary; most: the largest value that meets the goal, None if there is no goal."""
     return {"what": what, "value": float(value), "unit": unit, "most": most, **more}
 
 
 def timed(work: Callable[[], Any], seconds: float, least_runs: int = LEAST_RUNS) -> dict[str, Any]:
-    """Seconds of the first run in this process and of the best of several."""
+    """Time work repeatedly; return the seconds of the first run and of the best, and the number of runs."""
     taken: list[float] = []
     while not taken or (sum(taken) < MOST_SECONDS and (len(taken) < least_runs or sum(taken) < seconds)):
         gc.collect()
@@ -101,7 +103,7 @@ def timed(work: Callable[[], Any], seconds: float, least_runs: int = LEAST_RUNS)
 
 
 def optima(setting: Setting) -> Iterator[dict[str, Any]]:
-    """The optima of adult that ARX published, each found, and in how many checks."""
+    """Search for the optima of adult that ARX published; yield the time, the checks, and whether each was found."""
     table = setting.adult
     if table is None:
         return
@@ -123,7 +125,7 @@ def optima(setting: Setting) -> Iterator[dict[str, Any]]:
 
 
 def utility(setting: Setting) -> Iterator[dict[str, Any]]:
-    """Figures of utility that ARX published for treatments of adult, found again by `treat` and `compare`."""
+    """Compute the utility figures that ARX published for treatments of adult, and yield whether each is the same."""
     table = setting.adult
     if table is None:
         return
@@ -144,7 +146,7 @@ def utility(setting: Setting) -> Iterator[dict[str, Any]]:
 
 
 def search(setting: Setting) -> Iterator[dict[str, Any]]:
-    """A search on a table as large as IHIS, of which ARX's figure is published."""
+    """Time a search on a table as large as IHIS, for which ARX published a figure."""
     table = SearchTable.of(setting.temp / SEARCH)
     frame = table.read()
     found: Any = None
@@ -161,7 +163,7 @@ def search(setting: Setting) -> Iterator[dict[str, Any]]:
 
 
 def checks(setting: Setting) -> Iterator[dict[str, Any]]:
-    """Single nodes of a lattice checked, drawn from all of them; each from the finest rows or those of a finer node."""
+    """Time single checks of nodes that are drawn from a whole lattice, for two criteria."""
     rows = setting.rows(1_000_000)
     counted = CountedTable.from_table(census(rows, columns=8))
     levels = column_levels(counted, open_hierarchies(census_hierarchies(setting.temp, 8)))
@@ -177,7 +179,7 @@ def checks(setting: Setting) -> Iterator[dict[str, Any]]:
 
 
 def anytime(setting: Setting) -> Iterator[dict[str, Any]]:
-    """A criterion that no search can prune by, on a million rows and 10 columns."""
+    """Search within time limits by a criterion that cannot prune, on a million rows and 10 columns."""
     rows = setting.rows(1_000_000)
     frame, hierarchies = census(rows), census_hierarchies(setting.temp, 10)
     # So that no limit is spent on loading compiled code.
@@ -200,7 +202,7 @@ def anytime(setting: Setting) -> Iterator[dict[str, Any]]:
 
 
 def advice(setting: Setting) -> Iterator[dict[str, Any]]:
-    """Each column of a million rows dropped, and each level up."""
+    """Time `advise` on a million rows: it tries each column dropped, and each level up."""
     rows = setting.rows(1_000_000)
     frame, hierarchies = census(rows), census_hierarchies(setting.temp, 10)
     found: Any = None
@@ -214,12 +216,12 @@ def advice(setting: Setting) -> Iterator[dict[str, Any]]:
 
 
 def census_hierarchies(folder: Path, columns: int) -> dict[str, Path]:
-    """Hierarchies of the columns of the census, in files."""
+    """Write hierarchies of the census's columns to files, and return these by column."""
     return census_for_search(folder / "hierarchies", 20_000, columns).hierarchies
 
 
 def value_maps(setting: Setting) -> Iterator[dict[str, Any]]:
-    """All values of 10 columns replaced, beside Polars' `replace_strict`, from a frame of Polars to one."""
+    """Time the replacement of all values in 10 columns of a Polars frame, beside Polars' `replace_strict`."""
     rows = setting.rows(10_000_000)
     frame = pl.from_pandas(census(rows))
     maps = {name: groups_of(frame[name].unique().to_list(), name) for name in frame.columns}
@@ -242,13 +244,13 @@ def value_maps(setting: Setting) -> Iterator[dict[str, Any]]:
 
 
 def groups_of(values: list[Any], name: Any) -> dict[Any, str]:
-    """By value its group at the first level of the column's hierarchy."""
+    """Return, by value, its group at the first level of the column's hierarchy."""
     levels = hierarchy_lines(pd.Series(values), GROUPS[str(name)])
     return {value: line[1] for value, line in zip(sorted(values), levels, strict=True)}
 
 
 def files(setting: Setting) -> Iterator[dict[str, Any]]:
-    """A table of files treated, beside reading it and writing it as it is with pyarrow."""
+    """Time the treatment of a Parquet file, beside reading it and writing it unchanged with pyarrow."""
     rows = setting.rows(10_000_000)
     frame = census(rows)
     plan = gpupif.Plan(
@@ -273,7 +275,7 @@ def files(setting: Setting) -> Iterator[dict[str, Any]]:
 
 
 def randomized(setting: Setting) -> Iterator[dict[str, Any]]:
-    """Randomized response of ten columns."""
+    """Time randomized response of ten columns."""
     rows = setting.rows(10_000_000)
     frame = census(rows)
     plan = gpupif.Plan([gpupif.treatments.RandomizedResponse(name, keep=0.5) for name in frame])
@@ -282,7 +284,7 @@ def randomized(setting: Setting) -> Iterator[dict[str, Any]]:
 
 
 def comparison(setting: Setting) -> Iterator[dict[str, Any]]:
-    """A table compared with a treated one, all pairs of its columns among it."""
+    """Time the comparison of a table with a treated one, including all pairs of its columns."""
     rows = setting.rows(1_000_000)
     frame = census(rows)
     plan = gpupif.Plan(
@@ -294,7 +296,7 @@ def comparison(setting: Setting) -> Iterator[dict[str, Any]]:
 
 
 def cells(setting: Setting) -> Iterator[dict[str, Any]]:
-    """Cells suppressed until no class has fewer than three rows."""
+    """Suppress cells until no class has fewer than three rows; yield the time, and the rows still lacking."""
     rows = setting.rows(1_000_000)
     frame = census(rows, columns=7)
     plan = gpupif.Plan([gpupif.treatments.Suppress(list(frame), k=3)])
@@ -311,7 +313,7 @@ def cells(setting: Setting) -> Iterator[dict[str, Any]]:
 
 
 def large(setting: Setting) -> Iterator[dict[str, Any]]:
-    """A table larger than memory treated by the command line, within 2 GiB."""
+    """Treat a table larger than memory by the command line, within 2 GiB."""
     rows = setting.rows(100_000_000)
     piece = min(rows, 10_000_000)
     with tempfile.TemporaryDirectory(dir=setting.temp) as name:
@@ -354,7 +356,7 @@ PARTS: Mapping[str, Callable[[Setting], Iterator[dict[str, Any]]]] = {
 
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The figures of a part."""
+    """Run a part, and return its figures."""
     temp = Path(job["temp"])
     folder = None if job["adult"] is None else adult(Path(job["adult"]))
     setting = Setting(job["share"], job["seconds"], folder, temp)

@@ -1,4 +1,4 @@
-"""What `benchmarks.protect` protects: adult, where it is there, and tables as large as those of published searches."""
+"""Tables for `benchmarks.protect`: adult, if it is there, and tables as large as those of published searches."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SearchTable(NamedTuple):
 
     @classmethod
     def of(cls, folder: Path) -> SearchTable:
-        """The one that `census_for_search` wrote there."""
+        """Find the table that `census_for_search` wrote to a folder."""
         table = folder / "census.csv"
         with table.open() as file:
             columns = file.readline().strip().split(";")
@@ -56,19 +56,19 @@ class SearchTable(NamedTuple):
         return cls(f"census of {len(columns)} columns", table, hierarchies)
 
     def read(self) -> pd.DataFrame:
-        """The columns that have a hierarchy, all as text, as who reads the hierarchies has their values."""
+        """Read the columns that have a hierarchy, all as text, so that their values match the hierarchies."""
         return pd.read_csv(self.file, sep=";", dtype=str, keep_default_na=False)[list(self.hierarchies)]
 
 
 def adult(folder: Path) -> SearchTable | None:
-    """The adult table with ARX's hierarchies; None where a folder has no such files."""
+    """Find the adult table and ARX's hierarchies in a folder; None if any of the files is missing."""
     hierarchies = {column: folder / "adult_hierarchies" / f"adult_hierarchy_{column}.csv" for column in ADULT_COLUMNS}
     table = folder / "adult.csv"
     return SearchTable("adult", table, hierarchies) if all(map(Path.is_file, (table, *hierarchies.values()))) else None
 
 
 def census_for_search(folder: Path, rows: int, columns: int) -> SearchTable:
-    """A synthetic census, written to a folder with hierarchies of all its columns."""
+    """Write a synthetic census to a folder, with hierarchies of all its columns."""
     folder.mkdir(parents=True, exist_ok=True)
     frame = census(rows, columns=columns)
     table = folder / "census.csv"
@@ -79,7 +79,7 @@ def census_for_search(folder: Path, rows: int, columns: int) -> SearchTable:
 
 
 def hierarchy_lines(column: pd.Series, sizes: tuple[int, ...]) -> list[list[str]]:
-    """Per value a line of its groups: so many values that follow each other are one group."""
+    """Return one line of groups for each value; `size` consecutive values form one group."""
     values = sorted(column.unique())
     return [
         [str(value), *(f"{size} values from {values[place - place % size]}" for size in sizes), "*"]

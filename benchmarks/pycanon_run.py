@@ -9,7 +9,7 @@ import warnings
 
 
 def main(table: str, sensitive: str) -> None:
-    """All columns but the sensitive one are quasi-identifiers."""
+    """Print k, l, t and the seconds of pyCANON; all columns except the sensitive one are quasi-identifiers."""
     import pandas as pd
     from pycanon import anonymity
 

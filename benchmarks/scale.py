@@ -44,7 +44,7 @@ Goal = tuple[str, float, float | None]
 
 
 class Options(NamedTuple):
-    """How to measure; see `main`."""
+    """The options of the measurement; see `main`."""
 
     memory_limit: int
     cores: int
@@ -56,7 +56,7 @@ class Options(NamedTuple):
 
 
 def command(contender: str, table: Path, output: Path, temporary: Path, options: Options) -> list[str]:
-    """What is run. Without a limit gpupif scores in memory where the table fits."""
+    """Return the command that runs a contender. Without a limit gpupif scores in memory if the table fits."""
     if contender == DUCKDB:
         program = ["-m", "benchmarks.duckdb_files", str(table), str(output), "--temp", str(temporary)]
         return [sys.executable, *program, "--memory-limit", f"{options.memory_limit}B", "--threads", str(options.cores)]
@@ -67,7 +67,7 @@ def command(contender: str, table: Path, output: Path, temporary: Path, options:
 
 
 def run_once(contender: str, table: Path, folder: Path, options: Options) -> dict[str, Any]:
-    """One run, its scores in `folder` afterwards; `state` says why it did not come to its end."""
+    """Run a contender once, its scores in `folder` afterwards; if it fails, `state` of the figures says why."""
     output, temporary = folder / OUTPUTS[contender], folder / "temporary"
     remove(output)
     remove(temporary)
@@ -101,7 +101,10 @@ def _failure(status: int | None, errors: str, most: float) -> str:
 
 
 def measure(rows: int, table: Path, folder: Path, options: Options, failed: set[str]) -> list[dict[str, Any]]:
-    """All contenders on one table, in turns. failed: those that a smaller table was too large for; others are added."""
+    """Run all contenders on one table, in turns.
+
+    failed: contenders that failed on a smaller table; those that fail on this one are added.
+    """
     beside = rows <= options.beside
     contenders = [LIMITED, *([MEMORY] if beside else []), *([DUCKDB] if beside and options.duckdb else [])]
     results: dict[str, dict[str, Any]] = {
@@ -133,7 +136,7 @@ def _figures(run: dict[str, Any]) -> str:
 
 
 def compare(results: dict[str, dict[str, Any]], folder: Path) -> None:
-    """Check the scores of all that came to their end against those that were made within the limit."""
+    """Check all complete scores against those that were made within the limit."""
     done = [contender for contender, result in results.items() if result["runs"][-1]["state"] == DONE]
     if LIMITED not in done:
         return
@@ -145,14 +148,14 @@ def compare(results: dict[str, dict[str, Any]], folder: Path) -> None:
 
 
 def best(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The better of some runs of the same, with the most memory and disk of any; where one failed, that one."""
+    """Choose the fastest of several runs, or the first that failed; add the most memory and disk of any run."""
     wrong = [run for run in runs if run["state"] != DONE]
     chosen = wrong[0] if wrong else min(runs, key=lambda run: float(run["seconds"]))
     return chosen | {name: max(run[name] for run in runs) for name in ("peak_bytes", "temporary_bytes")}
 
 
 def goals(results: list[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
-    """What the figures are held to: each with its value, what it may be at most, and whether it holds."""
+    """Judge the figures: return each goal with its value, the most that it may be, and whether it holds."""
     done = {(result["contender"], result["rows"]): result for result in results if result["state"] == DONE}
     found = [*_completed(results), *_memory_goals(done, limit), *_time_goals(done), *_check_goals(results)]
     return [
@@ -198,7 +201,7 @@ def _check_goals(results: list[dict[str, Any]]) -> Iterator[Goal]:
 
 
 def warm_up(folder: Path, options: Options) -> None:
-    """Have everything compiled that a small table needs; the rest is compiled in the first of several runs."""
+    """Score a small table, so that its kernels are compiled; other kernels compile in the first of several runs."""
     table = make_table(WARM_UP_ROWS, folder / "warm-up", folder, WARM_UP_ROWS)
     for contender in (LIMITED, MEMORY):
         run = run_once(contender, table, folder, options)
@@ -228,7 +231,7 @@ def remove(path: Path) -> None:
 
 
 def _number(text: str) -> int:
-    """A number of rows such as 1e6."""
+    """Parse a number of rows such as 1e6."""
     number = float(text)
     if not number.is_integer() or number < 1:
         raise ValueError(text)

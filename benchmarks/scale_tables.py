@@ -20,7 +20,7 @@ TOLERANCE = 1e-9
 
 
 def make_table(rows: int, folder: Path, pieces: Path, file_rows: int) -> Path:
-    """The synthetic census as a folder of Parquet files of `file_rows` rows each, the last one with what is left.
+    """Write the synthetic census as a folder of Parquet files of `file_rows` rows each; the last has the rest.
 
     Every file is drawn with a seed of its own, so that no more than one is in memory. pieces: the folder in which files
     are kept, of which several tables are made.
@@ -33,7 +33,7 @@ def make_table(rows: int, folder: Path, pieces: Path, file_rows: int) -> Path:
 
 
 def _piece(seed: int, rows: int, pieces: Path) -> Path:
-    """A file of so many persons; labels are dictionaries, as text for readers without any."""
+    """Return a file of `rows` persons, and write it first if it is missing; labels are dictionaries."""
     file = pieces / f"{seed}-{rows}.parquet"
     if not file.exists():
         frame = census(rows, seed=seed, columns=COLUMNS)
@@ -42,7 +42,7 @@ def _piece(seed: int, rows: int, pieces: Path) -> Path:
 
 
 def equal_bits(one: Path, other: Path) -> bool:
-    """Whether two outputs, files or folders, have the same scores bit for bit, in the same order."""
+    """Return whether two outputs, files or folders, have the same scores bit for bit, in the same order."""
     left, right = _dataset(one), _dataset(other)
     names = left.schema.names
     return names == right.schema.names and all(
@@ -51,7 +51,7 @@ def equal_bits(one: Path, other: Path) -> bool:
 
 
 def check_difference(ours: Path, theirs: Path) -> float:
-    """Largest difference, relative beyond 1, of the scores that both outputs have; infinite for other numbers of rows.
+    """Return the largest difference of the common scores, relative beyond 1; infinite if numbers of rows differ.
 
     NaN where either has one.
     """
@@ -72,6 +72,6 @@ def _dataset(path: Path) -> Any:
 
 
 def _values(dataset: Any, name: str) -> npt.NDArray[np.float64]:
-    """A column; one at a time, for all of them may not fit into memory."""
+    """Read one column; all columns together may not fit into memory."""
     values: npt.NDArray[np.float64] = dataset.to_table(columns=[name]).column(0).to_numpy()
     return values

@@ -86,7 +86,7 @@ class SdcMicro:
 
     @classmethod
     def find(cls, rscript: str) -> SdcMicro:
-        """The one that this Rscript has; where R or sdcMicro is missing the program ends and says how to install it."""
+        """Find the sdcMicro of this Rscript; if R or sdcMicro is missing, stop and say how to install it."""
         command = shutil.which(rscript)
         if command is None:
             sys.exit(
@@ -102,12 +102,12 @@ class SdcMicro:
         return cls(command, dict(line.split() for line in done.stdout.splitlines()))
 
     def write_shipped(self, folder: Path) -> dict[str, PeerTable]:
-        """Its own tables, written to the folder."""
+        """Write sdcMicro's own tables to the folder, and return them by name."""
         self._run({"work": "shipped", "out": str(folder)}, None)
         return shipped_tables(folder)
 
     def run(self, job: Job, limit: float) -> list[float] | None:
-        """Seconds of each run of the job, None where it has not ended within the limit."""
+        """Run the job in R; return the seconds of each run, None if it has not ended within the limit."""
         table = job.table
         arguments = {
             "work": job.work,
@@ -135,7 +135,7 @@ class SdcMicro:
 
 
 def seconds_of(output: str) -> list[float]:
-    """The seconds of each run, from what sdcmicro.R printed last."""
+    """Parse the seconds of each run from the last line that sdcmicro.R printed."""
     name, *seconds = output.splitlines()[-1].split()
     if name != "seconds" or not seconds:
         raise SdcMicroFailedError(f"expected the seconds of each run in the last line, got:\n{output}")
@@ -143,7 +143,7 @@ def seconds_of(output: str) -> list[float]:
 
 
 def run_gpupif(job: Job, limit: float) -> list[float] | None:
-    """Seconds of each run of the job with gpupif, in a process of its own, None where it has not ended in time."""
+    """Run the job with gpupif in a process of its own; return the seconds of each run, None if it takes too long."""
     file = job.out.with_suffix(".json")
     file.write_text(as_text(job))
     command = [sys.executable, "-m", "benchmarks.as_sdcmicro", str(file)]
@@ -158,7 +158,7 @@ def run_gpupif(job: Job, limit: float) -> list[float] | None:
 
 
 def largest_difference(ours: npt.NDArray[np.float64], theirs: npt.NDArray[np.float64]) -> float:
-    """The largest difference relative to the larger of two numbers; infinite where they are not as many."""
+    """Return the largest difference relative to the larger of two numbers; infinite if their shapes differ."""
     if ours.shape != theirs.shape:
         return np.inf
     both_none = np.isnan(ours) & np.isnan(theirs)
@@ -168,7 +168,7 @@ def largest_difference(ours: npt.NDArray[np.float64], theirs: npt.NDArray[np.flo
 
 
 def compare(job: Job, sdcmicro: SdcMicro, folder: Path, rounds: int, limit: float) -> dict[str, Any]:
-    """Both sides of a job in turns: seconds of the first run in a process and the best, and how far numbers differ."""
+    """Run both sides of a job in turns; return the seconds of the first and the best run, and the differences."""
     sides = {"sdcMicro": sdcmicro.run, "gpupif": run_gpupif}
     jobs = {side: replace(job, out=folder / side) for side in sides}
     for own in jobs.values():
@@ -187,7 +187,7 @@ def compare(job: Job, sdcmicro: SdcMicro, folder: Path, rounds: int, limit: floa
 
 
 def _compared(result: Mapping[str, Any], jobs: Mapping[str, Job]) -> dict[str, Any]:
-    """Ratios of the seconds of a result, and how far the numbers of the two jobs differ, by quantity."""
+    """Compute the ratios of a result's seconds, and how far the numbers of the two jobs differ, by quantity."""
     theirs, ours = jobs["sdcMicro"], jobs["gpupif"]
     found: dict[str, Any] = {}
     if theirs.work not in NOT_TIMED:
@@ -213,7 +213,7 @@ def _seconds(rounds: Sequence[Sequence[float]]) -> dict[str, Any]:
 
 
 def plan(shipped: Mapping[str, PeerTable], folder: Path, quick: bool) -> Iterator[tuple[str, PeerTable]]:
-    """What to compute of which table; tables are generated as they come."""
+    """Yield each work with a table to do it on; tables are generated one after the other."""
     for table in shipped.values():
         yield from _all_work(table)
         lacking = with_missing(table, folder, 0.03)
@@ -248,7 +248,7 @@ def _all_work(table: PeerTable) -> Iterator[tuple[str, PeerTable]]:
 
 
 def many_columns(free1: PeerTable, folder: Path, quick: bool) -> Iterator[PeerTable]:
-    """Tables of many columns, whose uniques of all sizes are searched."""
+    """Yield tables of many columns, for the search of uniques of all sizes."""
     for columns in (10, 12) if quick else (10, 12, 14):
         table = free1.with_keys(FREE1_KEYS[:columns], f"free1, {columns} columns")
         yield table
@@ -263,7 +263,7 @@ def many_columns(free1: PeerTable, folder: Path, quick: bool) -> Iterator[PeerTa
 
 
 def too_different(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The quantities that differ by more than they should, in words."""
+    """Describe the quantities that differ by more than they should."""
     return [
         f"{name} of {result['table']} ({result['work']}): {difference:.1e}, expected at most {TOLERANCES[name]:g}"
         for result in results
@@ -289,7 +289,7 @@ def print_result(result: Mapping[str, Any]) -> None:
 
 
 def largest_differences(results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """By quantity, of all tables."""
+    """Return the largest difference of each quantity over all tables."""
     found: dict[str, float] = {}
     for result in results:
         for name, difference in result.get("differences", {}).items():

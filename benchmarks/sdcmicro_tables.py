@@ -35,17 +35,17 @@ class PeerTable:
     sensitive: str | None = None
 
     def with_keys(self, keys: Sequence[str], name: str | None = None) -> PeerTable:
-        """The same file, other key variables; none of these is the sensitive one."""
+        """Return the same file with other key variables; a sensitive variable among them is not sensitive any more."""
         sensitive = None if self.sensitive in keys else self.sensitive
         return replace(self, keys=tuple(keys), name=name or self.name, sensitive=sensitive)
 
     def read(self) -> pd.DataFrame:
-        """The file as a frame."""
+        """Read the file as a frame."""
         labels = [*self.keys, *([self.sensitive] if self.sensitive else [])]
         return pd.read_csv(self.file, dtype=dict.fromkeys(labels, "category"), keep_default_na=False, na_values=[""])
 
     def has_twins(self) -> bool:
-        """Whether two key variables have values that the same rows have, two rows or more but not all of them."""
+        """Return whether two key variables have values in the same rows, in two rows or more but not in all."""
         frame = self.read()
         mark = pd.Series(np.random.default_rng(SEED).integers(2**40, size=len(frame)))
         found: set[tuple[int, int]] = set()
@@ -60,7 +60,7 @@ class PeerTable:
 
 
 def shipped_tables(folder: Path) -> dict[str, PeerTable]:
-    """The tables that sdcMicro ships, by name, once R has written them to the folder; amounts are cut into classes."""
+    """Return, by name, the sdcMicro tables that R has written to the folder; amounts are cut into classes."""
     testdata = _of_file(folder, "testdata", DWELLING, "household_weights", "ori_hid", "hhcivil")
     tables = [
         testdata,
@@ -75,7 +75,7 @@ def shipped_tables(folder: Path) -> dict[str, PeerTable]:
 
 
 def generated_census(folder: Path, rows: int, columns: int) -> PeerTable:
-    """The synthetic census with sampling weights, the more people stand behind a row the older it is."""
+    """Generate the synthetic census with sampling weights, which are larger for older people."""
     frame = census(rows, seed=SEED, columns=columns)
     keys = list(frame.columns)
     frame["weight"] = np.round(np.random.default_rng(SEED).gamma(2, 20, rows) + frame["age"] / 4 + 1, 2)
@@ -83,14 +83,14 @@ def generated_census(folder: Path, rows: int, columns: int) -> PeerTable:
 
 
 def generated_uniform(folder: Path, rows: int, columns: int) -> PeerTable:
-    """Columns of 2 to 9 values that are all as likely and do not depend on each other: nothing is rare."""
+    """Generate independent columns of 2 to 9 values that are all equally likely: nothing is rare."""
     random = np.random.default_rng(SEED)
     frame = pd.DataFrame({f"c{place}": random.integers(0, 2 + place % 8, rows) for place in range(columns)})
     return _written(folder, f"uniform, {columns} columns", frame, list(frame.columns))
 
 
 def with_missing(table: PeerTable, folder: Path, share: float) -> PeerTable:
-    """The table with a share of the values of its key variables missing, though no row lacks all of them."""
+    """Copy a table without a share of the values of its key variables; no row loses all of them."""
     frame = pd.read_csv(table.file, dtype=str, keep_default_na=False)
     random = np.random.default_rng(SEED)
     lacks = random.random((len(frame), len(table.keys))) < share
@@ -103,7 +103,7 @@ def with_missing(table: PeerTable, folder: Path, share: float) -> PeerTable:
 
 
 def equally_weighted(table: PeerTable, folder: Path) -> PeerTable:
-    """A census of which every row stands for 20 people, with few key variables."""
+    """Copy a census with few key variables, in which every row stands for 20 people."""
     frame = pd.read_csv(table.file, dtype=str, keep_default_na=False).assign(weight="20")
     file = folder / f"{table.name}, equal weights.csv"
     frame.to_csv(file, index=False)
@@ -126,7 +126,7 @@ def _of_file(
 def _in_classes(
     folder: Path, name: str, keys: Sequence[str], amounts: Sequence[str], classes: int, weight: str | None = None
 ) -> PeerTable:
-    """A shipped table whose amounts are cut into so many classes of about as many rows."""
+    """Cut the amounts of a shipped table into several classes of about equally many rows."""
     frame = pd.read_csv(folder / f"{name}.csv")
     for amount in amounts:
         frame[amount] = pd.qcut(frame[amount], classes, labels=False, duplicates="drop")

@@ -1,4 +1,4 @@
-"""How long a device spends on each stage of what a library is given, by events on its stream."""
+"""Measure how long a device spends on each stage of a library's work, by events on its stream."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Stages:
         self._marks.clear()
 
     def seconds(self) -> dict[str, float]:
-        """Seconds by stage, all that was timed added up."""
+        """Return the seconds by stage, summed over all that was timed."""
         sums: dict[str, float] = defaultdict(float)
         for name, begin, end in self._marks:
             if not self._on_device:

@@ -1,4 +1,4 @@
-"""Where results are written, and what a benchmark ran on."""
+"""The folder for results, and a description of the machine that a benchmark ran on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def surroundings(packages: Sequence[str]) -> dict[str, Any]:
-    """The machine, and the versions of packages, as results name them."""
+    """Return the machine, and the versions of packages, as results name them."""
     machine = {name: fact for name, fact in describe().items() if name in ("CPU", "memory", "GPU")}
     return {
         "machine": {**machine, "system": platform.platform()},

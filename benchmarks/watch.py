@@ -99,7 +99,7 @@ class Gauge:
 
 
 def members(session: int) -> list[int]:
-    """The processes of a session."""
+    """Return the processes of a session."""
     found = []
     for entry in os.listdir("/proc"):
         with contextlib.suppress(OSError):
@@ -113,7 +113,7 @@ def members(session: int) -> list[int]:
 
 
 def memory(process: int) -> tuple[int, int]:
-    """Bytes resident of a process, now and at most so far; nothing of one that has ended."""
+    """Return the resident bytes of a process, now and at most so far; zeros if it has ended."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:
@@ -124,7 +124,7 @@ def memory(process: int) -> tuple[int, int]:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Bytes of all files in a folder, others coming and going meanwhile."""
+    """Add up the bytes of all files in a folder; files may come and go meanwhile."""
     total = 0
     for where, _, names in os.walk(folder):
         for name in names:
@@ -142,7 +142,7 @@ def _ended(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Have a process and all that it started gone."""
+    """Kill a process and all that it started, if it still runs."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -1,4 +1,4 @@
-"""Writes the tables of measures.md, disclosure.md, nightly.md and treatments.md from what gpupif says of itself.
+"""Write the tables of measures.md, disclosure.md, nightly.md and treatments.md from gpupif's own descriptions.
 
 `python docs/write_measures.py` writes the pages; with --print FILE that page goes to standard output, and nothing is
 written.
@@ -27,7 +27,7 @@ ROWS = "counts rows, whatever their weights"
 
 
 def registry() -> dict[str, list[dict[str, Any]]]:
-    """All measures, of cells and of tables, as `gpupif measures --json` has them."""
+    """Return all measures, of cells and of tables, as `gpupif measures --json` lists them."""
     listed = subprocess.run(
         [sys.executable, "-m", "gpupif", "measures", "--json"], check=True, capture_output=True, encoding="utf-8"
     )
@@ -36,19 +36,19 @@ def registry() -> dict[str, list[dict[str, Any]]]:
 
 
 def measures_tables() -> dict[str, str]:
-    """The tables of measures.md, by the name that their marks have."""
+    """Return the tables of measures.md, by the name in their marks."""
     found = {part: table(COLUMNS, map(_cells, measures)) for part, measures in registry().items()}
     return found | {"weights and wildcards": table(("measure", "with weights", "with wildcards"), scopes())}
 
 
 def disclosure_tables() -> dict[str, str]:
-    """The tables of disclosure.md, likewise."""
+    """Return the tables of disclosure.md, by the name in their marks."""
     heads = ("option", "not defined for", "because")
     return {"undefined": table(heads, [(f"`{one.option}`", one.measures, one.why) for one in REFUSED_COMBINATIONS])}
 
 
 def nightly_tables() -> dict[str, str]:
-    """The tables of nightly.md, likewise: keys of the configuration, kinds of gates, and the views of the record."""
+    """Return the tables of nightly.md by the name in their marks: configuration keys, gate kinds, record views."""
     from gpupif.nightly.configuration.settings import GateSettings, Section, Settings, WebhookSettings
     from gpupif.nightly.gates.gate_kinds import GATES
     from gpupif.nightly.record.run_documents import SCHEMA, VIEWS
@@ -78,7 +78,7 @@ def nightly_tables() -> dict[str, str]:
 
 
 def treatments_tables() -> dict[str, str]:
-    """The tables of treatments.md, likewise: treatments and kinds of hierarchies, with their keys."""
+    """Return the tables of treatments.md by the name in their marks: treatments and hierarchies, with their keys."""
     from gpupif.hierarchies.open import KINDS
     from gpupif.treatment.plan import TREATMENTS
 
@@ -94,7 +94,7 @@ def treatments_tables() -> dict[str, str]:
 
 
 def _own_keys(kind: type[Any], without: Sequence[str] = ()) -> tuple[str, str]:
-    """The fields of a dataclass that have to be there, and others with the defaults that are not None."""
+    """Return the required fields of a dataclass, and the others with the defaults that are not None."""
     fields = [field for field in dataclasses.fields(kind) if field.name not in without]
     needed = [field.name for field in fields if field.default is dataclasses.MISSING]
     others = [
@@ -114,7 +114,7 @@ def _first_sentence(kind: type[Any]) -> str:
 
 
 def _default(field: Any) -> str:
-    """The default of a key as TOML has it; empty where there is none."""
+    """Return the default of a key as TOML has it, empty if it is None, or a note that the key is required."""
     if field.is_required():
         return "has to be there"
     return "" if field.default is None else f"`{json.dumps(field.default)}`"
@@ -137,12 +137,12 @@ PAGES: dict[str, Callable[[], dict[str, str]]] = {
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     return "".join(f"| {' | '.join(row)} |\n" for row in (heads, ["---"] * len(heads), *rows))
 
 
 def scopes() -> list[Sequence[str]]:
-    """What each measure of `gpupif.risk` is with sampling weights and with wildcards, those of attributes first."""
+    """List how each measure of `gpupif.risk` treats sampling weights and wildcards, attribute measures first."""
     no_classes = f"not defined: {NO_CLASSES}"
     return [
         *((f"`{model.name}`", model.weights, model.wildcards) for model in MODELS.values()),
@@ -178,7 +178,7 @@ def _cells(measure: dict[str, Any]) -> list[str]:
 
 
 def page(name: str) -> str:
-    """A page with its tables between their marks."""
+    """Return a page with its tables between their marks."""
     text = (DOCS / name).read_text("utf-8")
     for part, written in PAGES[name]().items():
         begin, end = f"<!-- begin: {part} -->\n", f"<!-- end: {part} -->\n"
