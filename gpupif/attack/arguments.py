@@ -199,7 +199,7 @@ def as_attackers(attackers: Any, known: Any = None) -> dict[str, Known] | None:
             f"attackers: expected a dictionary of what each knows, {{name: [columns]}}, got {type(attackers).__name__}."
         )
     if known is not None:
-        raise InputError("attackers: expected them or known=, which is what the only one knows; got both.")
+        raise InputError("attackers: expected attackers= or known=, not both. Leave out one of them.")
     if not attackers:
         raise InputError("attackers: expected at least one, got an empty dictionary.")
     for name in attackers:

@@ -33,7 +33,7 @@ from .treat import treat
 
 app = typer.Typer(
     name="gpupif",
-    help="Privacy risk of every cell of a table: what would an attacker learn from it who knows everything else?",
+    help="Privacy risk of every cell of a table: what would an attacker who knows everything else learn from it?",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -48,7 +48,7 @@ def check_place(place: Place, elsewhere: Mapping[str, Any], does: str) -> None:
         raise DeviceError("a cluster needs Dask, which is not installed here: pip install 'gpupif[dask]'.")
     scheduler, workers = place
     if scheduler is not None and workers is not None:
-        raise InputError("--workers: expected it or --scheduler, which names a cluster that runs; got both.")
+        raise InputError("--workers: expected --workers or --scheduler, not both. Leave out one of them.")
     if workers is not None and workers < 1:
         raise InputError(f"--workers: expected at least 1, got {workers}.")
     for name, value in elsewhere.items():

@@ -36,7 +36,7 @@ class Selection:
     def of(cls, where: Any = None, top: Any = None, by: Any = None) -> Selection:
         """Return the selection for arguments of a user. Raises InputError."""
         if top is None and by is not None:
-            raise InputError("by: says by what cells are the riskiest, of which top= says how many. Add that.")
+            raise InputError("by: goes with top=. Add that, or leave it out.")
         if by is not None and not isinstance(by, str):
             raise InputError(f"by: expected the name of a measure, got {brief(by)}.")
         condition = None if where is None else parse_condition(where)

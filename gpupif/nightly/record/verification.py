@@ -131,7 +131,7 @@ def _runs(state: Path) -> _Runs:
         with Record.open(state) as record, record.snapshot():
             problems = record.problems()
             if problems:
-                return _Runs(problems)
+                return _Runs(problems, len(record.heads()))
             heads, good = record.heads(), record.last_good()
             runs = [record.run(head["number"]) for head in heads if head["kept_path"] is not None]
             return _Runs(
