@@ -13,7 +13,7 @@ from . import piflib as piflib
 from . import results as results
 from . import treatments as treatments
 from ._version import __version__ as __version__
-from .attack.any_known import AnyKnown as AnyKnown
+from .attack.attackers import AnyKnown as AnyKnown
 from .attack.population import Population as Population
 from .attack.roles import read_roles as read_roles
 from .comparison.compare import compare as compare

@@ -30,7 +30,7 @@ from ..rows.partition import Rows
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.validation import check_exist, check_unique, check_word
-from .any_known import KnownSubsets
+from .attackers import KnownSubsets
 from .joined_columns import POPULATION, SAMPLE, JoinedColumns
 from .priors import Prior
 from .request import ScoreRequest

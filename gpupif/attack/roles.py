@@ -13,8 +13,8 @@ from ..frames.open import held_table, table_names
 from ..io.documents import read_document, toml_comment, toml_key, toml_text
 from ..io.write import check_output, write_text
 from ..utils.validation import Columns, as_columns, brief, check_exist, check_path
-from .any_known import AnyKnown, Known
 from .arguments import as_attackers, as_known
+from .attackers import AnyKnown, Known
 
 # The roles of columns, and the meaning of each.
 IDENTIFIER, QUASI, SENSITIVE, WEIGHT, LEFT_OUT = "identifier", "quasi-identifier", "sensitive", "weight", "leave out"

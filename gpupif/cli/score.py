@@ -246,7 +246,7 @@ def _attack(
     of_any: dict[str, Any],
 ) -> dict[str, Any]:
     """Return `known` and `attackers` of `gpupif.score`. of_any: the options that go with any so many columns."""
-    from ..attack.any_known import AnyKnown
+    from ..attack.attackers import AnyKnown
 
     if known_any is None and not attacker_any:
         for option, value in of_any.items():
@@ -293,7 +293,7 @@ def _read_priors(path: Path) -> Any:
 
 def _print_facts(facts: dict[str, Any], asked: Arguments) -> None:
     """Print what a cluster did, without a summary, for which all scores would be read again."""
-    from ..attack.any_known import attacker_line
+    from ..attack.attackers import attacker_line
     from ..utils.display import plural
 
     if asked.attackers is None:

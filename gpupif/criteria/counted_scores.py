@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..attack.any_known import AnyKnown
+from ..attack.attackers import AnyKnown
 from ..attack.distances import CategoryOrder
 from ..attack.request import ScoreRequest
 from ..disclosure.class_sizes import ClassSizes

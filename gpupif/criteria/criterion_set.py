@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..attack.any_known import AnyKnown, Known, check_known
 from ..attack.arguments import as_attackers
+from ..attack.attackers import AnyKnown, Known, check_known
 from ..disclosure.class_risks import risks_of
 from ..disclosure.class_sizes import ClassSizes
 from ..disclosure.request import NO_ATTRIBUTE

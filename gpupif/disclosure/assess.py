@@ -28,7 +28,7 @@ from ..out_of_core.table_chunks import MemoryChunks, TableChunks
 from ..out_of_core.temporary_table import TemporaryTable, in_streams, open_temporary_table
 from ..pipeline.local_graph import LocalGraph
 from ..rows.threads import Workers
-from ..scoring.in_memory import encode_frame
+from ..scoring.score import encode_frame
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import check_exist
 from .partition_search import Partition, Stopwatch

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..attack.any_known import attacker_line
+from ..attack.attackers import attacker_line
 from ..attack.population import Population
 from ..attack.roles import classes_by_roles
 from ..errors import InputError

@@ -29,6 +29,7 @@ from .column import (
     used_labels,
 )
 from .device import DeviceColumn, encode_on_device
+from .refused_types import refuse_nested
 
 
 def encode_table(
@@ -137,8 +138,7 @@ def _encode_arrow(name: Hashable, array: pa.ChunkedArray) -> Column:
     kind = array.type
     if pa.types.is_dictionary(kind):
         return _encode_dictionary(name, array)
-    if pa.types.is_nested(kind) or pa.types.is_union(kind):
-        raise ColumnTypeError(name, kind)
+    refuse_nested(name, kind)
     if pa.types.is_null(kind):
         return _renumber(name, np.full(len(array), -1, np.int8), 0, 0, pa.array([], pa.null()))
     if pa.types.is_integer(kind) and array.null_count == 0:
@@ -151,8 +151,7 @@ def _encode_arrow(name: Hashable, array: pa.ChunkedArray) -> Column:
 def _encode_dictionary(name: Hashable, array: pa.ChunkedArray) -> Column:
     """Codes of a dictionary array; its dictionary may differ by chunk, hold duplicates, nulls or unused values."""
     kind = array.type.value_type
-    if pa.types.is_nested(kind):
-        raise ColumnTypeError(name, kind)
+    refuse_nested(name, kind)
     chunks = array.chunks
     if all(chunk.dictionary.equals(chunks[0].dictionary) for chunk in chunks[1:]):
         labels = pa.chunked_array([chunk.dictionary for chunk in chunks[:1]], kind)

@@ -1,7 +1,8 @@
 """Scores of a job against one attacker, who knows a list of columns or any of several sets of columns.
 
 `score_job` has the steps for a list of columns, for every engine. An engine adds two functions: one scores rows that
-all count, the other scores rows that match because values are missing.
+all count, the other scores rows that match because values are missing. Sampling weights are counts of rows in both, so
+that weights, rows of weight 0 and wildcards go together.
 """
 
 from __future__ import annotations

@@ -250,7 +250,11 @@ def _score_rows(run: BlockRun, table: Distinct, measures: Sequence[Measure]) -> 
 
 
 def project(run: BlockRun, table: Distinct, layout: KeyLayout, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
-    """Return the distinct rows over some of the columns only, and the layout of their keys."""
+    """Return the distinct rows over some of the columns only, and the layout of their keys.
+
+    The columns are the known columns and the scored ones. From here on, a key holds no other columns, so that the
+    kernel takes all bits except those of the scored column as known: `known_bits` in `kernels/blocks.py`.
+    """
     projected, words, masks = layout.project(columns)
     wide = table.rows.keys
     keys = run.workers.empty((len(wide), len(words)), np.uint64)

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
-from ..errors import ColumnTypeError, DeviceError, InputError, reason_of
+from ..encoding.refused_types import refuse_nested
+from ..errors import DeviceError, InputError, reason_of
 from ..gpu.cudf_frames import CudfFrames
 from ..io.base import Input, Pick, check_rows, decode, pandas_index_names
 from ..io.csv_files import has_any, typed_texts
@@ -121,8 +122,7 @@ class ParquetOnDevice(DeviceFile):
 
 
 def _check_type(name: str, kind: pa.DataType) -> None:
-    if pa.types.is_nested(kind):
-        raise ColumnTypeError(name, kind)
+    refuse_nested(name, kind)
     if not any(is_known(kind) for is_known in KNOWN):
         raise InputError(
             f"column {name!r}: expected a type that cuDF has, which reads files for the GPU; got {kind}. Convert it to "

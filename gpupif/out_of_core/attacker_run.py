@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..attack.any_known import KnownSubsets
+from ..attack.attackers import KnownSubsets
 from ..attack.priors import Prior
 from ..engines.partition_plan import computed_measure
 from ..io.file_errors import disk_errors

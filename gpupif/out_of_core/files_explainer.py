@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..attack.any_known import KnownSubsets
+from ..attack.attackers import KnownSubsets
 from ..attack.weights import Units
 from ..encoding.column import Column
 from ..encoding.merge import encode_part, number_in, recode

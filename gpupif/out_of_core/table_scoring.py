@@ -22,7 +22,7 @@ from gpupif.kernels import spread
 from gpupif.kernels.codes import add_times
 from gpupif.kernels.dictionary import count_numbers
 
-from ..attack.any_known import FOLDS, KnownSubsets, fold_of
+from ..attack.attackers import FOLDS, KnownSubsets, fold_of
 from ..attack.joined_columns import SAMPLE
 from ..engines.base import Job
 from ..engines.partition_plan import WeightSums, part_measures, plan_shuffles

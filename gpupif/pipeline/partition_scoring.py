@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..attack.any_known import folded_name
+from ..attack.attackers import folded_name
 from ..engines.attacker_scoring import score_attacker
 from ..engines.base import (
     SILENT,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..attack.any_known import AnyKnown, Known, attacker_line
 from ..attack.arguments import Knowledge, as_attackers
+from ..attack.attackers import AnyKnown, Known, attacker_line
 from ..attack.request import warn_of_unique
 from ..attack.roles import classes_by_roles
 from ..criteria.counted_table import CountedTable

@@ -7,8 +7,8 @@ import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from ..attack.any_known import AnyKnown, attacker_line
 from ..attack.arguments import Knowledge, as_attackers
+from ..attack.attackers import AnyKnown, attacker_line
 from ..attack.request import warn_of_unique
 from ..attack.roles import classes_by_roles
 from ..criteria.counted_table import CountedTable

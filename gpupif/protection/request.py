@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..attack.any_known import Known
 from ..attack.arguments import as_attackers
+from ..attack.attackers import Known
 from ..attack.hierarchy_files import read_named_files
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion, read_criteria

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gpupif.kernels import formulas
 from gpupif.kernels.log_units import LOG_BITS
 
-from ..attack.any_known import KnownSubsets
+from ..attack.attackers import KnownSubsets
 from ..encoding.column import Column
 from ..engines.attacker_scoring import score_sets
 from ..engines.base import SILENT, Engine, Job

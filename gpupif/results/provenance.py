@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .._version import __version__
-from ..attack.any_known import AnyKnown, KnownSubsets, choose_subsets
+from ..attack.attackers import AnyKnown, KnownSubsets, choose_subsets
 from ..attack.request import ScoreRequest
 from ..errors import InputError, TableReadError
 from ..frames.base import Frame

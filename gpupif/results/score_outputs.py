@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..attack.any_known import FOLDS, KnownSubsets, fold_of, folded_name
+from ..attack.attackers import FOLDS, KnownSubsets, fold_of, folded_name
 from ..engines.worst_and_mean import mean_of, worst_of
 from ..measures import Measure
 

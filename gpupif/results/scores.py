@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..attack.any_known import KnownSubsets, attacker_line
+from ..attack.attackers import KnownSubsets, attacker_line
 from ..attack.priors import Priors
 from ..engines.worst_and_mean import worst_place
 from ..errors import InputError, NotScoredError, did_you_mean

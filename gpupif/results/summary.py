@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..attack.any_known import KnownSubsets
+from ..attack.attackers import KnownSubsets
 from ..engines.worst_and_mean import worst_place
 from ..measures import find_measure
 from ..utils.display import Displayable, as_json, as_text, draw_line, json_value, plural

@@ -1,4 +1,8 @@
-"""Combinations of an option and measures that are not defined. Each has a sentence for the error that refuses it."""
+"""Combinations of an option and measures that are not defined. Each has a sentence for the error that refuses it.
+
+Combinations that are not listed are computed; `gpupif/engines/attacker_scoring.py` has the steps of a score, with
+sampling weights and missing values that match every value (wildcards).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of arguments: names of columns, numbers, words and paths."""
+"""Checks of arguments: names of columns, numbers, words and paths; `errors.py` words the error for unknown columns."""
 
 from __future__ import annotations
 

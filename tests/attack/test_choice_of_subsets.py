@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.attack.any_known import AnyKnown, choose_subsets
+from gpupif.attack.attackers import AnyKnown, choose_subsets
 from gpupif.errors import InputError
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 
 import gpupif
 import gpupif.results.scores
-from gpupif.attack.any_known import AnyKnown, choose_subsets
+from gpupif.attack.attackers import AnyKnown, choose_subsets
 from gpupif.engines.cpu.any_known import AnyKnownRun
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.errors import InputError

@@ -94,6 +94,6 @@ def test_too_many_subsets_are_refused(monkeypatch):
         gpupif.score(cut(wide, [20]), known=8)
     # The number of rows, which limits the subsets, is known when Dask computes.
     scores = gpupif.score(cut(wide[["age", "sex", "region"]], [20]), known=1)
-    monkeypatch.setattr("gpupif.attack.any_known.MOST_VISITS", 100)
+    monkeypatch.setattr("gpupif.attack.attackers.MOST_VISITS", 100)
     with pytest.raises(gpupif.InputError, match="too many to score on 50 rows"):
         scores.cig.compute()

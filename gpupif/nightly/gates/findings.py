@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...attack.any_known import AnyKnown
 from ...attack.arguments import Arguments
+from ...attack.attackers import AnyKnown
 from ...attack.hierarchy_files import names_file
 from ...attack.population import Population
 from ...out_of_core.output_options import OutputOptions

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...attack.any_known import AnyKnown
+from ...attack.attackers import AnyKnown
 from ...criteria.counted_scores import SIZE, score_counted
 from ...criteria.counted_table import CountedTable
 from ...criteria.criterion import Criterion

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...attack.any_known import FOLDS, AnyKnown
 from ...attack.arguments import Arguments, Knowledge, as_attackers, as_known
+from ...attack.attackers import FOLDS, AnyKnown
 from ...errors import InputError
 from ...measures import MEASURES, is_measure, suggest_measure
 from ...results.cell_condition import Condition, parse_condition

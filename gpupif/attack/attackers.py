@@ -1,4 +1,7 @@
-"""Attackers who know any few columns: the sets of columns to score, all or a drawn sample, and the names of scores."""
+"""Kinds of attackers: who knows a list of columns, and who knows any few columns (`AnyKnown`).
+
+For the second kind, this module has the sets of columns to score, all or a drawn sample, and the names of the scores.
+"""
 
 from __future__ import annotations
 
