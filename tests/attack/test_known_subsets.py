@@ -355,7 +355,7 @@ def test_the_examples_of_docstrings_are_right():
             {"known": 2.0},
             "known: expected a list of column names, or how many of them as a whole number, 2 say; got 2.0",
         ),
-        ({"known": 1, "attackers": {"a": ["age"]}}, "attackers: expected them or known="),
+        ({"known": 1, "attackers": {"a": ["age"]}}, "attackers: expected attackers= or known="),
         (
             {"attackers": {"a": ["age"], "b": 4}},
             "attackers: 'b': expected at most 3, the number of other columns scored, got 4",

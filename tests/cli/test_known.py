@@ -82,7 +82,7 @@ def test_an_attacker_who_knows_any_columns_may_be_one_of_several(tmp_path):
         (["--attacker", "a=age", "--subsets", "9"], "--subsets: goes with --known-any or --attacker-any"),
         (["--subsets", "9"], "--subsets: goes with --known-any"),
         (["--known-any", "1", "--subsets", "0"], "subsets: expected a whole number of subsets, 1 or more; got 0"),
-        (["--known-any", "1", "--attacker", "a=age"], "attackers: expected them or known="),
+        (["--known-any", "1", "--attacker", "a=age"], "attackers: expected attackers= or known="),
     ],
 )
 def test_bad_options_for_any_known_columns_are_refused(tmp_path, arguments, says):

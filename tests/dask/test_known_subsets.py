@@ -76,7 +76,7 @@ def test_any_known_takes_no_more_memory_than_a_worker_has(frame, expected, monke
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"attackers": {"a": ["age"]}}, "attackers: expected them or known="),
+        ({"attackers": {"a": ["age"]}}, "attackers: expected attackers= or known="),
         ({"known": 3}, "known: expected at most 2, the number of other columns scored, got 3"),
         ({"known": gpupif.AnyKnown(1, among=["agee"])}, "among: no column 'agee'"),
     ],
