@@ -77,7 +77,7 @@ def _score_source(
     try:
         about = about_run(source, request, engine, population, {})
         settings = _settings(about, request, options)
-        budget = plan_budget(options.memory_limit, request, mend)
+        budget = plan_budget(options.memory_limit, request, mend, options)
         check_riskiest(budget, source, request, options)
         finished = published_by(options.output) if options.resume else None
         there = store.open(options.resume, options.output.resolve(), finished=finished is not None)

@@ -340,7 +340,7 @@ BAD = {
     ("--min-cig", "nan"): "--min-cig: expected a number",
     ("--min-cig", "1", "--measures", "csf"): "--min-cig: CIG is not scored (scored: csf)",
     ("--top", "0"): "--top: expected a whole number of cells, 1 or more; got 0",
-    ("--by", "cig"): "--by: says by what",
+    ("--by", "cig"): "--by: goes with --top",
     ("--top", "3", "--by", "prior"): "--by: 'prior' is not scored",
     ("--top", "3", "--keep-input"): "--keep-input: goes with the scores of all cells",
     ("--top", "3", "--summary-only"): "--top: does not go with --summary-only",
