@@ -39,13 +39,6 @@ def place(values, factor, order, out):
         out[order[i]] = factor * values[i]
 
 
-@kernel
-def place_repeated(distinct, numbers, factor, order, out):
-    """Set out[order[i]] to factor * distinct[numbers[i]]."""
-    for i in range(order.size):
-        out[order[i]] = factor * distinct[numbers[i]]
-
-
 @subroutine
 def spread_measure(scores, k, factor, index, out):
     """Set out[i] to factor * scores[index[i], k]."""

@@ -3,7 +3,8 @@
 Cohorts then overlap, so a table cannot be partitioned by cohort. The *pattern* of a row is the set of its known columns
 with a missing value. Two rows match if they agree on the known columns that neither pattern has. `cpu.wildcards` and
 `cuda.wildcards` find the matching rows, pair of patterns by pair. This module has the columns to compare, the limit of
-the work, and the weights.
+the work, and the weights of columns in weighted CIG. Sampling weights are counts of rows: `attacker_scoring.score_job`
+has the steps for both.
 """
 
 from __future__ import annotations

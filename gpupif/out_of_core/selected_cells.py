@@ -1,4 +1,7 @@
-"""The search for selected cells in place of all scores: the riskiest cells of a table larger than memory."""
+"""The search for selected cells in place of all scores: the riskiest cells of a table larger than memory.
+
+`results/riskiest.py` keeps the riskiest cells within bounded memory.
+"""
 
 from __future__ import annotations
 
