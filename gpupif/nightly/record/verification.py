@@ -131,7 +131,11 @@ def _runs(state: Path) -> _Runs:
         with Record.open(state) as record, record.snapshot():
             problems = record.problems()
             if problems:
-                return _Runs(problems, len(record.heads()))
+                number = 0
+                # A damaged file may not list its runs; the problems above are reported all the same.
+                with contextlib.suppress(TableReadError):
+                    number = len(record.heads())
+                return _Runs(problems, number)
             heads, good = record.heads(), record.last_good()
             runs = [record.run(head["number"]) for head in heads if head["kept_path"] is not None]
             return _Runs(
