@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable, Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
@@ -115,6 +116,9 @@ def round_widths(numbers: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]
     if not 0 < span < np.inf:
         return []
     width = _round_up(Decimal(repr(span)) / INTERVALS)
+    if width < Decimal(sys.float_info.min):
+        # The widths would be 0 or inexact as float64.
+        return []
     if (numbers == np.trunc(numbers)).all():
         width = max(width, Decimal(2))
     widths: list[int | float] = []

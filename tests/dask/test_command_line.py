@@ -235,7 +235,7 @@ class TestCommandLine:
                 (*risk, "age", "--scheduler", "tcp://127.0.0.1:1"),
                 "--scheduler tcp://127.0.0.1:1: no cluster can be reac",
             ),
-            ((*risk, "age", "--scheduler", "x", "--workers", "2"), "--workers: expected it or --scheduler"),
+            ((*risk, "age", "--scheduler", "x", "--workers", "2"), "--workers: expected --workers or --scheduler, not both"),
             ((*risk, "age", "--workers", "0"), "--workers: expected at least 1, got 0"),
             ((*risk, "age", "--workers", "1", "--memory-limit", "2GiB"), "--memory-limit: is not for a cluster, which"),
             ((*risk, "ag", "--workers", "1"), "--quasi-identifiers: no column 'ag' in the table. Did you mean 'age'?"),
@@ -279,7 +279,7 @@ class TestCommandLine:
         out = tmp_path / "out"
         for arguments, more, error, message in [
             ((folder, out), {"scheduler": "tcp://127.0.0.1:1"}, gpupif.errors.DeviceError, "no cluster can be reached"),
-            ((folder, out), {"scheduler": "x", "workers": 2}, gpupif.InputError, "got both"),
+            ((folder, out), {"scheduler": "x", "workers": 2}, gpupif.InputError, "--workers or --scheduler, not both"),
             ((folder, out), {"workers": 0}, gpupif.InputError, "at least 1"),
             ((folder, out), {"workers": 1, "elsewhere": {"keep_input": True}}, gpupif.InputError, "--keep-input"),
             ((folder, out), {"workers": 1, "elsewhere": {"sep": ";"}}, gpupif.InputError, "--sep"),

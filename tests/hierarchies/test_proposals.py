@@ -47,6 +47,8 @@ def test_ages_are_proposed_widths_of_5_10_and_20():
         ([7], []),
         ([-5, 5], []),
         ([1e-3, 1.5e-3, 9e-3], [0.001]),
+        ([0.0, 5e-324], []),
+        ([0.0, 1e-310, 2e-310], []),
     ],
 )
 def test_proposed_widths_follow_the_range_of_numbers(numbers, widths):
