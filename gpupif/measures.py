@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from gpupif.kernels.cohorts import Wanted
+    from gpupif.kernels.cohorts import WantedMeasures
 
 
 class Statistic(NamedTuple):
@@ -517,7 +517,7 @@ def deduplicate(measures: Sequence[Measure]) -> tuple[list[Measure], list[int]]:
     return [measures[computed.index(key)] for key in distinct], [distinct.index(key) for key in computed]
 
 
-def wanted_of(measures: Sequence[Measure], unit: float | None = None) -> Wanted:
+def wanted_of(measures: Sequence[Measure], unit: float | None = None) -> WantedMeasures:
     """Return the measures in the form that kernels take. A statistic that several measures need occurs once.
 
     unit: the number of people that counts as 1 in sizes of cohorts, if there are sampling weights. Default: None, 1.
@@ -525,10 +525,10 @@ def wanted_of(measures: Sequence[Measure], unit: float | None = None) -> Wanted:
     import numpy as np
 
     from gpupif.kernels import formulas, statistics
-    from gpupif.kernels.cohorts import Wanted
+    from gpupif.kernels.cohorts import WantedMeasures
 
     needed = list(dict.fromkeys(measure.statistic for measure in measures if measure.statistic is not None))
-    return Wanted(
+    return WantedMeasures(
         np.array([getattr(formulas, measure.cell) for measure in measures]),
         np.array([-1 if measure.statistic is None else needed.index(measure.statistic) for measure in measures]),
         np.array([getattr(statistics, statistic.kind) for statistic in needed], np.int64),

@@ -30,7 +30,7 @@ ROWS = 2048
 HAS = tuple(np.uint64(sum(1 << bit for bit in range(64) if bit >> column & 1)) for column in range(WORD))
 
 
-class Table(NamedTuple):
+class ComparedRows(NamedTuple):
     """Distinct rows, and how common their values are.
 
     codes: (columns, rows). The codes of the values.
@@ -47,7 +47,7 @@ class Table(NamedTuple):
     match: bool
 
 
-class Room(NamedTuple):
+class SearchMemory(NamedTuple):
     """Working memory of one thread.
 
     columns: int64 (columns). The columns of a row, sorted by `sort_columns`.
@@ -68,7 +68,7 @@ class Room(NamedTuple):
     level: npt.NDArray[np.int64]
 
 
-class Found(NamedTuple):
+class MinimalSets(NamedTuple):
     """Results of the search. The index of a size is the size less 1.
 
     counts: uint32 (sizes, rows). The number of minimal unique sets of each row, by size.
@@ -134,7 +134,7 @@ def find_agreements(table, row, start, columns, agreements):
 
 @subroutine
 def block_of(number, blocks, numbers, words, width):
-    """Return the block of a set of the rarer columns, an empty new block if needed; -1 if there is no room for it."""
+    """Return the block of a set of the rarer columns, an empty new block if needed; -1 if there is no memory for it."""
     block = blocks[number]
     if block >= 0:
         return block
@@ -151,7 +151,7 @@ def block_of(number, blocks, numbers, words, width):
 
 @subroutine
 def add_agreements(agreements, low, blocks, numbers, words, width):
-    """Set the bits of the agreements in their blocks. Return whether there was room for all blocks."""
+    """Set the bits of the agreements in their blocks. Return whether there was memory for all blocks."""
     inner = (uint32(1) << uint32(low)) - uint32(1)
     for i in range(agreements.size):
         there = agreements[i]
@@ -185,7 +185,7 @@ def close_block(words, width, low):
 
 @subroutine
 def close_blocks(upper, low, blocks, numbers, words, width):
-    """Set the bits of all subsets of the sets in all blocks. Return whether there was room for all blocks."""
+    """Set the bits of all subsets of the sets in all blocks. Return whether there was memory for all blocks."""
     for number in range((1 << upper) - 1, -1, -1):
         block = blocks[number]
         if block < 0:
@@ -254,74 +254,74 @@ def count_set(set_, size, columns, level):
 
 
 @subroutine
-def count_minimal(shared, low, largest, room, width):
-    """Count in room.level the minimal unique sets of up to `largest` shared columns."""
+def count_minimal(shared, low, largest, memory, width):
+    """Count in memory.level the minimal unique sets of up to `largest` shared columns."""
     upper = shared - low
     for number in range(1 << upper):
         many = bits_in(number)
         if many > largest:
             continue
-        if room.blocks[number] < 0:
+        if memory.blocks[number] < 0:
             left = number
-            while left and room.blocks[number ^ (left & -left)] >= 0:
+            while left and memory.blocks[number ^ (left & -left)] >= 0:
                 left &= left - 1
             if not left:
-                count_set(number << low, many, room.columns, room.level)
+                count_set(number << low, many, memory.columns, memory.level)
         elif many < largest:
-            minimal_in_block(number, upper, room.blocks, room.words, width, room.minimal)
+            minimal_in_block(number, upper, memory.blocks, memory.words, width, memory.minimal)
             for w in range(width):
-                word = room.minimal[w]
+                word = memory.minimal[w]
                 while word:
                     bit = (w << WORD) + bits_in((word & (~word + uint64(1))) - uint64(1))
                     word &= word - uint64(1)
                     size = many + bits_in(bit)
                     if size <= largest and bit < 1 << low:
-                        count_set(number << low | bit, size, room.columns, room.level)
+                        count_set(number << low | bit, size, memory.columns, memory.level)
 
 
 @subroutine
-def find_minimal(table, row, largest, room):
-    """Count in room.level the minimal unique sets of a row, of up to `largest` columns.
+def find_minimal(table, row, largest, memory):
+    """Count in memory.level the minimal unique sets of a row, of up to `largest` columns.
 
-    Return whether there was room for all blocks.
+    Return whether there was memory for all blocks.
     """
     rows = table.codes.shape[1]
-    shared, alone = sort_columns(table, row, room.columns)
+    shared, alone = sort_columns(table, row, memory.columns)
     low = min(shared, LOW)
     width = 1 << max(0, low - WORD)
     for start in range(0, rows, ROWS):
-        agreements = room.agreements[: min(ROWS, rows - start)]
-        find_agreements(table, row, start, room.columns[:shared], agreements)
-        if not add_agreements(agreements, low, room.blocks, room.numbers, room.words, width):
+        agreements = memory.agreements[: min(ROWS, rows - start)]
+        find_agreements(table, row, start, memory.columns[:shared], agreements)
+        if not add_agreements(agreements, low, memory.blocks, memory.numbers, memory.words, width):
             return False
-    if not close_blocks(shared - low, low, room.blocks, room.numbers, room.words, width):
+    if not close_blocks(shared - low, low, memory.blocks, memory.numbers, memory.words, width):
         return False
-    room.level[:] = 0
+    memory.level[:] = 0
     for place in range(alone):
-        count_set(1, 1, room.columns[room.columns.size - 1 - place :], room.level)
-    count_minimal(shared, low, largest, room, width)
+        count_set(1, 1, memory.columns[memory.columns.size - 1 - place :], memory.level)
+    count_minimal(shared, low, largest, memory, width)
     return True
 
 
 @kernel
-def search_rows(table, rows, places, weights, room, found):
-    """Find the minimal unique sets of some rows; stop at a row that needs more blocks than there is room for.
+def search_rows(table, rows, places, weights, memory, minimal_sets):
+    """Find the minimal unique sets of some rows; stop at a row that needs more blocks than there is memory for.
 
-    rows: the rows to search. places: the place of each in `found`. weights: the weight of a set, by its size less 1.
-    Return how many rows were searched.
+    rows: the rows to search. places: the place of each in `minimal_sets`. weights: the weight of a set, by its size
+    less 1. Return how many rows were searched.
     """
     columns = table.first.size
     for done in range(rows.size):
-        whole = find_minimal(table, rows[done], weights.size, room)
-        for block in range(room.numbers[0]):
-            room.blocks[room.numbers[block + 1]] = -1
-        room.numbers[0] = 0
+        whole = find_minimal(table, rows[done], weights.size, memory)
+        for block in range(memory.numbers[0]):
+            memory.blocks[memory.numbers[block + 1]] = -1
+        memory.numbers[0] = 0
         if not whole:
             return done
         for size in range(weights.size):
-            found.counts[size, places[done]] = room.level[size, columns]
+            minimal_sets.counts[size, places[done]] = memory.level[size, columns]
             for column in range(columns):
-                found.by_column[size, column] += room.level[size, column]
-                if found.shares.size:
-                    found.shares[places[done], column] += weights[size] * room.level[size, column]
+                minimal_sets.by_column[size, column] += memory.level[size, column]
+                if minimal_sets.shares.size:
+                    minimal_sets.shares[places[done], column] += weights[size] * memory.level[size, column]
     return rows.size

@@ -20,15 +20,15 @@ def number_pairs(left, codes, radix, slots, first, number):
     number[i] gets the number of row i's pair; it can be `left` itself. first: gets the first row of each number. codes:
     below radix. slots: a zero for each possible pair; `clear_slots` makes them zeros again.
     """
-    found = 0
+    pairs = 0
     for i in range(left.size):
         place = pair_of(left[i], codes[i], radix)
         if slots[place] == 0:
-            first[found] = i
-            found += 1
-            slots[place] = found
+            first[pairs] = i
+            pairs += 1
+            slots[place] = pairs
         number[i] = slots[place] - 1
-    return found
+    return pairs
 
 
 @kernel
@@ -38,37 +38,32 @@ def clear_slots(left, codes, radix, first, slots):
         slots[pair_of(left[first[c]], codes[first[c]], radix)] = 0
 
 
-@kernel
-def sum_times(number, times, counts):
-    """Set counts[c] to the sum of the multiplicities times[i] of the rows with number c."""
-    for c in range(counts.size):
-        counts[c] = 0
-    for i in range(number.size):
-        counts[number[i]] += times[i]
-
-
 # It is a kernel of its own, so that it is optimised by itself: inlined in the loops around it, it is a quarter slower.
 @kernel
-def fold_pair(number, scores, found):
-    """Raise found[i, :2] to the two scores of row i, scores[number[i]], and add the scores to found[i, 2:]."""
+def fold_pair(number, scores, worst_and_sums):
+    """Raise worst_and_sums[i, :2] to the two scores of row i, and add the scores to worst_and_sums[i, 2:].
+
+    scores[number[i]] are the scores of row i.
+    """
     for i in range(number.size):
         at = uint64(number[i])
         one, other = scores[at, 0], scores[at, 1]
-        found[i, 0] = max(found[i, 0], one)
-        found[i, 1] = max(found[i, 1], other)
-        found[i, 2] += one
-        found[i, 3] += other
+        worst_and_sums[i, 0] = max(worst_and_sums[i, 0], one)
+        worst_and_sums[i, 1] = max(worst_and_sums[i, 1], other)
+        worst_and_sums[i, 2] += one
+        worst_and_sums[i, 3] += other
 
 
 @kernel
-def fold_set(number, scores, scored_columns, found):
+def fold_set(number, scores, scored_columns, worst_and_sums):
     """Take the scores of a set of known columns into the worst scores and the sums of scores of the rows.
 
     number: the combination of each row. scores: (scored columns, pairs of measures, combinations, 2). scored_columns:
-    the place of each among all scored columns. found: (all scored columns, pairs of measures, rows, 4), the highest
+    the place of each among all scored columns. worst_and_sums: (all scored columns, pairs of measures, rows, 4), the
+    highest
     scores of both measures and the sums of both: adjacent, for one access to memory.
     The loops go table by table: a table of scores fits the cache, and the many rows are read in order.
     """
     for t in range(scored_columns.size):
         for pair in range(scores.shape[1]):
-            fold_pair(number, scores[t, pair], found[scored_columns[t], pair])
+            fold_pair(number, scores[t, pair], worst_and_sums[scored_columns[t], pair])

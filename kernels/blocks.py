@@ -9,10 +9,10 @@ The rows of a block are distinct, so the rows of one cohort differ in the scored
 its cohort, and its count says how often that value occurs there. Two kinds of cohorts follow:
 
 - A *one-value cohort* has a single distinct row: everybody in it has the same value. The scores depend on this value
-  and the size of the cohort alone, so they are computed once per value and shared by all such rows (see `Out`).
+  and the size of the cohort alone, so they are computed once per value and shared by all such rows (see `BlockScores`).
 - A *mixed cohort* has several distinct rows. Each of its rows is scored separately.
 
-Two indices: `column` is the index of a scored column in `ScoredColumns`, `slot` its place in `Out`.
+Two indices: `column` is the index of a scored column in `ScoredColumns`, `slot` its place in `BlockScores`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,16 @@ import numpy as np
 import numpy.typing as npt
 from numba import int64, uint64
 
-from gpupif.kernels.cohorts import Cells, Values, Wanted, sort_runs, sum_other_runs, sum_runs, walk_runs
+from gpupif.kernels.cohorts import (
+    CohortCells,
+    ScoredValues,
+    WantedMeasures,
+    find_log_statistics,
+    find_term_statistics,
+    find_walk_statistics,
+    sort_cells,
+)
+from gpupif.kernels.equal_rows import EqualRowsMemory, find_equal_rows, sum_equal_rows
 from gpupif.kernels.formulas import (
     OF_COHORT,
     is_of_probabilities,
@@ -34,7 +43,6 @@ from gpupif.kernels.formulas import (
     probability_measure,
     size_measure,
 )
-from gpupif.kernels.groups import Room, group_rows, sum_groups
 from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.sizes import count_heads, log2_count
 from gpupif.kernels.statistics import is_of_terms, is_walk
@@ -50,22 +58,24 @@ class ScoredColumns(NamedTuple):
     """The scored columns, as kernels see them.
 
     fields: uint64 (columns, 3). Word, shift and mask of each column's bits in a key.
-    values: priors and facts of the values of all columns, one column after the other; see `Values`. Its axes are None.
+    values: priors and facts of the values of all columns, one column after the other; see `ScoredValues`. Its axes are
+    None.
     axes: the axes of the columns; None if no requested statistic needs them, see `only_needed`.
     one_value_scores: float64 (values, measures). Scores of each value in a one-value cohort of size 1, unweighted.
-    largest_shared_size: int64 (columns). The largest size for which `Out` holds shared scores of one-value cohorts.
+    largest_shared_size: int64 (columns). The largest size for which `BlockScores` holds shared scores of one-value
+    cohorts.
     logs: int64. Table of log2 for small counts, for `log2_count`.
     """
 
     fields: npt.NDArray[np.uint64]
-    values: Values
+    values: ScoredValues
     axes: Axes | None
     one_value_scores: npt.NDArray[np.float64]
     largest_shared_size: npt.NDArray[np.int64]
     logs: npt.NDArray[np.int64]
 
 
-class Out(NamedTuple):
+class BlockScores(NamedTuple):
     """Scores, and for each row the place of its scores. Rows with equal scores can share a place.
 
     scores: float64 (scored columns, places, measures), before weighting. The measures of one cell are adjacent in
@@ -81,42 +91,43 @@ class Out(NamedTuple):
     places: npt.NDArray[Any]
 
 
-class Scratch(NamedTuple):
+class CohortMemory(NamedTuple):
     """Working memory for the cohorts of one block and one column.
 
     A cell is the value of one row in the scored column; `order` lists the cells of mixed cohorts, cohort by cohort.
 
     sizes: size of each cohort, at its head (its first row); 0 at all other rows.
-    several: the sizes above 1, for counting cohorts by size.
+    larger: the sizes above 1, for counting cohorts by size.
     order: rows of mixed cohorts, cohort by cohort.
     starts: where each mixed cohort begins in `order`, and where the last one ends.
     place: counters and cursors of the sort in `find_cohorts`.
     cells: the cells in `order`.
-    runs: number of the cohort of each cell.
-    found: float64 (cohorts, statistics). Statistics of each mixed cohort.
+    cohort_of: number of the cohort of each cell.
+    statistic_of: float64 (cohorts, statistics). Statistics of each mixed cohort.
     """
 
     sizes: npt.NDArray[Any]
-    several: npt.NDArray[Any]
+    larger: npt.NDArray[Any]
     order: npt.NDArray[np.int64]
     starts: npt.NDArray[np.int64]
     place: npt.NDArray[np.int64]
-    cells: Cells
-    runs: npt.NDArray[np.int64]
-    found: npt.NDArray[np.float64]
+    cells: CohortCells
+    cohort_of: npt.NDArray[np.int64]
+    statistic_of: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> Scratch:
+    def for_rows(cls, rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> CohortMemory:
         """Allocate memory for blocks of up to `rows` rows.
 
         dtype: type of the counts of rows. kinds: the requested statistics, constants of `statistics`.
         """
+        sizes, larger = np.empty(rows, dtype), np.empty(rows + 1, dtype)
         order, starts, place = (np.empty(rows + 1, np.int64) for _ in range(3))
-        cells, runs, found = Cells.of(rows), np.empty(rows, np.int64), np.empty((rows, len(kinds)))
-        return cls(np.empty(rows, dtype), np.empty(rows + 1, dtype), order, starts, place, cells, runs, found)
+        cells, cohort_of = CohortCells.for_cells(rows), np.empty(rows, np.int64)
+        return cls(sizes, larger, order, starts, place, cells, cohort_of, np.empty((rows, len(kinds))))
 
 
-def only_needed(values: Values, wanted: Wanted) -> tuple[Values, Axes | None, Wanted]:
+def only_needed(values: ScoredValues, wanted: WantedMeasures) -> tuple[ScoredValues, Axes | None, WantedMeasures]:
     """Return the values, their axes and the request, with None for each part that the request does not use.
 
     Numba compiles a branch on None away, so kernels contain no code for what is not requested. The parts are the axes
@@ -135,48 +146,52 @@ def only_needed(values: Values, wanted: Wanted) -> tuple[Values, Axes | None, Wa
     return values, axes, wanted
 
 
-def ordered_cells(rows: int, kinds: npt.NDArray[np.int64]) -> Cells | None:
+def ordered_cells(rows: int, kinds: npt.NDArray[np.int64]) -> CohortCells | None:
     """Allocate memory for cells sorted by value; None if no statistic needs it, so that no code for it is compiled."""
-    return Cells.of(rows) if any(is_walk.py_func(kind) for kind in kinds) else None
+    return CohortCells.for_cells(rows) if any(is_walk.py_func(kind) for kind in kinds) else None
 
 
-def memory_for(rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> tuple[Room, Scratch, Cells | None]:
-    """Allocate the working memory of `score_blocks` for blocks of up to `rows` rows; see `Scratch.of`."""
-    return Room.of(rows), Scratch.of(rows, dtype, kinds), ordered_cells(rows, kinds)
+def memory_for(
+    rows: int, dtype: Any, kinds: npt.NDArray[np.int64]
+) -> tuple[EqualRowsMemory, CohortMemory, CohortCells | None]:
+    """Allocate the working memory of `score_blocks` for blocks of up to `rows` rows; see `CohortMemory.for_rows`."""
+    return EqualRowsMemory.for_rows(rows), CohortMemory.for_rows(rows, dtype, kinds), ordered_cells(rows, kinds)
 
 
 @subroutine
-def find_statistics(starts, cohorts, column, values, axes, wanted, cells, ordered, found):
-    """Compute all statistics of some cohorts: found[cohort, statistic].
+def find_statistics(starts, cohorts, column, values, axes, wanted, cells, ordered, statistic_of):
+    """Compute all statistics of some cohorts: statistic_of[cohort, statistic].
 
     starts: cohort r is the cells starts[r] to starts[r + 1] - 1. cohorts: how many there are. ordered: memory for
     sorted cells, see `ordered_cells`.
     """
     number, accuracy = int64(cohorts), values.accuracies[column]
-    sum_runs(starts, number, column, values, wanted, cells, found)
-    sum_other_runs(starts, number, column, values, values.masses, wanted, cells, found)
+    find_log_statistics(starts, number, column, values, wanted, cells, statistic_of)
+    find_term_statistics(starts, number, column, values, values.masses, wanted, cells, statistic_of)
     if ordered is not None:
         if axes.kinds[column] != NOMINAL:
-            sort_runs(starts, cohorts, cells, ordered)
-        walk_runs(starts, (int64(0), number, int64(1)), column, axes, accuracy, wanted, cells, ordered, found)
+            sort_cells(starts, cohorts, cells, ordered)
+        every = (int64(0), number, int64(1))
+        find_walk_statistics(starts, every, column, axes, accuracy, wanted, cells, ordered, statistic_of)
 
 
 @subroutine
 def score_cells(cohorts, column, values, asked, orders, scored, rows, sizes, out):
     """Compute the measures of the cells of some cohorts: out[cell, measure], before weighting.
 
-    asked: (measures, places, unit) of `Wanted`. orders: the orders of `Wanted`; None if no measure needs a
-    logarithm. scored: (starts, runs, found, cells) of `Scratch`; `runs` is filled in here. rows: the row of each cell.
+    asked: (measures, places, unit) of `WantedMeasures`. orders: its orders; None if no measure needs a logarithm.
+    scored: (starts, cohort_of, statistic_of, cells) of `CohortMemory`; `cohort_of` is filled in here. rows: the row of
+    each cell.
     sizes: the size of each cohort, at its first row.
     """
-    (measures, places, units), (starts, runs, found, cells) = asked, scored
+    (measures, places, units), (starts, cohort_of, statistic_of, cells) = asked, scored
     base, accuracy, unit_bits = values.first[column], values.accuracies[column], values.unit_bits[column]
     priors, log2_priors = values.priors, values.log2_priors
     unit, inside, codes, counts = units[0], values.inside[column], cells.values, cells.counts
     posteriors, log2_shares = cells.posteriors, cells.log2_shares
     for cohort in range(cohorts):
         for i in range(starts[cohort], starts[cohort + 1]):
-            runs[i] = cohort
+            cohort_of[i] = cohort
     number, step = starts[cohorts], max(1, CACHED_SCORES // measures.size)
     for first in range(0, number, step):
         last = min(first + step, number)
@@ -186,10 +201,10 @@ def score_cells(cohorts, column, values, asked, orders, scored, rows, sizes, out
             measure, place = measures[k], places[k]
             if measure == OF_COHORT:
                 for i in range(first, last):
-                    out[i, k] = found[runs[i], place]
+                    out[i, k] = statistic_of[cohort_of[i], place]
             elif is_of_size(measure):
                 for i in range(first, last):
-                    cohort_size = sizes[rows[starts[runs[i]]]]
+                    cohort_size = sizes[rows[starts[cohort_of[i]]]]
                     # The equivalence class of a row is its cohort, unless the scored column is a known column too
                     # (`inside`): then it is the rows of the cohort that have the same value.
                     class_size = counts[i] if inside else cohort_size
@@ -220,8 +235,9 @@ def score_one_value_cohorts(column, start, stop, scored_columns, wanted, scratch
         cells.posteriors[i] = posterior(1, 1, priors[i], accuracy)
         sizes[i], order[i], starts[i] = 1, i, i
     starts[number] = number
-    find_statistics(starts, number, column, values, scored_columns.axes, wanted, cells, ordered, scratch.found)
-    asked, scored = (wanted.measures, wanted.places, wanted.unit), (starts, scratch.runs, scratch.found, cells)
+    statistic_of, asked = scratch.statistic_of, (wanted.measures, wanted.places, wanted.unit)
+    find_statistics(starts, number, column, values, scored_columns.axes, wanted, cells, ordered, statistic_of)
+    scored = (starts, scratch.cohort_of, statistic_of, cells)
     out = scored_columns.one_value_scores[base : base + number]
     score_cells(number, column, values, asked, wanted.orders, scored, order, sizes, out)
 
@@ -238,9 +254,9 @@ def put_value(one_value_scores, measures, size, unit, out):
 
 
 def put_values(
-    one_value_scores: npt.NDArray[np.float64], wanted: Wanted, shared_size: int, out: npt.NDArray[np.float64]
+    one_value_scores: npt.NDArray[np.float64], wanted: WantedMeasures, shared_size: int, out: npt.NDArray[np.float64]
 ) -> None:
-    """Fill in the shared scores of one-value cohorts of sizes 1 to `shared_size`, see `Out`.
+    """Fill in the shared scores of one-value cohorts of sizes 1 to `shared_size`, see `BlockScores`.
 
     one_value_scores: scores for size 1, (values, measures). Measures of size are computed anew for each size; the
     others are the same for all.
@@ -258,10 +274,10 @@ def put_values(
 def point_at_values(keys, counts, field, values, shared_size, rows, places):
     """Point every row of a block at the shared scores of its value, as if each cohort had one value.
 
-    This needs no branch. Rows for which it is wrong are pointed elsewhere by `score_sizes` and `point_at_cells`.
+    This needs no branch. Rows for which it is wrong are pointed elsewhere by `score_sizes` and `score_blocks`.
 
     field: (word, shift, mask) of the column's bits. values: how many values the column has. shared_size: see
-    `ScoredColumns.largest_shared_size`. rows: how many rows `Out` has.
+    `ScoredColumns.largest_shared_size`. rows: how many rows `BlockScores` has.
     """
     word, shift, mask = field
     shared_size, first, step = (
@@ -299,17 +315,10 @@ def score_sizes(counts, heads, start, sizes, measures, unit, rows, shared_size, 
 
 
 @subroutine
-def point_at_cells(order, cells, place, places):
-    """Point the row of each cell at its own scores: places `place` to `place + cells - 1`."""
-    for i in range(cells):
-        places[order[i]] = place + i
-
-
-@subroutine
 def find_cohorts(counts, heads, sizes, order, starts, place):
     """List the rows of mixed cohorts in `order`, cohort by cohort, and return how many mixed cohorts there are.
 
-    heads: for each row the first row of its cohort. Counts are at least 1. See `Scratch`.
+    heads: for each row the first row of its cohort. Counts are at least 1. See `CohortMemory`.
     """
     # A counting sort by head: place[head] first counts the rows of the cohort, then holds the index of its next row.
     size = counts.size
@@ -351,7 +360,7 @@ def describe_large(cohorts, heads, sizes, order, starts, logs, counts, log2_shar
 
 @subroutine
 def describe_cells(keys, counts, field, cohorts, heads, sizes, order, starts, logs, base, priors, accuracy, cells):
-    """Fill in `cells`, see `Cells`, for the rows of mixed cohorts, which `find_cohorts` put in order.
+    """Fill in `cells`, see `CohortCells`, for the rows of mixed cohorts, which `find_cohorts` put in order.
 
     field: (word, shift, mask) of the column's bits. base: where the column's values begin in `priors`.
     """
@@ -386,17 +395,18 @@ def score_blocks(values_to_score, rows, offsets, blocks, columns, scored_columns
     blocks: (first, last + 1), the blocks to score.
     columns: indices of the scored_columns to score, in `scored_columns`.
     scored_columns: a `ScoredColumns`.
-    wanted: a `Wanted`.
+    wanted: a `WantedMeasures`.
     memory: from `memory_for`, for the largest of these blocks.
     tally: (small, large, listed), one row per column. Counts the cohorts by size, see `count_sizes`.
     ends: by column, the first free place for scores of rows; moved past the places used.
-    out: an `Out` of the scored_columns `columns`.
+    out: the `BlockScores` of the scored_columns `columns`.
     """
-    room, scratch, ordered = memory
+    rows_memory, scratch, ordered = memory
     small, large, listed = tally
-    fields, values, heads = scored_columns.fields, scored_columns.values, room.heads
+    fields, values, heads = scored_columns.fields, scored_columns.values, rows_memory.heads
     sizes, order, starts, cells = scratch.sizes, scratch.order, scratch.starts, scratch.cells
-    asked, scored = (wanted.measures, wanted.places, wanted.unit), (starts, scratch.runs, scratch.found, cells)
+    axes, statistic_of, asked = scored_columns.axes, scratch.statistic_of, (wanted.measures, wanted.places, wanted.unit)
+    scored = (starts, scratch.cohort_of, statistic_of, cells)
     all_rows = out.places.shape[1]
     for block in range(blocks[0], blocks[1]):
         start, stop = offsets[block], offsets[block + 1]
@@ -409,26 +419,16 @@ def score_blocks(values_to_score, rows, offsets, blocks, columns, scored_columns
             base, shared_size = values.first[column], scored_columns.largest_shared_size[column]
             # The core idea: a cohort is the rows that agree on every bit of the key except the scored column's.
             known_bits = ~(mask << shift)
-            group_rows(keys, hashes, word, known_bits, room)
-            sum_groups(counts, size, heads, sizes)
-            listed[slot] = count_heads(sizes, scratch.several, size, small[slot], large[slot], listed[slot])
+            find_equal_rows(keys, hashes, word, known_bits, rows_memory)
+            sum_equal_rows(counts, size, heads, sizes)
+            listed[slot] = count_heads(sizes, scratch.larger, size, small[slot], large[slot], listed[slot])
             # One-value cohorts: rows share the scores of their value. Large cohorts do not if a measure of size is
             # requested.
             scores, places = out.scores[slot], out.places[slot, start:stop]
             point_at_values(keys, counts, field, values.first[column + 1] - base, shared_size, all_rows, places)
-            by_value = scored_columns.one_value_scores[base:]
-            place = ends[slot] + score_sizes(
-                counts,
-                heads,
-                ends[slot],
-                sizes,
-                wanted.measures,
-                wanted.unit[0],
-                all_rows,
-                shared_size,
-                by_value,
-                scores,
-                places,
+            by_value, end, measures = scored_columns.one_value_scores[base:], ends[slot], wanted.measures
+            place = end + score_sizes(
+                counts, heads, end, sizes, measures, wanted.unit[0], all_rows, shared_size, by_value, scores, places
             )
             # Mixed cohorts: list their cells, then compute the statistics of each cohort, then the measures of each
             # cell.
@@ -437,21 +437,25 @@ def score_blocks(values_to_score, rows, offsets, blocks, columns, scored_columns
                 *(keys, counts, field, cohorts, heads, sizes, order, starts, scored_columns.logs),
                 *(uint64(base), values.priors, values.accuracies[column], cells),
             )
-            find_statistics(starts, cohorts, column, values, scored_columns.axes, wanted, cells, ordered, scratch.found)
+            find_statistics(starts, cohorts, column, values, axes, wanted, cells, ordered, statistic_of)
             number = starts[cohorts]
             score_cells(
                 cohorts, column, values, asked, wanted.orders, scored, order, sizes, scores[place : place + number]
             )
-            point_at_cells(order, number, place, places)
+            # The row of each cell has scores of its own.
+            for i in range(number):
+                places[order[i]] = place + i
             ends[slot] = place + number
-    # This comes last so that compiling the kernel begins with `group_rows`: helper processes compile `find_statistics`
-    # and `score_cells` meanwhile, see `gpupif/engines/cpu/ahead.py`.
+    # This comes last so that compiling the kernel begins with `find_equal_rows`: helper processes compile
+    # `find_statistics` and `score_cells` meanwhile, see `gpupif/engines/cpu/ahead.py`.
     if values_to_score[1] < values_to_score[2]:
         first, last = values_to_score[1], values_to_score[2]
         score_one_value_cohorts(values_to_score[0], first, last, scored_columns, wanted, scratch, ordered)
 
 
-def score_values(column: int, start: int, stop: int, scored_columns: ScoredColumns, wanted: Wanted, dtype: Any) -> None:
+def score_values(
+    column: int, start: int, stop: int, scored_columns: ScoredColumns, wanted: WantedMeasures, dtype: Any
+) -> None:
     """Score the values start to stop - 1 of one scored column, each in a one-value cohort of size 1.
 
     The scores go into `scored_columns.one_value_scores`. dtype: type of the counts of rows, the same as for blocks, so
@@ -459,7 +463,7 @@ def score_values(column: int, start: int, stop: int, scored_columns: ScoredColum
     """
     none, counts, numbers = np.empty((0, 0), np.uint64), np.empty(0, dtype), np.empty(0, np.int64)
     rows, tally = (none, counts, np.empty(0, np.uint64)), (numbers.reshape(0, 0), numbers.reshape(0, 0), numbers)
-    out = Out(np.empty((0, 0, 0)), np.empty((0, 0), np.uint32))
+    out = BlockScores(np.empty((0, 0, 0)), np.empty((0, 0), np.uint32))
     memory = memory_for(stop - start, dtype, wanted.kinds)
     values_to_score = (column, start, stop)
     score_blocks(values_to_score, rows, numbers, (0, 0), numbers, scored_columns, wanted, memory, tally, numbers, out)

@@ -1,9 +1,10 @@
-"""Dense codes of values: count the values that occur, then renumber them."""
+"""Codes of values: numbered, counted, replaced by other codes, and compared before and after a treatment."""
 
 from __future__ import annotations
 
 from numba import int64, uint64
 
+from gpupif.kernels.hashing import spread_word
 from gpupif.kernels.jit import kernel
 
 
@@ -43,6 +44,59 @@ def recode(values, low, new_codes, codes):
 
 @kernel
 def add_times(codes, times, sums):
-    """Add to sums[c] the multiplicity times[i] of each row i with code c."""
-    for i in range(codes.size):
-        sums[codes[i]] += times[i]
+    """Add to sums[c] the multiplicity times[i] of each row i with code c. times: empty if each row counts once."""
+    if times.size:
+        for i in range(codes.size):
+            sums[codes[i]] += times[i]
+    else:
+        for i in range(codes.size):
+            sums[codes[i]] += 1
+
+
+@kernel
+def number_values(values, shift, slots, numbers, distinct):
+    """Assign numbers to the distinct values in order of first appearance: values[i] is distinct[numbers[i]].
+
+    values: bit patterns, unsigned integers. slots: 2^(64 - shift) zeros, more than there are distinct values; a slot
+    gets the number of a value, counted from 1. Return the number of distinct values, -1 if `distinct` is too small.
+    """
+    made, last = int64(0), slots.size - 1
+    for i in range(values.size):
+        value = values[i]
+        slot = int64(spread_word(value) >> uint64(shift))
+        while True:
+            number = slots[slot]
+            if number == 0:
+                if made == distinct.size:
+                    return -1
+                distinct[made] = value
+                made += 1
+                slots[slot] = made
+                number = made
+                break
+            if distinct[number - 1] == value:
+                break
+            slot = (slot + 1) & last
+        numbers[i] = number - 1
+    return made
+
+
+@kernel
+def count_changes(before, after, same, missing_before, missing_after, counts):
+    """Add to counts[0] the rows whose value changed, and to counts[1] the rows whose value became missing.
+
+    same[a]: for each code a after the treatment, the code of the same value before it; -1 for a new value.
+    """
+    changed = 0
+    suppressed = 0
+    for i in range(before.size):
+        old = before[i]
+        new = after[i]
+        if new == missing_after:
+            if old != missing_before:
+                changed += 1
+                suppressed += 1
+        elif same[new] != old:
+            changed += 1
+    counts[0] += changed
+    counts[1] += suppressed

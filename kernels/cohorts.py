@@ -9,36 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import float64, int64, uint64
 
+from gpupif.kernels import statistics, whole_sums
 from gpupif.kernels.formulas import log2_gain
 from gpupif.kernels.jit import subroutine
-from gpupif.kernels.statistics import (
-    DIVERGENCE,
-    MOVER,
-    VALUES,
-    absent_mass,
-    finish_largest,
-    finish_logs,
-    finish_terms,
-    is_largest,
-    is_of_logs,
-    is_of_terms,
-    is_scaled,
-    is_walk,
-    log2_absent_power,
-    needs_mass,
-    of_value,
-    scale_of_powers,
-    term,
-)
-from gpupif.kernels.walks import NOMINAL, Axes, move_nominal, move_runs, recursive
-from gpupif.kernels.whole_sums import (
-    add_wide,
-    digits_of_float,
-    float_of_digits,
-    float_of_wide,
-    multiply_wide,
-    wide_of_digits,
-)
+from gpupif.kernels.walks import NOMINAL, Axes, move_cohorts, move_nominal, recursive
 
 # For cohorts of fewer rows, a float holds the sum of counts times half the bits of a logarithm exactly.
 FEW_ROWS = 1 << 21
@@ -47,7 +21,7 @@ LOWER_HALF = int64((1 << 31) - 1)
 TO_UPPER = 2.0**31
 
 
-class Wanted(NamedTuple):
+class WantedMeasures(NamedTuple):
     """Measures that are requested of each cell, and the statistics of cohorts that they need.
 
     measures: int64 (measures). Constants of `formulas`.
@@ -64,7 +38,7 @@ class Wanted(NamedTuple):
     unit: npt.NDArray[np.float64]
 
 
-class Values(NamedTuple):
+class ScoredValues(NamedTuple):
     """The values of the scored columns, column after column.
 
     first: int64 (columns + 1). The place in `priors` and `log2_priors` at which the values of each column begin.
@@ -89,7 +63,7 @@ class Values(NamedTuple):
     axes: Axes | None
 
 
-class Cells(NamedTuple):
+class CohortCells(NamedTuple):
     """Cells of cohorts, cohort after cohort on the CPU and for statistics that need values in order.
 
     values: int64 (cells). The code of the cell's value.
@@ -106,7 +80,7 @@ class Cells(NamedTuple):
     posteriors: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, cells: int, empty: Any = np.empty, walks: bool = True) -> Cells:
+    def for_cells(cls, cells: int, empty: Any = np.empty, walks: bool = True) -> CohortCells:
         """Allocate memory for a number of cells.
 
         empty: function that makes an array from size and type. walks: whether any statistic needs values in order; only
@@ -119,7 +93,7 @@ class Cells(NamedTuple):
 @subroutine
 def log_of_cell(kind, log2_share, log2_prior, unit_bits):
     """Return the logarithm that a cell's count is multiplied by in a sum. kind: DIVERGENCE or ENTROPY."""
-    return log2_gain(log2_share, log2_prior, unit_bits) if kind == DIVERGENCE else -log2_share
+    return log2_gain(log2_share, log2_prior, unit_bits) if kind == statistics.DIVERGENCE else -log2_share
 
 
 @subroutine
@@ -129,21 +103,14 @@ def sum_few_logs(kind, start, stop, base, unit_bits, log2_priors, codes, counts,
     Most cohorts are that small.
     """
     upper, lower, size = int64(0), int64(0), int64(0)
-    if stop - start == 1 and kind == DIVERGENCE:
+    if stop - start == 1 and kind == statistics.DIVERGENCE:
         # The mean over a single value does not depend on its count: count 1, as engines do that combine equal rows.
         return float64(log2_gain(log2_shares[start], log2_priors[base + codes[start]], unit_bits)), int64(1)
-    if kind == DIVERGENCE:
-        for i in range(start, stop):
-            gain, count = log2_gain(log2_shares[i], log2_priors[base + codes[i]], unit_bits), counts[i]
-            upper += count * (gain >> HALF_LOG)
-            lower += count * (gain & LOWER_HALF)
-            size += count
-    else:
-        for i in range(start, stop):
-            log, count = -log2_shares[i], counts[i]
-            upper += count * (log >> HALF_LOG)
-            lower += count * (log & LOWER_HALF)
-            size += count
+    for i in range(start, stop):
+        log, count = log_of_cell(kind, log2_shares[i], log2_priors[base + codes[i]], unit_bits), counts[i]
+        upper += count * (log >> HALF_LOG)
+        lower += count * (log & LOWER_HALF)
+        size += count
     # Both sums are exact in floats, so the result is rounded once.
     return float64(upper) * TO_UPPER + float64(lower), size
 
@@ -157,8 +124,8 @@ def sum_logs(kind, start, stop, base, unit_bits, log2_priors, codes, counts, log
     high, low = int64(0), uint64(0)
     for i in range(start, stop):
         log = log_of_cell(kind, log2_shares[i], log2_priors[base + codes[i]], unit_bits)
-        more_high, more_low = multiply_wide(counts[i], log)
-        high, low = add_wide(high, low, more_high, more_low)
+        more_high, more_low = whole_sums.multiply_wide(counts[i], log)
+        high, low = whole_sums.add_wide(high, low, more_high, more_low)
     return high, low
 
 
@@ -171,11 +138,11 @@ def sum_terms(statistic, scale, start, stop, base, priors, log2_priors, codes, l
     upper, lower = int64(0), int64(0)
     for i in range(start, stop):
         value = base + codes[i]
-        more = term(statistic, scale, posteriors[i], log2_shares[i], priors[value], log2_priors[value])
-        more_upper, more_lower = digits_of_float(more)
+        more = statistics.term(statistic, scale, posteriors[i], log2_shares[i], priors[value], log2_priors[value])
+        more_upper, more_lower = whole_sums.digits_of_float(more)
         upper += more_upper
         lower += more_lower
-    return wide_of_digits(upper, lower)
+    return whole_sums.wide_of_digits(upper, lower)
 
 
 @subroutine
@@ -183,63 +150,61 @@ def sum_priors(start, stop, base, priors, codes):
     """Return the prior mass of the values of a cohort: (high, low), see `wide_of_digits`."""
     upper, lower = int64(0), int64(0)
     for i in range(start, stop):
-        more_upper, more_lower = digits_of_float(priors[base + codes[i]])
+        more_upper, more_lower = whole_sums.digits_of_float(priors[base + codes[i]])
         upper += more_upper
         lower += more_lower
-    return wide_of_digits(upper, lower)
+    return whole_sums.wide_of_digits(upper, lower)
 
 
 @subroutine
-def find_other(statistic, start, stop, mass, base, priors, log2_priors, codes, log2_shares, posteriors):
+def term_statistic(statistic, start, stop, mass, base, priors, log2_priors, codes, log2_shares, posteriors):
     """Return a statistic of a cohort that is not a sum of logarithms (see `is_of_terms`). mass: see `absent`."""
     kind, order, accuracy, _ = statistic
     scale = int64(0)
-    if is_largest(kind) or is_scaled(kind):
+    if statistics.is_largest(kind) or statistics.is_scaled(kind):
         largest = -math.inf
         for i in range(start, stop):
             value = base + codes[i]
-            said = of_value(statistic, posteriors[i], log2_shares[i], priors[value], log2_priors[value])
+            said = statistics.of_value(statistic, posteriors[i], log2_shares[i], priors[value], log2_priors[value])
             largest = max(largest, said)
-        if is_largest(kind):
-            return finish_largest(kind, largest)
-        scale = scale_of_powers(max(largest, log2_absent_power(order, mass, accuracy)), stop - start)
+        if statistics.is_largest(kind):
+            return statistics.finish_largest(kind, largest)
+        largest = max(largest, statistics.log2_absent_power(order, mass, accuracy))
+        scale = statistics.scale_of_powers(largest, stop - start)
     high, low = sum_terms(statistic, scale, start, stop, base, priors, log2_priors, codes, log2_shares, posteriors)
-    return finish_terms(kind, order, scale, high, low, mass, accuracy)
+    return statistics.finish_terms(kind, order, scale, high, low, mass, accuracy)
 
 
 @subroutine
-def sum_runs(starts, number, scored_column, values, wanted, cells, found):
-    """Set found[cohort, statistic] for the statistics that are sums of logarithms or numbers of values.
+def find_log_statistics(starts, number, scored_column, values, wanted, cells, statistic_of):
+    """Set statistic_of[cohort, statistic] for the statistics that are sums of logarithms or numbers of values.
 
     starts: cohort r, below `number`, is the cells starts[r] to starts[r + 1] - 1.
     """
     # Arrays are read from tuples once, not for each cell: reading one counts a reference.
     log2_priors, codes, counts, log2_shares = values.log2_priors, cells.values, cells.counts, cells.log2_shares
-    base, accuracy, unit_bits = (
-        values.first[scored_column],
-        values.accuracies[scored_column],
-        values.unit_bits[scored_column],
-    )
-    kinds = wanted.kinds
+    base, accuracy = values.first[scored_column], values.accuracies[scored_column]
+    kinds, unit_bits = wanted.kinds, values.unit_bits[scored_column]
     for s in range(kinds.size):
         kind = kinds[s]
-        if is_of_logs(kind, accuracy):
-            for run in range(number):
-                start, stop = starts[run], starts[run + 1]
+        if statistics.is_of_logs(kind, accuracy):
+            for cohort in range(number):
+                start, stop = starts[cohort], starts[cohort + 1]
                 total, size = sum_few_logs(kind, start, stop, base, unit_bits, log2_priors, codes, counts, log2_shares)
                 if size >= FEW_ROWS:
                     high, low = sum_logs(kind, start, stop, base, unit_bits, log2_priors, codes, counts, log2_shares)
-                    total = float_of_wide(high, low)
-                found[run, s] = finish_logs(kind, total, size, unit_bits)
-        elif kind == VALUES:
-            for run in range(number):
-                found[run, s] = float64(starts[run + 1] - starts[run])
+                    total = whole_sums.float_of_wide(high, low)
+                statistic_of[cohort, s] = statistics.finish_logs(kind, total, size, unit_bits)
+        elif kind == statistics.VALUES:
+            for cohort in range(number):
+                statistic_of[cohort, s] = float64(starts[cohort + 1] - starts[cohort])
 
 
 @subroutine
-def sum_other_runs(starts, number, scored_column, values, masses, wanted, cells, found):
-    """Set found[cohort, statistic], see `sum_runs`, for statistics that are sums of other terms, or the largest term.
+def find_term_statistics(starts, number, scored_column, values, masses, wanted, cells, statistic_of):
+    """Set statistic_of[cohort, statistic] for statistics that are sums of other terms, or the largest term.
 
+    starts, number: see `find_log_statistics`.
     masses: `values.masses`; None if no such statistic is requested: then no code for them is compiled.
     """
     if masses is None:
@@ -250,46 +215,46 @@ def sum_other_runs(starts, number, scored_column, values, masses, wanted, cells,
     kinds, orders, unit_bits = wanted.kinds, wanted.orders, values.unit_bits[scored_column]
     for s in range(kinds.size):
         kind = kinds[s]
-        if not is_of_terms(kind, accuracy):
+        if not statistics.is_of_terms(kind, accuracy):
             continue
-        for run in range(number):
-            start, stop, mass = starts[run], starts[run + 1], 0.0
-            if needs_mass(kind, accuracy):
-                present = float_of_digits(*sum_priors(start, stop, base, priors, codes))
-                mass = absent_mass(stop - start, present, all_values, all_mass)
+        for cohort in range(number):
+            start, stop, mass = starts[cohort], starts[cohort + 1], 0.0
+            if statistics.needs_mass(kind, accuracy):
+                present = whole_sums.float_of_digits(*sum_priors(start, stop, base, priors, codes))
+                mass = statistics.absent_mass(stop - start, present, all_values, all_mass)
             statistic = (kind, orders[s], accuracy, unit_bits)
-            found[run, s] = find_other(
+            statistic_of[cohort, s] = term_statistic(
                 statistic, start, stop, mass, base, priors, log2_priors, codes, log2_shares, posteriors
             )
 
 
 @subroutine
-def walk_runs(starts, which, scored_column, axes, accuracy, wanted, cells, ordered, found):
-    """Set found[cohort, statistic] for the statistics that need values in order.
+def find_walk_statistics(starts, which, scored_column, axes, accuracy, wanted, cells, ordered, statistic_of):
+    """Set statistic_of[cohort, statistic] for the statistics that need values in order.
 
     which: (first, number, step) of the cohorts. ordered: their cells in the order of the column's axis.
     """
     first, number, step = which
     for s in range(wanted.kinds.size):
-        kind, order, out = wanted.kinds[s], wanted.orders[s], found[:, s]
-        if kind == MOVER and axes.kinds[scored_column] == NOMINAL:
+        kind, order, out = wanted.kinds[s], wanted.orders[s], statistic_of[:, s]
+        if kind == statistics.MOVER and axes.kinds[scored_column] == NOMINAL:
             move_nominal(starts, which, scored_column, axes, accuracy, cells.values, cells.shares, out)
-        elif kind == MOVER:
-            move_runs(starts, which, scored_column, axes, accuracy, ordered.values, ordered.shares, out)
-        elif is_walk(kind):
-            for run in range(first, number, step):
-                out[run] = recursive(cells.counts, starts[run], starts[run + 1], order)
+        elif kind == statistics.MOVER:
+            move_cohorts(starts, which, scored_column, axes, accuracy, ordered.values, ordered.shares, out)
+        elif statistics.is_walk(kind):
+            for cohort in range(first, number, step):
+                out[cohort] = recursive(cells.counts, starts[cohort], starts[cohort + 1], order)
 
 
 @subroutine
-def sort_runs(starts, number, cells, ordered):
+def sort_cells(starts, number, cells, ordered):
     """Copy the values and shares of each cohort to `ordered`, sorted by value.
 
     Most cohorts have few cells, for which Shell's sort is fast.
     """
     values, shares, sorted_values, sorted_shares = cells.values, cells.shares, ordered.values, ordered.shares
-    for run in range(number):
-        start, stop = starts[run], starts[run + 1]
+    for cohort in range(number):
+        start, stop = starts[cohort], starts[cohort + 1]
         for i in range(start, stop):
             sorted_values[i], sorted_shares[i] = values[i], shares[i]
         gap = 1

@@ -16,7 +16,7 @@ import math
 
 from numba import int64
 
-from gpupif.kernels.jit import subroutine
+from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.kernels.logarithms import LN2, bits_of_units, log2
 
@@ -155,6 +155,24 @@ def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, a
 
 
 @subroutine
+def matched_measure(
+    measure, statistic, value_known, count, learnt, posterior, log2_share, prior, log2_prior, accuracy, unit_bits
+):
+    """Return a measure of a cell, before weighting, if missing values match every value; no measure of sizes.
+
+    value_known: whether the cell's value is not missing; if it is, a measure of the value is NaN. count: the cohort's
+    rows with that value. learnt: see `absent_measure`. Other arguments: see `cell_measure`.
+    """
+    if measure == OF_COHORT:
+        return statistic
+    if not value_known:
+        return math.nan
+    if count == 0:
+        return absent_measure(measure, learnt, prior, log2_prior, accuracy, unit_bits)
+    return cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, accuracy, unit_bits)
+
+
+@subroutine
 def absent_measure(measure, learnt, prior, log2_prior, accuracy, unit_bits):
     """Return a measure of the cell's own value if no counted row of the cohort has that value: the cell's row counts 0.
 
@@ -168,3 +186,16 @@ def absent_measure(measure, learnt, prior, log2_prior, accuracy, unit_bits):
         if probability == 0.0:
             return -math.inf if measure == POINTWISE else math.inf
     return cell_measure(measure, 0.0, probability, int64(0), prior, log2_prior, accuracy, unit_bits)
+
+
+@kernel
+def score_absent(values, learnt, prior, accuracy, measure, out):
+    """Set out[i] to a measure of the cell of row i.
+
+    values: the code of each row's value. learnt[i]: whether the row's cohort has any row that counts. prior: (priors by
+    code, their logarithms, the unit of the logarithms), see `cohorts.ScoredValues`.
+    """
+    priors, log2_priors, unit_bits = prior
+    for i in range(values.size):
+        value = values[i]
+        out[i] = absent_measure(measure, learnt[i], priors[value], log2_priors[value], accuracy, unit_bits)

@@ -52,15 +52,15 @@ def mark_unique(codes, columns, radices, times, table, index, words):
 @kernel
 def list_bits(words, rows):
     """List the numbers of the set bits, ascending, as far as `rows` has room. Return how many bits are set."""
-    found = 0
+    listed = 0
     for w in range(words.size):
         if words[w] != uint64(0):
             for bit in range(64):
                 if (words[w] >> uint64(bit)) & uint64(1):
-                    if found < rows.size:
-                        rows[found] = 64 * w + bit
-                    found += 1
-    return found
+                    if listed < rows.size:
+                        rows[listed] = 64 * w + bit
+                    listed += 1
+    return listed
 
 
 @kernel

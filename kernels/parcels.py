@@ -10,8 +10,8 @@ from __future__ import annotations
 from numba import int64, uint64
 
 from gpupif.kernels.hashing import mix
+from gpupif.kernels.intrinsics import finish_stores, store_past_cache
 from gpupif.kernels.jit import kernel
-from gpupif.kernels.stream import finish_stores, store_past_cache
 
 
 @kernel

@@ -48,10 +48,10 @@ def count_sizes(sizes, number, small, large, listed):
 
 
 @subroutine
-def count_heads(sizes, several, size, small, large, listed):
+def count_heads(sizes, larger, size, small, large, listed):
     """Count the cohorts of a block as `count_sizes` does. Most have one row, so larger ones are picked out first.
 
-    sizes: the size of each cohort at its first row, 0 at other rows. several: working memory for the larger sizes.
+    sizes: the size of each cohort at its first row, 0 at other rows. larger: working memory for the larger sizes.
     """
     ones = 0
     for i in range(size):
@@ -59,6 +59,6 @@ def count_heads(sizes, several, size, small, large, listed):
     small[1] += ones
     number = int64(0)
     for i in range(size):
-        several[number] = sizes[i]
+        larger[number] = sizes[i]
         number += sizes[i] > 1
-    return count_sizes(several, number, small, large, listed)
+    return count_sizes(larger, number, small, large, listed)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gpupif.kernels.formulas import size_measure
+from gpupif.kernels.intrinsics import finish_stores, store_past_cache
 from gpupif.kernels.jit import kernel, subroutine
-from gpupif.kernels.stream import finish_stores, store_past_cache
 
 # Number of scores that are fetched once and then written column by column: they stay in the first-level cache.
 CHUNK = 2048
@@ -30,13 +30,6 @@ def invert(order, start, place):
     """Set place[order[i]] to start + i."""
     for i in range(order.size):
         place[order[i]] = start + i
-
-
-@kernel
-def place(values, factor, order, out):
-    """Set out[order[i]] to factor * values[i]."""
-    for i in range(order.size):
-        out[order[i]] = factor * values[i]
 
 
 @subroutine

@@ -1,11 +1,17 @@
-"""Counts of the combinations of values of small sets of columns: a table of counters for each set, in mixed radix."""
+"""Counts of the combinations of values of sets of columns, the counts expected of independent columns, and sums.
+
+Each small set has a table of counters in mixed radix.
+"""
 
 from __future__ import annotations
 
-from numba import int64, uint32, uint64
+from numba import float64, int64, uint32, uint64
 
-from gpupif.kernels.groups import group_rows, sum_groups
+from gpupif.kernels.codes import add_times
+from gpupif.kernels.equal_rows import find_equal_rows, sum_equal_rows
 from gpupif.kernels.jit import kernel, subroutine
+from gpupif.kernels.sizes import log2_count
+from gpupif.kernels.whole_sums import add_wide, multiply_wide
 
 
 @kernel
@@ -26,17 +32,6 @@ def combine(codes, start, columns, radices, index):
         digits, radix = codes[columns[place]][start : start + index.size], uint64(radices[place])
         for i in range(index.size):
             index[i] = index[i] * radix + digits[i]
-
-
-@subroutine
-def count_index(index, times, counts):
-    """Add times[i] to counts[index[i]]; 1 if `times` is empty."""
-    if times.size:
-        for i in range(index.size):
-            counts[index[i]] += times[i]
-    else:
-        for i in range(index.size):
-            counts[index[i]] += 1
 
 
 @subroutine
@@ -62,21 +57,21 @@ def count_subsets(codes, times, subsets, sizes, radices, offsets, index, tables)
             count_pair(high, low, radices[s, 1], counts)
         else:
             combine(codes, int64(0), subsets[s, :size], radices[s, :size], index)
-            count_index(index, times, counts)
+            add_times(index, times, counts)
 
 
 @kernel
 def collect_counters(table, places, counts):
     """List the counters of a table that are above 0: their places, ascending, and counts. Return how many there are.
 
-    places, counts: have room for one more than there are.
+    places, counts: have memory for one more than there are.
     """
-    found = int64(0)
+    listed = int64(0)
     for i in range(table.size):
-        places[found] = i
-        counts[found] = table[i]
-        found += table[i] > 0
-    return found
+        places[listed] = i
+        counts[listed] = table[i]
+        listed += table[i] > 0
+    return listed
 
 
 @kernel
@@ -89,18 +84,69 @@ def take_digits(numbers, radix, digits):
 
 
 @kernel
-def count_in_groups(keys, times, hashes, room, sizes, rows, counts):
+def count_equal_keys(keys, times, hashes, memory, sizes, rows, counts):
     """Count rows by their keys. Return how many keys have a count above 0.
 
-    keys: (rows, words). times: how much each row counts; empty: 1. hashes, room: see `group_rows`. sizes: working
+    keys: (rows, words). times: how much each row counts; empty: 1. hashes, memory: see `find_equal_rows`. sizes:
+    working
     memory, a number for each row. rows, counts: get, for each key with a count above 0 in order of first appearance,
     the first row with the key and the count; they have room for one more.
     """
-    group_rows(keys, hashes, uint64(0), ~uint64(0), room)
-    sum_groups(times, len(keys), room.heads, sizes)
-    found = int64(0)
+    find_equal_rows(keys, hashes, uint64(0), ~uint64(0), memory)
+    sum_equal_rows(times, len(keys), memory.heads, sizes)
+    listed = int64(0)
     for i in range(len(keys)):
-        rows[found] = i
-        counts[found] = sizes[i]
-        found += sizes[i] > 0
-    return found
+        rows[listed] = i
+        counts[listed] = sizes[i]
+        listed += sizes[i] > 0
+    return listed
+
+
+@kernel
+def expect_more(codes, shares, total, expected):
+    """Multiply expected[i] by shares[codes[i]] / total: one more column of each combination.
+
+    shares: how much the rows with each value count together, of `total` for all rows.
+    """
+    for i in range(codes.size):
+        expected[i] = expected[i] * float64(shares[codes[i]]) / float64(total)
+
+
+@kernel
+def find_rare(expected, counts, near, least, times, rare):
+    """Set times[i] to expected[i] / counts[i], and list in `rare` the places at which it is at least `least`.
+
+    counts: 1 or more. rare: has room for one more place than it gets. Return how many places are listed, and how many
+    ratios are within `near` of 1.
+    """
+    listed, as_expected = int64(0), int64(0)
+    for i in range(counts.size):
+        times[i] = expected[i] / float64(counts[i])
+        rare[listed] = i
+        listed += times[i] >= least
+        as_expected += abs(times[i] - 1.0) < near
+    return listed, as_expected
+
+
+@kernel
+def sum_counts(counts, logs, most):
+    """Return sums over counts c, each 0 or more.
+
+    The result is (high, low) of the sum of c log2 c in units of logarithms, (high, low) of the sum of c (c - 1), the
+    sum of the counts of at most `most`, and the lowest count (0 without counts). (high, low): see `whole_sums.py`.
+    logs: see `log2_count`.
+    """
+    logs_high, logs_low, pairs_high, pairs_low = int64(0), uint64(0), int64(0), uint64(0)
+    sum_low, lowest = int64(0), int64(0)
+    for i in range(counts.size):
+        count = int64(counts[i])
+        if i == 0 or count < lowest:
+            lowest = count
+        if count <= most:
+            sum_low += count
+        if count > 1:
+            high, low = multiply_wide(count, log2_count(count, logs))
+            logs_high, logs_low = add_wide(logs_high, logs_low, high, low)
+            high, low = multiply_wide(count, count - 1)
+            pairs_high, pairs_low = add_wide(pairs_high, pairs_low, high, low)
+    return logs_high, logs_low, pairs_high, pairs_low, sum_low, lowest

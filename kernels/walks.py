@@ -122,24 +122,24 @@ def move_in_tree(nodes, levels, count, masses, lengths, base, values, shares, st
 
 @subroutine
 def move_nominal(starts, which, scored_column, axes, accuracy, values, shares, out):
-    """Compute the earth mover's distance as `move_runs` does, for values of which any two have distance 1.
+    """Compute the earth mover's distance as `move_cohorts` does, for values of which any two have distance 1.
 
     The work is the sum of the differences of share and prior that are above 0.
     """
     first, number, step = which
     masses = axes.masses[axes.nodes_first[scored_column] :]
-    for run in range(first, number, step):
+    for cohort in range(first, number, step):
         upper, lower = int64(0), int64(0)
-        for i in range(starts[run], starts[run + 1]):
+        for i in range(starts[cohort], starts[cohort + 1]):
             more_upper, more_lower = digits_of_float(max(0.0, shares[i] - masses[values[i]]))
             upper += more_upper
             lower += more_lower
         high, low = wide_of_digits(upper, lower)
-        out[run] = accuracy * float_of_digits(high, low)
+        out[cohort] = accuracy * float_of_digits(high, low)
 
 
 @subroutine
-def move_runs(starts, which, scored_column, axes, accuracy, values, shares, out):
+def move_cohorts(starts, which, scored_column, axes, accuracy, values, shares, out):
     """Compute the earth mover's distance of posterior and prior of each cohort: accuracy times that of c / C and q.
 
     starts: cohort r is the cells starts[r] to starts[r + 1] - 1, in the order of the axis. which: (first, number, step)
@@ -149,19 +149,15 @@ def move_runs(starts, which, scored_column, axes, accuracy, values, shares, out)
     kind, count = axes.kinds[scored_column], axes.values_first[scored_column + 1] - axes.values_first[scored_column]
     places = axes.places[axes.values_first[scored_column] :]
     prior, prior_sum = axes.prior[axes.steps_first[scored_column] :], axes.prior_sum[axes.steps_first[scored_column] :]
-    nodes, levels, base = (
-        axes.nodes[axes.nodes_first[scored_column] :],
-        axes.levels[scored_column],
-        axes.bases[scored_column],
-    )
-    masses, lengths, steps = axes.masses, axes.lengths, axes.steps[scored_column]
-    for run in range(first, number, step):
-        start, stop = starts[run], starts[run + 1]
+    nodes, levels = axes.nodes[axes.nodes_first[scored_column] :], axes.levels[scored_column]
+    masses, lengths, steps, base = axes.masses, axes.lengths, axes.steps[scored_column], axes.bases[scored_column]
+    for cohort in range(first, number, step):
+        start, stop = starts[cohort], starts[cohort + 1]
         if kind == ORDERED:
             total = move_ordered(places, prior, prior_sum, steps, values, shares, start, stop)
         else:
             total = move_in_tree(nodes, levels, count, masses, lengths, base, values, shares, start, stop)
-        out[run] = accuracy * total
+        out[cohort] = accuracy * total
 
 
 @subroutine

@@ -137,6 +137,13 @@ def wide_of_digits(upper, lower):
 
 
 @subroutine
+def wide_of_float(x):
+    """Return a float as a number of 128 bits in units of 2^-FIXED_BITS; see `digits_of_float`."""
+    upper, lower = digits_of_float(x)
+    return wide_of_digits(upper, lower)
+
+
+@subroutine
 def float_of_digits(high, low):
     """Return the sum of floats that `wide_of_digits` returned as the nearest float."""
     return float_of_wide(high, low) * power_of_two(-FIXED_BITS)

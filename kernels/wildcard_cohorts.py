@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import int64, uint64
 
-from gpupif.kernels.groups import full_hashes
+from gpupif.kernels.equal_rows import full_hashes
 from gpupif.kernels.jit import kernel, subroutine
 
 
-class Keys(NamedTuple):
+class PatternKeys(NamedTuple):
     """Keys by pattern, and the rows of each key.
 
     keys: uint64 (keys, words). The keys of pattern p are offsets[p] to offsets[p + 1] - 1.
@@ -38,14 +38,14 @@ class Keys(NamedTuple):
     counts: npt.NDArray[Any]
 
 
-class Room(NamedTuple):
+class MatchingMemory(NamedTuple):
     """Working memory of one task.
 
-    table: uint64 (slots, 2). A hash, and the number of a group, counted from 1; 0 for a free slot.
-    firsts: int64. A key of each group.
+    table: uint64 (slots, 2). A hash, and the number of keys that agree, counted from 1; 0 for a free slot.
+    firsts: int64. A key of each number.
     hashes: uint64. The hashes of the keys of a pair of patterns.
     masks: uint64 (words). The mask of a pair of patterns.
-    groups: int64. The group of each answering key.
+    numbers: int64. The number of each answering key: keys that agree have the same number.
     links: int64 (patterns, asking keys). The list of values that the keys of a pattern have for an asking key, or -1.
     starts, ends: int64 (lists). Where each list begins and ends in `values` and `counts`.
     values, counts: int64. The entries of the lists: a value, and how many rows have it.
@@ -57,7 +57,7 @@ class Room(NamedTuple):
     firsts: npt.NDArray[np.int64]
     hashes: npt.NDArray[np.uint64]
     masks: npt.NDArray[np.uint64]
-    groups: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int64]
     links: npt.NDArray[np.int64]
     starts: npt.NDArray[np.int64]
     ends: npt.NDArray[np.int64]
@@ -67,7 +67,7 @@ class Room(NamedTuple):
     touched: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, keys: Keys, asking: int, values: int) -> Room:
+    def for_keys(cls, keys: PatternKeys, asking: int, values: int) -> MatchingMemory:
         """Allocate memory for up to `asking` keys at once, and for a scored column of `values` values."""
         patterns, size = len(keys.keep), len(keys.keys)
         lists = min(patterns * asking, size)
@@ -95,15 +95,15 @@ def mark_missing(keys, fields, missing, flags):
 
 
 @kernel
-def sort_by_group(groups, ends, order):
-    """List numbers by their group, stably, in `order`.
+def sort_by_number(numbers, ends, order):
+    """List the places of numbers in `order`, sorted stably by their numbers.
 
-    ends: where each group begins, before the call; where it ends, after it.
+    ends: where the places of each number begin, before the call; where they end, after it.
     """
-    for i in range(groups.size):
-        group = groups[i]
-        order[ends[group]] = i
-        ends[group] += 1
+    for i in range(numbers.size):
+        number = numbers[i]
+        order[ends[number]] = i
+        ends[number] += 1
 
 
 @subroutine
@@ -116,53 +116,40 @@ def same_masked(keys, a, b, masks):
 
 
 @subroutine
-def make_groups(keys, start, masks, seen, last, table, firsts, groups):
-    """Group the keys from `start` on that agree on the bits of the masks. Return how many groups there are.
+def number_keys(keys, start, masks, seen, last, makes, table, firsts, numbers):
+    """Assign equal numbers to the keys from `start` on that agree on the bits of the masks. Return how many numbers.
 
-    seen: the hashes of the masked keys. last: the number of the table's last slot. groups: gets the group of each key.
+    seen: the hashes of the masked keys. last: the number of the table's last slot. numbers: gets the number of each
+    key. makes: whether new numbers are made; if not, a key without a number in the table gets -1.
     """
     # The loop calls no function for keys of one word: a call would pass all the words of which arrays consist.
-    number, one_word = 0, masks.size == 1
+    made, one_word = 0, masks.size == 1
     for i in range(seen.size):
-        slot, group = seen[i] & last, -1
+        slot, number = seen[i] & last, -1
         while table[slot, 1] > uint64(0):
             # Different words never share a hash, so keys of one word need not be compared.
             if table[slot, 0] == seen[i]:
                 there = int64(table[slot, 1]) - 1
                 if one_word or same_masked(keys, firsts[there], start + i, masks):
-                    group = there
+                    number = there
                     break
             slot = (slot + uint64(1)) & last
-        if group < 0:
-            group = number
-            number += 1
-            table[slot, 0], table[slot, 1], firsts[group] = seen[i], number, start + i
-        groups[i] = group
-    return number
+        if number < 0 and makes:
+            number = made
+            made += 1
+            table[slot, 0], table[slot, 1], firsts[number] = seen[i], made, start + i
+        numbers[i] = number
+    return made
 
 
 @subroutine
-def find_groups(keys, start, masks, seen, last, table, firsts, groups):
-    """Find the groups of keys in the table that `make_groups` filled; -1 for keys without a group."""
-    one_word = masks.size == 1
-    for i in range(seen.size):
-        slot, group = seen[i] & last, -1
-        while table[slot, 1] > uint64(0):
-            if table[slot, 0] == seen[i]:
-                there = int64(table[slot, 1]) - 1
-                if one_word or same_masked(keys, firsts[there], start + i, masks):
-                    group = there
-                    break
-            slot = (slot + uint64(1)) & last
-        groups[i] = group
+def join(keys, asks, answers, masks, hashes, table, firsts, numbers, links):
+    """Assign numbers to the answering keys, and link each asking key to its number. Return how many numbers there are.
 
+    Answering keys that agree have the same number.
 
-@subroutine
-def join(keys, asks, answers, masks, hashes, table, firsts, groups, links):
-    """Group the answering keys, and link each asking key to its group. Return how many groups there are.
-
-    asks, answers: the keys of both sides, (first, last + 1). groups: gets the group of each answering key, links: that
-    of each asking key; -1 for a key that no key of the other side matches. hashes, table, firsts: working memory.
+    asks, answers: the keys of both sides, (first, last + 1). numbers: gets the number of each answering key, links:
+    that of each asking key; -1 for a key that no key of the other side matches. hashes, table, firsts: working memory.
     """
     (start, stop), (first, end) = asks, answers
     asking, answering = stop - start, end - first
@@ -176,12 +163,12 @@ def join(keys, asks, answers, masks, hashes, table, firsts, groups, links):
         table[slot, 1] = 0
     last = uint64(slots - 1)
     if answering <= asking:
-        number = make_groups(keys, first, masks, answer, last, table, firsts, groups)
-        find_groups(keys, start, masks, ask, last, table, firsts, links)
+        made = number_keys(keys, first, masks, answer, last, True, table, firsts, numbers)
+        number_keys(keys, start, masks, ask, last, False, table, firsts, links)
     else:
-        number = make_groups(keys, start, masks, ask, last, table, firsts, links)
-        find_groups(keys, first, masks, answer, last, table, firsts, groups)
-    return number
+        made = number_keys(keys, start, masks, ask, last, True, table, firsts, links)
+        number_keys(keys, first, masks, answer, last, False, table, firsts, numbers)
+    return made
 
 
 @subroutine
@@ -201,41 +188,41 @@ def add_up(values, counts, start, stop, amounts):
 
 
 @subroutine
-def list_answers(known, asking, start, stop, answering, room, lists, end):
+def list_answers(known, asking, start, stop, answering, memory, lists, end):
     """Make the lists of values that the keys of an answering pattern have for the asking keys start to stop - 1.
 
     lists, end: the number of lists and entries before. Return the number of lists and entries after.
     """
     # Arrays are read from tuples once, not for each key: reading one counts a reference.
     keep, row_starts, row_values, row_counts = known.keep, known.starts, known.values, known.counts
-    masks, groups, values, counts = room.masks, room.groups, room.values, room.counts
-    starts, ends, amounts = room.starts[lists:], room.ends[lists:], room.amounts
+    masks, numbers, values, counts = memory.masks, memory.numbers, memory.values, memory.counts
+    starts, ends, amounts = memory.starts[lists:], memory.ends[lists:], memory.amounts
     for word in range(masks.size):
         masks[word] = keep[asking, word] & keep[answering, word]
     first, last = known.offsets[answering], known.offsets[answering + 1]
-    links = room.links[answering, : stop - start]
+    links = memory.links[answering, : stop - start]
     pair = (start, stop), (first, last)
-    number = join(known.keys, *pair, masks, room.hashes, room.table, room.firsts, groups, links)
+    made = join(known.keys, *pair, masks, memory.hashes, memory.table, memory.firsts, numbers, links)
     for i in range(links.size):
         links[i] += lists if links[i] >= 0 else 0
-    for group in range(number):
-        ends[group] = 0
+    for own in range(made):
+        ends[own] = 0
     for k in range(last - first):
-        if groups[k] >= 0:
-            ends[groups[k]] += row_starts[first + k + 1] - row_starts[first + k]
-    for group in range(number):
-        starts[group] = end
-        end += ends[group]
-        ends[group] = starts[group]
+        if numbers[k] >= 0:
+            ends[numbers[k]] += row_starts[first + k + 1] - row_starts[first + k]
+    for own in range(made):
+        starts[own] = end
+        end += ends[own]
+        ends[own] = starts[own]
     for k in range(last - first):
-        group = groups[k]
-        if group >= 0:
-            entry = ends[group]
+        own = numbers[k]
+        if own >= 0:
+            entry = ends[own]
             for row in range(row_starts[first + k], row_starts[first + k + 1]):
                 if row_counts[row] > 0:
                     values[entry], counts[entry] = row_values[row], row_counts[row]
                     entry += 1
-            ends[group] = entry
-    for group in range(number):
-        ends[group] = add_up(values, counts, starts[group], ends[group], amounts)
-    return lists + number, end
+            ends[own] = entry
+    for own in range(made):
+        ends[own] = add_up(values, counts, starts[own], ends[own], amounts)
+    return lists + made, end

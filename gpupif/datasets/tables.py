@@ -93,7 +93,7 @@ def _whole(argument: str, value: object, least: int, most: int, remedy: str) -> 
 
 
 class _Tables(NamedTuple):
-    """A column as the kernel takes it; see `kernels/census.py`."""
+    """A column as the kernel takes it; see `kernels/random_values.py`."""
 
     parents: NDArray[np.int64]
     shifts: NDArray[np.int32]
@@ -149,7 +149,7 @@ def _codes(rows: int, seed: int, columns: int) -> NDArray[np.int8]:
     """Draw the codes of all columns, (columns, rows), in chunks of rows by several threads."""
     import numpy as np
 
-    from gpupif.kernels.census import draw_column
+    from gpupif.kernels.random_values import draw_column
 
     from ..rows.threads import Workers
 

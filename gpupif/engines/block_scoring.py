@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels import spread
-from gpupif.kernels.blocks import Out
+from gpupif.kernels.blocks import BlockScores
 
 from ..measures import Measure, deduplicate, wanted_of
 from ..rows.distinct import Distinct, distinct_rows, look_up_rows
@@ -34,7 +34,8 @@ SHARED_SCORES = 1 << 14
 class ScoredColumns(Protocol):
     """Scored columns, as a scorer describes them to its kernels.
 
-    columns: their places in the job. values: most scores of one-value cohorts that `Out` has for a scored column.
+    columns: their places in the job. values: most scores of one-value cohorts that `BlockScores` has for a scored
+    column.
     """
 
     columns: Sequence[int]
@@ -43,7 +44,7 @@ class ScoredColumns(Protocol):
     def only(self, slots: list[int]) -> ScoredColumns:
         """Return the scored columns in some slots. slots: places in `columns`."""
 
-    def put_values(self, out: Out) -> None:
+    def put_values(self, out: BlockScores) -> None:
         """Append the scores of one-value cohorts to the scores of rows in `out`."""
 
 
@@ -56,7 +57,9 @@ class Scorer(Protocol):
     def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> Any:
         """Return these columns as `ScoredColumns`. layout: the layout of the row keys that have them."""
 
-    def score(self, run: BlockRun, blocks: CohortBlocks, scored_columns: Any, out: Out) -> Sequence[CohortSizes]:
+    def score(
+        self, run: BlockRun, blocks: CohortBlocks, scored_columns: Any, out: BlockScores
+    ) -> Sequence[CohortSizes]:
         """Fill `out` for the rows in partition order, except rows of children. Measures have the order of `run.wanted`.
 
         Return the number of cohorts of each size, in several items to be added up.
@@ -326,17 +329,17 @@ def _score_pass(
         run.progress.advance(run.job.rows * len(described.columns))
 
 
-def _empty_out(run: BlockRun, scored_columns: ScoredColumns, rows: int, values: int) -> Out:
+def _empty_out(run: BlockRun, scored_columns: ScoredColumns, rows: int, values: int) -> BlockScores:
     """Return memory for scores. rows: number of rows. values: number of one-value cohorts."""
     number = len(scored_columns.columns)
-    return Out(
+    return BlockScores(
         run.lasting((number, rows + values, len(run.wanted.measures)), np.float64),
         run.lasting((number, rows), index_type(rows + scored_columns.values + 1)),
     )
 
 
 def score_blocks_and_children(
-    run: BlockRun, blocks: CohortBlocks, scored_columns: ScoredColumns, out: Out
+    run: BlockRun, blocks: CohortBlocks, scored_columns: ScoredColumns, out: BlockScores
 ) -> CohortSizes:
     """Fill `out` for the rows in partition order, and return the cohorts by size. Children fill oversized blocks."""
     columns = scored_columns.columns
@@ -361,7 +364,7 @@ def score_blocks_and_children(
 
 
 def _find_extremes(run: BlockRun, scores: npt.NDArray[np.float64], places: npt.NDArray[Any], column: int) -> None:
-    """Find the lowest and highest scores of one scored column. scores, places: from an `Out`."""
+    """Find the lowest and highest scores of one scored column. scores, places: from an `BlockScores`."""
 
     def find(start: int, stop: int) -> npt.NDArray[np.float64]:
         extremes = np.tile([np.inf, -np.inf], (len(run.wanted.measures), 1))

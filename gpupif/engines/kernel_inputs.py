@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels import walks
-from gpupif.kernels.cohorts import Values
+from gpupif.kernels.cohorts import ScoredValues
 
 from .base import EDGE, NOTHING, Axis, Job
 
@@ -44,10 +44,10 @@ def kernel_axes(axes: Sequence[Axis | None]) -> walks.Axes:
     )
 
 
-def kernel_values(job: Job, columns: Sequence[int]) -> Values:
+def kernel_values(job: Job, columns: Sequence[int]) -> ScoredValues:
     """Return the values of some columns in arrays for kernels."""
     whole = [value_mass(job.priors[column]) if job.whole is None else job.whole[column] for column in columns]
-    return Values(
+    return ScoredValues(
         np.cumsum([0, *(len(job.priors[column]) for column in columns)]),
         np.concatenate([job.priors[column] for column in columns]),
         np.concatenate([job.log2_priors[column] for column in columns]),

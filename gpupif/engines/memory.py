@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpupif.kernels.cohorts import Cells
+from gpupif.kernels.cohorts import CohortCells
 from gpupif.kernels.statistics import is_largest, is_scaled, is_walk, needs_mass
 
 from ..measures import wanted_of
@@ -214,7 +214,7 @@ def row_bytes(job: Job, times: bool | None = None, whole: bool = True, to_host: 
     ahead = any(looks_ahead(kinds, job.accuracies[column]) for column in job.scored_columns)
     # Keys, multiplicities, and the number of each row's distinct row.
     distinct = (key + 8 + place) * (2 if whole and _projects(job) else 1)
-    cells = Cells.of(1, walks=any(map(is_walk.py_func, kinds)))
+    cells = CohortCells.for_cells(1, walks=any(map(is_walk.py_func, kinds)))
     scores, kept = 8 * len(job.measures), 0 if job.extremes_only else cell_bytes(job)
     # Order, cohort of each row, starts and sizes of cohorts; cells; statistics; then sums or scores.
     sums = 4 + sum_bytes(len(kinds), ahead)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels import zero_weights as kernels
+from gpupif.kernels.formulas import score_absent
 
 from ..measures import Measure, wanted_of
 from ..rows.distinct import distinct_rows
@@ -128,6 +128,6 @@ class _Filler:
         prior = (self.job.priors[scored_column], self.job.log2_priors[scored_column], self.job.unit_bits[scored_column])
         accuracy = float(self.job.accuracies[scored_column])
         number = wanted_of([measure]).measures[0]
-        kernels.score_absent(values, cohort[absent] >= 0, prior, accuracy, number, cells)
+        score_absent(values, cohort[absent] >= 0, prior, accuracy, number, cells)
         found[absent] = cells
         return found

@@ -162,7 +162,7 @@ class _ChunkReader:
 
         Encoding ends early if a column has more distinct texts than there is memory for.
         """
-        from gpupif.kernels.fields import ODD, encode_fields
+        from gpupif.kernels.csv_lines import ODD, encode_fields
 
         columns, most = len(self._fields.names), min(self._most, lines + 1)
         width = most.bit_length() + 1
@@ -198,7 +198,7 @@ class _ChunkReader:
 
 def _memory() -> tuple[bytearray, npt.NDArray[np.uint8]]:
     """Allocate memory for a chunk between two line breaks, and for its texts. Kernels read up to `STEP` bytes more."""
-    from gpupif.kernels.words import STEP
+    from gpupif.kernels.intrinsics import STEP
 
     room = 1 + CHUNK_BYTES + LONGEST_LINE + 1 + STEP
     return bytearray(room), np.empty(room, np.uint8)

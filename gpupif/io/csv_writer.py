@@ -69,8 +69,8 @@ class CsvWriter:
 
         texts: the texts of all repeating numbers, column by column.
         """
-        from gpupif.kernels.lines import put_lines
-        from gpupif.kernels.words import STEP
+        from gpupif.kernels.csv_lines import put_lines
+        from gpupif.kernels.intrinsics import STEP
 
         rows = len(columns[0])
         numbers = np.empty((len(columns), rows), np.uint32)
@@ -112,7 +112,7 @@ class _Texts(NamedTuple):
     @classmethod
     def from_arrays(cls, arrays: Sequence[pa.Array]) -> _Texts:
         """Return the texts of all arrays, with `STEP` bytes after them that kernels may read."""
-        from gpupif.kernels.words import STEP
+        from gpupif.kernels.intrinsics import STEP
 
         _, starts, data = pa.concat_arrays([*arrays, pa.array([" " * STEP], TEXT)]).buffers()
         edges = np.frombuffer(starts, np.int64)[: sum(map(len, arrays)) + 1]

@@ -291,7 +291,7 @@ def _levels(rows: int, nullable: bool) -> bytes:
 
 def _packed(numbers: npt.NDArray[np.uint32], distinct: int) -> bytes:
     """Return dictionary indices (RLE_DICTIONARY): the bits that each index takes, and one run of all indices."""
-    from gpupif.kernels.bits import pack_bits
+    from gpupif.kernels.pack import pack_bits
 
     if distinct == 1:
         return b"\1" + _repeated(len(numbers), b"\0")

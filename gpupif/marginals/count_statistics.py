@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels import rarity
+from gpupif.kernels import subsets
 
 from ..utils.information import LogSum, small_logs
 
@@ -31,7 +31,7 @@ class CountSums(NamedTuple):
     @classmethod
     def from_counts(cls, counts: npt.NDArray[np.integer], most: int = 0) -> CountSums:
         """Return the sums over counts of 0 or more. most: the limit of `low`."""
-        high, low, pairs_high, pairs_low, sum_low, lowest = rarity.sum_counts(counts, small_logs(), most)
+        high, low, pairs_high, pairs_low, sum_low, lowest = subsets.sum_counts(counts, small_logs(), most)
         return cls(LogSum(_wide(high, low)), _wide(pairs_high, pairs_low), sum_low, lowest)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from gpupif.kernels import rarity as kernels
+from gpupif.kernels import subsets as kernels
 from gpupif.kernels.spread import look_up
 
 from ..encoding.column import Column, value_order

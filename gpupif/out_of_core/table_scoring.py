@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from gpupif.kernels import spread
 from gpupif.kernels.codes import add_times
-from gpupif.kernels.dictionary import count_numbers
 
 from ..attack.attackers import FOLDS, KnownSubsets, fold_of
 from ..attack.joined_columns import SAMPLE
@@ -519,7 +518,7 @@ def multiset(values: Scores, times: npt.NDArray[np.int64] | None, workers: Worke
     if isinstance(values, Repeated):
         sums = np.zeros(len(values.distinct), np.int64)
         if times is None:
-            count_numbers(values.numbers, sums)
+            add_times(values.numbers, np.empty(0, np.int64), sums)
         else:
             add_times(values.numbers, times, sums)
         return values.distinct.astype(np.float64, copy=False), sums

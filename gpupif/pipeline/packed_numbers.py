@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels import parcels as kernels
-from gpupif.kernels.bits import pack_bits, unpack_bits
+from gpupif.kernels.pack import pack_bits, unpack_bits
 
 WORD_BITS = 64
 # A function that allocates arrays: `numpy.empty`, or one that takes a run's working memory.

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels.roll_up import coarsen, count_agreeing, find_row, roll_up
+from gpupif.kernels.lattice import coarsen, count_agreeing, find_row, roll_up
 
 from ..criteria.counted_table import CountedTable
 from ..rows.distinct import distinct_rows

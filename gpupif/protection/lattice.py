@@ -83,12 +83,12 @@ class Window:
     def not_below(self, nodes: Nodes, node: int) -> Nodes:
         """Return the nodes that are higher than `node` on at least one axis."""
         out = np.empty(len(nodes) + 1, np.int64)
-        return out[: kernels.keep_not_below(self.levels, nodes, node, out)].copy()
+        return out[: kernels.keep_others(self.levels, nodes, node, False, out)].copy()
 
     def not_above(self, nodes: Nodes, node: int) -> Nodes:
         """Return the nodes that are lower than `node` on at least one axis."""
         out = np.empty(len(nodes) + 1, np.int64)
-        return out[: kernels.keep_not_above(self.levels, nodes, node, out)].copy()
+        return out[: kernels.keep_others(self.levels, nodes, node, True, out)].copy()
 
     def halving(self, nodes: Nodes, by_cost: bool) -> int:
         """Return the node whose check rules out about half of the nodes, whatever its result.
@@ -111,8 +111,7 @@ class Window:
             sample = nodes[:: max(1, len(nodes) // SAMPLE)]
             places = np.arange(0, len(sample), max(1, len(sample) // CANDIDATES))
             below, above = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
-            kernels.count_below(self.levels, sample[places], sample, below)
-            kernels.count_above(self.levels, sample[places], sample, above)
+            kernels.count_sample(self.levels, sample[places], sample, below, above)
         share = 0.25 if by_cost else 0.0
         holding = above ** (1 - share) * (len(sample) - places) ** share
         return int(sample[places[np.argmax(np.minimum(below / 2, holding))]])

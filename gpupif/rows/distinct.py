@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels import distinct as kernels
+from gpupif.kernels import equal_rows
 from gpupif.kernels.codes import add_times
-from gpupif.kernels.groups import Room
 from gpupif.kernels.spread import look_up
 
 from .partition import BLOCK_ROWS, Blocks, Rows, index_type, partition_rows
@@ -35,14 +34,14 @@ def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BL
     count_then_number = workers.empty(size, index_type(total + 1))
     _find_first_rows(partition_rows(rows, everything, block_rows, workers), first, count_then_number, workers)
     ranges = workers.ranges(size)
-    found = workers.run(lambda a, b: kernels.count_first_rows(first, a, b), ranges)
+    found = workers.run(lambda a, b: equal_rows.count_first_rows(first, a, b), ranges)
     starts = np.cumsum([0, *found])
     distinct_count = int(starts[-1])
     counts = workers.empty(distinct_count, count_then_number.dtype)
     distinct = Rows(workers.empty((distinct_count, words), np.uint64), counts)
     outputs = (distinct.keys, distinct.counts)
     workers.run(
-        lambda edges, numbers: kernels.collect_first_rows(
+        lambda edges, numbers: equal_rows.collect_first_rows(
             first, *edges, rows.keys, count_then_number, *numbers, outputs
         ),
         list(zip(ranges, pairwise(starts), strict=True)),
@@ -69,10 +68,8 @@ def _find_first_rows(blocks: Blocks, first: npt.NDArray[Any], counts: npt.NDArra
 
     def run(start: int, stop: int) -> None:
         largest = int(np.diff(blocks.offsets[start : stop + 1]).max())
-        sizes = np.empty(largest, counts.dtype)
-        kernels.find_first_rows(
-            blocks.order, rows, blocks.offsets, (start, stop), Room.of(largest), sizes, first, counts
-        )
+        memory, sizes = equal_rows.EqualRowsMemory.for_rows(largest), np.empty(largest, counts.dtype)
+        equal_rows.find_first_rows(blocks.order, rows, blocks.offsets, (start, stop), memory, sizes, first, counts)
 
     workers.run(run, blocks.tasks(workers))
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels import groups, partition
+from gpupif.kernels import equal_rows, partition
 
 from .keys import KeyLayout
 from .threads import SMALLEST_TASK, TASKS_PER_THREAD, Workers
@@ -51,7 +51,7 @@ class Blocks:
         hashes = workers.empty(rows if words > 1 else 0, np.uint64)
         if words > 1:
             masks = np.full(words, ~np.uint64(0))
-            workers.run(lambda a, b: groups.full_hashes(keys[a:b], masks, hashes[a:b]), workers.ranges(rows))
+            workers.run(lambda a, b: equal_rows.full_hashes(keys[a:b], masks, hashes[a:b]), workers.ranges(rows))
         return hashes
 
     def tasks(self, workers: Workers, largest: int | None = None) -> list[tuple[int, int]]:

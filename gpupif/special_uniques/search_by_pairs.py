@@ -53,9 +53,9 @@ class SearchByPairs:
         first = np.cumsum([0, *rows.cardinalities[:-1]], dtype=np.int64)
         codes = np.array([-1] * columns if missing is None else missing.codes, np.int64)
         match = missing is not None and missing.match
-        self._table = kernels.Table(rows.codes, np.concatenate(support), first, codes, match)
+        self._table = kernels.ComparedRows(rows.codes, np.concatenate(support), first, codes, match)
         self._weights, self._memory = np.array(weights, np.float64), memory
-        self._room: Spares[kernels.Room] = Spares(self._first_room)
+        self._room: Spares[kernels.SearchMemory] = Spares(self._first_room)
         self._lock = threading.Lock()
 
     def search(
@@ -93,7 +93,7 @@ class SearchByPairs:
     def _search(self, rows: npt.NDArray[np.intp], places: npt.NDArray[np.intp], msus: MsuCounts, threads: int) -> None:
         room = self._room.take()
         # Rows have records of their own, but `by_column` is shared: each thread counts into its own array.
-        own = kernels.Found(msus.counts, msus.shares, np.zeros_like(msus.by_column))
+        own = kernels.MinimalSets(msus.counts, msus.shares, np.zeros_like(msus.by_column))
         start = kernels.search_rows(self._table, rows, places, self._weights, room, own)
         while start < len(rows):
             room = self._more(room, threads)
@@ -106,11 +106,11 @@ class SearchByPairs:
         upper: int = max(0, len(self._table.first) - kernels.LOW)
         return upper
 
-    def _first_room(self) -> kernels.Room:
+    def _first_room(self) -> kernels.SearchMemory:
         columns, sizes = len(self._table.first), len(self._weights)
         words = 1 << max(0, min(columns, kernels.LOW) - kernels.WORD)
         blocks = min(1 << self._upper(), FIRST_BLOCKS)
-        return kernels.Room(
+        return kernels.SearchMemory(
             columns=np.empty(columns, np.int64),
             agreements=np.empty(kernels.ROWS, np.uint32),
             blocks=np.full(1 << self._upper(), -1, np.int32),
@@ -120,7 +120,7 @@ class SearchByPairs:
             level=np.zeros((sizes, columns + 1), np.int64),
         )
 
-    def _more(self, room: kernels.Room, threads: int) -> kernels.Room:
+    def _more(self, room: kernels.SearchMemory, threads: int) -> kernels.SearchMemory:
         """Return room for twice the blocks. Raises InputError if there is no memory for them."""
         blocks = min(2 * len(room.words), 1 << self._upper())
         # The old words are freed after the new words are allocated: both count.

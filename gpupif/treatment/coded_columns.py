@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpupif.kernels import codes as code_kernels
-from gpupif.kernels.changes import count_changes
 
 from ..encoding.column import Column, merge_labels, plan_codes, value_order
 from ..encoding.encode import encode_column
@@ -161,7 +160,7 @@ def changes(before: CodedColumn, after: CodedColumn) -> Changes:
     same = places_among(after.labels, before.labels)
     counts = np.zeros(2, np.int64)
     sizes = np.int64(len(before.labels)), np.int64(len(after.labels))
-    count_changes(read_only(before.codes), read_only(after.codes), same, *sizes, counts)
+    code_kernels.count_changes(read_only(before.codes), read_only(after.codes), same, *sizes, counts)
     return Changes(*counts.tolist())
 
 

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels.float_sums import EXPONENTS, LOW_BITS, NOT_FINITE, add_up
-from gpupif.kernels.row_sums import add_column
+from gpupif.kernels.number_sums import EXPONENTS, LOW_BITS, NOT_FINITE, add_column, add_up
 
 from .arrays import is_on_device, read_only
 from .percentiles import ONCE

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels.dictionary import count_numbers
-from gpupif.kernels.select import count_patterns
+from gpupif.kernels.codes import add_times
+from gpupif.kernels.number_sums import count_patterns
 
 from .repeated import Repeated
 
@@ -35,7 +35,7 @@ DigitCounts = dict[int, Any]
 def count_repeated(values: Repeated) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """Return the distinct values of a column, and how often each occurs."""
     times = np.zeros(len(values.distinct), np.int64)
-    count_numbers(values.numbers, times)
+    add_times(values.numbers, np.empty(0, np.int64), times)
     return values.distinct, times
 
 

@@ -78,7 +78,7 @@ def find_repeated(values: npt.NDArray[Any], most: int | None = None) -> Repeated
 
 def _numbered(bits: npt.NDArray[Any], most: int) -> tuple[npt.NDArray[Any] | None, npt.NDArray[np.uint32]]:
     """Return the distinct values of whole numbers (None if more than `most`), and each number's place among them."""
-    from gpupif.kernels.dictionary import number_values
+    from gpupif.kernels.codes import number_values
 
     width = most.bit_length() + 1
     numbers, distinct = np.empty(len(bits), np.uint32), np.empty(most, bits.dtype)

@@ -10,7 +10,7 @@ import math
 
 from numba import cuda, int64, uint64
 
-from gpupif.kernels.formulas import OF_COHORT, absent_measure, cell_measure, is_of_size, size_measure
+from gpupif.kernels.formulas import is_of_size, matched_measure, size_measure
 from gpupif.kernels.wildcards import loss, of_nothing
 
 
@@ -51,7 +51,7 @@ def find_lists(seen, keep, lists, asking, links, lengths):
     for i in range(cuda.grid(1), links.size, cuda.gridsize(1)):
         row, pattern = asking[i // patterns], i % patterns
         low, high = offsets[pattern], offsets[pattern + 1]
-        found = int64(-1)
+        match = int64(-1)
         while low < high:
             middle = (low + high) // 2
             there = firsts[middle]
@@ -61,13 +61,13 @@ def find_lists(seen, keep, lists, asking, links, lengths):
                 if same and seen[word, there] != wanted:
                     smaller, same = seen[word, there] < wanted, False
             if same:
-                found, low = middle, high
+                match, low = middle, high
             elif smaller:
                 low = middle + 1
             else:
                 high = middle
-        links[i] = found
-        lengths[i] = starts[found + 1] - starts[found] if found >= 0 else 0
+        links[i] = match
+        lengths[i] = starts[match + 1] - starts[match] if match >= 0 else 0
 
 
 @cuda.jit
@@ -95,27 +95,27 @@ def list_cells(before, patterns, which, lists, bits, words, counts):
 
 
 @cuda.jit
-def score_rows(rows, first, mask, cohorts, values, wanted, cells, found, losses, out):
+def score_rows(rows, first, mask, cohorts, values, wanted, cells, statistic_of, losses, out):
     """Set out[k, order[i]] to measure k of the i-th row, before weighting.
 
     rows: (order, keys, words, counts). For each row its place, its key, counted from `first` on, the word whose bits
         `mask` are its value, and its count.
-    cohorts: (runs, sizes, certain, starts). For each key the number of its cohort, -1 if no value is known in it; the
-        rows of the table in the cohort; the number of these whose value is known; where the cohort's cells begin.
+    cohorts: (cohort_of, sizes, certain, starts). For each key the number of its cohort, -1 if no value is known in it;
+        the rows of the table in the cohort; the number of these whose value is known; where the cohort's cells begin.
     losses: for each row, gets -log2 of the share of its cohort that has its value, times its count.
     """
     order, keys, words, counts = rows
-    runs, sizes, certain, starts = cohorts
+    cohort_of, sizes, certain, starts = cohorts
     missing, accuracy, unit_bits = values.first[1], values.accuracies[0], values.unit_bits[0]
     for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
         key, value = keys[i] - first, int64(words[i] & uint64(mask))
-        run = runs[key]
+        cohort = cohort_of[key]
         chance, prior, log2_share, log2_prior = math.nan, math.nan, int64(0), int64(0)
         losses[i], same, own = 0.0, sizes[key], int64(0)
         if value != missing:
             prior, log2_prior = values.priors[value], values.log2_priors[value]
-        if value != missing and run >= 0:
-            low, high = starts[run], starts[run + 1] - 1
+        if value != missing and cohort >= 0:
+            low, high = starts[cohort], starts[cohort + 1] - 1
             while low < high:
                 middle = (low + high) // 2
                 if cells.values[middle] < value:
@@ -133,14 +133,11 @@ def score_rows(rows, first, mask, cohorts, values, wanted, cells, found, losses,
         for k in range(wanted.measures.size):
             measure, place, statistic = wanted.measures[k], wanted.places[k], 0.0
             if place >= 0:
-                statistic = found[run, place] if run >= 0 else of_nothing(wanted.kinds[place])
+                statistic = statistic_of[cohort, place] if cohort >= 0 else of_nothing(wanted.kinds[place])
             if is_of_size(measure):
                 out[k, order[i]] = size_measure(measure, sizes[key], same, wanted.unit[0])
-            elif value == missing and measure != OF_COHORT:
-                out[k, order[i]] = math.nan
-            elif own == 0 and measure != OF_COHORT:
-                out[k, order[i]] = absent_measure(measure, run >= 0, prior, log2_prior, accuracy, unit_bits)
             else:
-                out[k, order[i]] = cell_measure(
-                    measure, statistic, chance, log2_share, prior, log2_prior, accuracy, unit_bits
+                probabilities = (chance, log2_share, prior, log2_prior, accuracy, unit_bits)
+                out[k, order[i]] = matched_measure(
+                    measure, statistic, value != missing, own, cohort >= 0, *probabilities
                 )

@@ -17,7 +17,7 @@ from types import ModuleType
 from numba import cuda, float64, int8, int32, int64, types, uint64
 
 from gpupif.gpu.compile import CompiledKernel, architecture
-from gpupif.kernels.cohorts import Cells, Values, Wanted
+from gpupif.kernels.cohorts import CohortCells, ScoredValues, WantedMeasures
 from gpupif.kernels.cuda import any_known, cohorts, rows, wildcards
 from gpupif.kernels.walks import Axes
 
@@ -40,8 +40,8 @@ def of(kind: type, **nested: types.Type) -> types.NamedTuple:
     )
 
 
-axes, wanted, cells = of(Axes), of(Wanted), of(Cells)
-values = of(Values, axes=axes)
+axes, wanted, cells = of(Axes), of(WantedMeasures), of(CohortCells)
+values = of(ScoredValues, axes=axes)
 # Types of the arguments of each kernel.
 SIGNATURES = {
     rows: {
@@ -64,7 +64,7 @@ SIGNATURES = {
                 "score_cells": lambda runs, places: (runs, places, values, wanted, cells, floats_of, floats_of),
             }.items()
         },
-        "finish_runs": (ints, values, wanted, sums, floats_of),
+        "finish_cohorts": (ints, values, wanted, sums, floats_of),
     },
     wildcards: {
         "mark_missing": (keys, keys, words, keys),

@@ -172,23 +172,23 @@ def test_distinct_rows_and_cohorts_are_those_of_plain_python(name):
     np.testing.assert_array_equal(np.array(found)[number], codes[:, columns])
     assert grouping.serves(rows, columns, columns, [2, 0])
     assert not grouping.serves(rows, [*columns, 3], columns, [2, 0])
-    for scored_column, runs in grouping.cohorts(rows, columns, [2, 0]):
-        assert sorted(runs.order.tolist()) == list(range(rows.rows))
-        assert (runs.order.dtype, runs.run_of.dtype, runs.sizes.dtype) == (np.int32, np.int32, np.int64)
+    for scored_column, cohorts in grouping.cohorts(rows, columns, [2, 0]):
+        assert sorted(cohorts.order.tolist()) == list(range(rows.rows))
+        assert (cohorts.order.dtype, cohorts.set_of.dtype, cohorts.sizes.dtype) == (np.int32, np.int32, np.int64)
         seen = set()
-        for run in range(len(runs.sizes)):
-            places = runs.order[runs.run_of == run + 1]
+        for cohort in range(len(cohorts.sizes)):
+            places = cohorts.order[cohorts.set_of == cohort + 1]
             others = {
                 tuple(by_column[column][place] for column in columns if column != scored_column) for place in places
             }
             assert len(others) == 1
             assert not others & seen
             seen |= others
-            assert runs.sizes[run] == rows.counts[places].sum()
+            assert cohorts.sizes[cohort] == rows.counts[places].sum()
             if name == "rotation":
-                assert places.tolist() == runs.order[runs.starts[run] : runs.starts[run + 1]].tolist()
+                assert places.tolist() == cohorts.order[cohorts.starts[cohort] : cohorts.starts[cohort + 1]].tolist()
                 assert (np.diff(by_column[scored_column][places]) > 0).all()
-        assert (runs.starts is None) == (name == "cudf")
+        assert (cohorts.starts is None) == (name == "cudf")
 
 
 def test_the_substitute_for_cudf_gives_groups_in_any_order():

@@ -12,11 +12,12 @@ import pytest
 
 import gpupif
 from gpupif.engines.cpu.engine import CpuEngine
-from gpupif.kernels import groups, hashing
+from gpupif.kernels import equal_rows, hashing
 from gpupif.rows.keys import KeyLayout
 from tests.helpers.kernels import from_python
 
-group_rows, sum_groups, mix_word = map(from_python, (groups.group_rows, groups.sum_groups, hashing.mix_word))
+find_equal_rows, sum_equal_rows = map(from_python, (equal_rows.find_equal_rows, equal_rows.sum_equal_rows))
+mix_word = from_python(hashing.mix_word)
 
 
 @pytest.mark.parametrize(
@@ -36,19 +37,19 @@ def test_fields_hold_every_code_and_do_not_overlap(cardinalities):
     assert everything.tolist() == used
 
 
-def group(keys, blocks, hashes, word, keep, room=None):
+def group(keys, blocks, hashes, word, keep, memory=None):
     """Return the first row of each set of equal rows, and their sizes, by block, with one working memory for all
     blocks.
     """
     keys, hashes = np.asarray(keys, np.uint64), np.asarray(hashes, np.uint64)
-    room = room or groups.Room.of(max(stop - start for start, stop in pairwise(blocks)))
-    sizes = np.empty(len(room.heads), np.uint32)
+    memory = memory or equal_rows.EqualRowsMemory.for_rows(max(stop - start for start, stop in pairwise(blocks)))
+    sizes = np.empty(len(memory.heads), np.uint32)
     nothing = np.empty(0, np.uint32)
     result = []
     for start, stop in pairwise(blocks):
-        group_rows(keys[start:stop], hashes[start:stop], word, keep, room)
-        sum_groups(nothing, stop - start, room.heads, sizes)
-        result.append((room.heads[: stop - start].tolist(), sizes[: stop - start].tolist()))
+        find_equal_rows(keys[start:stop], hashes[start:stop], word, keep, memory)
+        sum_equal_rows(nothing, stop - start, memory.heads, sizes)
+        result.append((memory.heads[: stop - start].tolist(), sizes[: stop - start].tolist()))
     return result
 
 
@@ -68,12 +69,12 @@ def naive_groups(keys, blocks, word, keep):
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [1, 2, 3])
 def test_groups_of_blocks_in_reused_room_are_right(words):
-    """Blocks with many repeated groups find the room full of leftovers of earlier blocks."""
+    """Blocks with many repeated groups find the memory full of leftovers of earlier blocks."""
     random = np.random.default_rng(words)
     keys = random.integers(0, 60, (900, words)).astype(np.uint64)
     blocks = [0, 5, 400, 401, 410, 880, 900]
     hashes = np.empty(len(keys), np.uint64)
-    groups.full_hashes(keys, np.full(words, ~np.uint64(0)), hashes)
+    equal_rows.full_hashes(keys, np.full(words, ~np.uint64(0)), hashes)
     keep = ~np.uint64(3)
     assert group(keys, blocks, hashes, words - 1, keep) == naive_groups(keys, blocks, words - 1, int(keep))
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from gpupif.kernels import blocks, spread, subsets
 from gpupif.kernels.cache import CACHE_FOLDER, write_whole
-from gpupif.kernels.cohorts import Values
+from gpupif.kernels.cohorts import ScoredValues
 
 from ...measures import deduplicate, resolve_measures, wanted_of
 from ...utils.signals import callers
@@ -94,12 +94,8 @@ def needed_for_scores(measures: Sequence[str]) -> list[Example]:
 
 def needed_for_risk(measures: Sequence[str]) -> list[Example]:
     """Return the kernels that score cells, find extremes of scores, and count combinations of values."""
-    rows, scores, integers, sets = (
-        np.zeros(1, np.uint32),
-        np.zeros((1, 1)),
-        np.zeros(1, np.int64),
-        np.zeros((1, 1), int),
-    )
+    rows, scores = np.zeros(1, np.uint32), np.zeros((1, 1))
+    integers, sets = np.zeros(1, np.int64), np.zeros((1, 1), int)
     counting = (np.zeros((1, 1), np.uint16), rows, sets, integers, sets, integers, rows, rows)
     extremes = (spread.find_extremes, (scores, rows, scores))
     return [*_scoring(measures), extremes, (subsets.count_subsets, counting)]
@@ -121,27 +117,17 @@ def _scoring(measures: Sequence[str]) -> list[Example]:
     distinct_measures, _ = deduplicate(resolve_measures(measures))
     integers, floats, rows = np.zeros(1, np.int64), np.ones(1), np.zeros(1, np.uint32)
     keys, scores = np.zeros((1, 1), np.uint64), np.zeros((1, 1))
-    values = Values(integers, floats, integers, integers, floats, integers, floats, integers, kernel_axes([None]))
+    values = ScoredValues(integers, floats, integers, integers, floats, integers, floats, integers, kernel_axes([None]))
     values, axes, wanted = blocks.only_needed(values, wanted_of(distinct_measures))
     asked, memory = (wanted.measures, wanted.places, wanted.unit), blocks.memory_for(1, rows.dtype, wanted.kinds)
     _, scratch, ordered = memory
-    starts, found, cells = scratch.starts, scratch.found, scratch.cells
+    starts, statistic_of, cells = scratch.starts, scratch.statistic_of, scratch.cells
     scored_columns = blocks.ScoredColumns(keys, values, axes, scores, integers, integers)
     distinct, sizes = (keys, rows, keys[0]), tuple(CohortSizes.empty(1, 1, 1))
-    out = blocks.Out(np.zeros((1, 1, 1)), np.zeros((1, 1), np.uint32))
-    whole = (
-        blocks.NO_VALUES,
-        distinct,
-        integers,
-        (0, 1),
-        integers,
-        scored_columns,
-        wanted,
-        memory,
-        sizes,
-        integers,
-        out,
-    )
-    statistics = (starts, 1, 0, values, axes, wanted, cells, ordered, found)
-    measured = (1, 0, values, asked, wanted.orders, (starts, scratch.runs, found, cells), scratch.order, rows, scores)
+    out = blocks.BlockScores(np.zeros((1, 1, 1)), np.zeros((1, 1), np.uint32))
+    columns, asked_of_blocks = (integers, (0, 1), integers), (scored_columns, wanted, memory, sizes, integers, out)
+    whole = (blocks.NO_VALUES, distinct, *columns, *asked_of_blocks)
+    statistics = (starts, 1, 0, values, axes, wanted, cells, ordered, statistic_of)
+    scored = (starts, scratch.cohort_of, statistic_of, cells)
+    measured = (1, 0, values, asked, wanted.orders, scored, scratch.order, rows, scores)
     return [(blocks.score_blocks, whole), (blocks.find_statistics, statistics), (blocks.score_cells, measured)]

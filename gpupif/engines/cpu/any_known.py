@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from gpupif.kernels import any_known as kernels
 from gpupif.kernels import blocks, pack
-from gpupif.kernels.codes import first_rows
-from gpupif.kernels.groups import full_hashes
+from gpupif.kernels.codes import add_times, first_rows
+from gpupif.kernels.equal_rows import full_hashes
 from gpupif.kernels.spread import take_pairs
 
 from ...rows.distinct import distinct_rows
@@ -191,8 +191,8 @@ class AnyKnownRun(DistinctRun):
         self, one: KnownSubset, number: npt.NDArray[Any], first: npt.NDArray[np.int64], buffers: _ThreadBuffers
     ) -> _Scored:
         run, job, combinations = self._run, self.job, len(first)
-        counts = np.empty(combinations, self.times.dtype)
-        kernels.sum_times(number, self.times, counts)
+        counts = np.zeros(combinations, self.times.dtype)
+        add_times(number, self.times, counts)
         layout = KeyLayout.of([self.cardinalities[column] for column in one.columns])
         keys = np.zeros((combinations, layout.words), np.uint64)
         for place, column in enumerate(one.columns):
@@ -207,7 +207,7 @@ class AnyKnownRun(DistinctRun):
         for scored_column, column in zip(which, one.scored_columns, strict=True):
             fields[scored_column] = layout.fields[one.columns.index(column)]
         values, pairs = int(np.diff(self._kernel.values.first).max()), len(self._signs)
-        out = blocks.Out(
+        out = blocks.BlockScores(
             np.empty((len(which), combinations + values, len(self._wanted.measures))),
             np.empty((len(which), combinations), index_type(combinations + values + 1)),
         )

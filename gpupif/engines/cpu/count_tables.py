@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels import subsets as kernels
-from gpupif.kernels.groups import Room
+from gpupif.kernels.equal_rows import EqualRowsMemory
 from gpupif.kernels.spread import look_up
 
 from ...rows.distinct import distinct_rows
@@ -261,7 +261,7 @@ class ListedRows:
             self._codes[column] = codes[column]
         counter = index_type(total + 1)
         self._times = np.empty(0, counter) if times is None else times.astype(counter)
-        self._rooms = Spares(lambda: (Room.of(self._rows), np.empty(self._rows, counter)))
+        self._rooms = Spares(lambda: (EqualRowsMemory.for_rows(self._rows), np.empty(self._rows, counter)))
 
     @staticmethod
     def serves(rows: int, cardinalities: Sequence[int]) -> bool:
@@ -275,7 +275,7 @@ class ListedRows:
         kernels.combine(self._codes, 0, np.array(subset, np.int64), np.array(radices, np.int64), numbers[:, 0])
         first, counts = np.empty(self._rows + 1, np.uint32), np.empty(self._rows + 1, np.int64)
         room = self._rooms.take()
-        found = kernels.count_in_groups(numbers, self._times, NO_HASHES, *room, first, counts)
+        found = kernels.count_equal_keys(numbers, self._times, NO_HASHES, *room, first, counts)
         self._rooms.give_back(room)
         codes = [np.empty(found, code_type(radix)) for radix in radices]
         for column, own in zip(subset, codes, strict=True):

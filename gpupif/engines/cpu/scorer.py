@@ -18,7 +18,7 @@ from ..cohort_sizes import CohortSizes
 from ..kernel_inputs import kernel_values
 
 if TYPE_CHECKING:
-    from gpupif.kernels.cohorts import Wanted
+    from gpupif.kernels.cohorts import WantedMeasures
 
 # Most bytes of scores at once. A few columns are scored, and copied to all rows while the cache still has their scores.
 CACHED_BYTES = 1 << 24
@@ -33,7 +33,7 @@ class CpuScoredColumns:
     columns: their places in the job.
     kernel_columns: their places in `kernel`.
     kernel: the arrays of all scored columns that were described together.
-    values: the most scores of one-value cohorts that `Out` has for a scored column.
+    values: the most scores of one-value cohorts that `BlockScores` has for a scored column.
     wanted: the measures and statistics that the kernels compute.
     """
 
@@ -41,14 +41,14 @@ class CpuScoredColumns:
     kernel_columns: npt.NDArray[np.int64]
     kernel: kernels.ScoredColumns
     values: int
-    wanted: Wanted
+    wanted: WantedMeasures
 
     def only(self, slots: list[int]) -> CpuScoredColumns:
         """Return the scored columns in some slots. slots: places in `columns`."""
         columns = [self.columns[slot] for slot in slots]
         return replace(self, columns=columns, kernel_columns=self.kernel_columns[slots])
 
-    def put_values(self, out: kernels.Out) -> None:
+    def put_values(self, out: kernels.BlockScores) -> None:
         """Append the scores of one-value cohorts to the scores of rows in `out`."""
         rows, first = out.places.shape[1], self.kernel.values.first
         for scores, column in zip(out.scores, self.kernel_columns.tolist(), strict=True):
@@ -88,7 +88,7 @@ class CpuScorer:
         return CpuScoredColumns(columns, np.arange(len(columns)), kernel, shared, wanted)
 
     def score(
-        self, run: BlockRun, blocks: CohortBlocks, scored_columns: CpuScoredColumns, out: kernels.Out
+        self, run: BlockRun, blocks: CohortBlocks, scored_columns: CpuScoredColumns, out: kernels.BlockScores
     ) -> list[CohortSizes]:
         """Fill `out` for the rows in partition order; see `Scorer`."""
         rows, offsets = blocks.blocks.rows, blocks.blocks.offsets

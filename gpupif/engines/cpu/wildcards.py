@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gpupif.kernels import pack
 from gpupif.kernels import wildcard_cohorts as cohorts
 from gpupif.kernels import wildcards as kernels
-from gpupif.kernels.blocks import Scratch, only_needed, ordered_cells
+from gpupif.kernels.blocks import CohortMemory, only_needed, ordered_cells
 
 from ...rows.distinct import Distinct, distinct_rows
 from ...rows.keys import KeyLayout
@@ -57,9 +57,10 @@ def _score(run: BlockRun, table: Distinct, layout: KeyLayout, column: int) -> No
     longest = max(stop - start for _, start, stop in segments)
 
     def score(first: int, last: int) -> None:
-        room = cohorts.Room.of(known, longest, size)
+        matching = cohorts.MatchingMemory.for_keys(known, longest, size)
         most = max(BATCH_CELLS, size + 1)
-        memory = (room, Scratch.of(most, np.int64, run.wanted.kinds), ordered_cells(most, run.wanted.kinds))
+        kinds = run.wanted.kinds
+        memory = (matching, CohortMemory.for_rows(most, np.int64, kinds), ordered_cells(most, kinds))
         kernels.score_patterns(asked, np.array(segments[first:last]), memory, results)
 
     workers.run(score, _tasks(segments, known.offsets, workers.threads))
@@ -101,38 +102,38 @@ def _patterns(
     flags = np.zeros((len(keys), asked.words), np.uint64)
     fields, missing = asked.fields, asked.missing
     workers.run(lambda a, b: cohorts.mark_missing(keys[a:b], fields, missing, flags[a:b]), workers.ranges(len(keys)))
-    found = distinct_rows(Rows(flags), len(keys), workers)
-    order = np.lexsort(found.rows.keys.T)
+    distinct = distinct_rows(Rows(flags), len(keys), workers)
+    order = np.lexsort(distinct.rows.keys.T)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    return found.rows.keys[order], place[found.number]
+    return distinct.rows.keys[order], place[distinct.number]
 
 
 def _by_pattern(
     run: BlockRun, rows: Rows, layout: KeyLayout, scored_column: int
-) -> tuple[cohorts.Keys, npt.NDArray[np.int64]]:
+) -> tuple[cohorts.PatternKeys, npt.NDArray[np.int64]]:
     """Return the distinct rows sorted by pattern and key of known columns, and the order that sorts them."""
     workers, asked = run.workers, WildcardColumns.known_for(run.job, layout, scored_column)
     masks = layout.masks(asked.columns)
     masked = workers.empty(rows.keys.shape, np.uint64)
     workers.run(lambda a, b: np.bitwise_and(rows.keys[a:b], masks, out=masked[a:b]), workers.ranges(len(masked)))
-    found = distinct_rows(Rows(masked, rows.counts), run.results.total, workers)
-    patterns, pattern_of = _patterns(asked, found.rows.keys, workers)
+    distinct = distinct_rows(Rows(masked, rows.counts), run.results.total, workers)
+    patterns, pattern_of = _patterns(asked, distinct.rows.keys, workers)
     order, offsets = _sorted_by(pattern_of, len(patterns))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    row_order, starts = _sorted_by(place[found.number], len(order))
+    row_order, starts = _sorted_by(place[distinct.number], len(order))
     word, shift, mask = layout.fields[scored_column]
     values = np.empty(len(row_order), np.int64)
     pack.unpack_column(rows.keys[row_order, word], shift, mask, values)
-    known = cohorts.Keys(found.rows.keys[order], asked.keep(patterns), offsets, starts, values, rows.counts[row_order])
-    return known, row_order
+    keys, counts = distinct.rows.keys[order], rows.counts[row_order]
+    return cohorts.PatternKeys(keys, asked.keep(patterns), offsets, starts, values, counts), row_order
 
 
-def _sorted_by(groups: npt.NDArray[np.int64], number: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the order that sorts by group, stably, and the first place of each group, with one more for the end."""
-    starts = np.zeros(number + 1, np.int64)
-    np.cumsum(np.bincount(groups, minlength=number), out=starts[1:])
-    order = np.empty(len(groups), np.int64)
-    cohorts.sort_by_group(groups, starts[:-1].copy(), order)
+def _sorted_by(numbers: npt.NDArray[np.int64], size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the order that sorts by number, stably, and the first place of each number below `size`, then the end."""
+    starts = np.zeros(size + 1, np.int64)
+    np.cumsum(np.bincount(numbers, minlength=size), out=starts[1:])
+    order = np.empty(len(numbers), np.int64)
+    cohorts.sort_by_number(numbers, starts[:-1].copy(), order)
     return order, starts

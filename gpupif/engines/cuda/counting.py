@@ -21,10 +21,10 @@ from ...rows.threads import Workers
 from ...utils.information import Sizes
 from ..cpu.count_tables import DENSE, Combinations, key_layout
 from ..cpu.counting import SubsetCounter
-from .rows import find_runs, lowest_bit, narrow_words, pack_device_keys, sort_keys
+from .rows import find_equal_rows, lowest_bit, narrow_words, pack_device_keys, sort_keys
 
 # Most arrays of 8 bytes a row at one time, beside codes, times and keys: the order before and after a sort, the sort's
-# buffers, counts, heads, starts and sizes of runs.
+# buffers, counts, heads, starts and sizes of sets of equal rows.
 WORKING_ARRAYS = 12
 # Fewest rows that are counted at once, however little memory is free.
 LEAST_ROWS = 256
@@ -80,8 +80,8 @@ def count_keys(library: CupyLibrary, chunk: Chunk, subset: Sequence[int], layout
         starts = xp.append(xp.flatnonzero(heads), chunk.rows)
         return DeviceCombinations([ordered[starts[:-1]].astype("uint64") << low], starts[1:] - starts[:-1])
     times = xp.ones(chunk.rows, "int64") if chunk.times is None else chunk.times
-    runs = find_runs(library, keys, times, sort_keys(library, keys, layout), layout.masks(layout.fields))
-    first, sizes = runs.order[runs.starts[:-1]], runs.sizes
+    equal = find_equal_rows(library, keys, times, sort_keys(library, keys, layout), layout.masks(layout.fields))
+    first, sizes = equal.order[equal.starts[:-1]], equal.sizes
     if chunk.times is not None:
         there = sizes > 0
         first, sizes = first[there], sizes[there]
@@ -270,10 +270,10 @@ class _DeviceRows:
                 library, {place: codes[column] for place, column in enumerate(columns)}, len(often), layout
             )
             order = sort_keys(library, keys, layout)
-            runs = find_runs(library, keys, often, order, layout.masks(layout.fields))
+            equal = find_equal_rows(library, keys, often, order, layout.masks(layout.fields))
             del keys
-            # A run of size 1 is a single row: one distinct row, with multiplicity 1.
-            rows = order[runs.starts[:-1]][runs.sizes == 1]
+            # A set of size 1 is a single row: one distinct row, with multiplicity 1.
+            rows = order[equal.starts[:-1]][equal.sizes == 1]
             bits = library.upload(known)[rows >> 6] >> (rows & 63).astype("uint64")
             rows = xp.sort(rows[(bits & 1) == 0])
             return library.to_host(rows.astype("uint32"))

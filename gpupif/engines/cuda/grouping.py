@@ -17,7 +17,7 @@ from ...gpu.cupy_arrays import CupyLibrary
 from ...measures import wanted_of
 from ...rows.keys import Field, KeyLayout
 from ..base import Job
-from .rows import DeviceRows, Runs, collapse, find_runs, pack_device_keys, place_type, sort_by
+from .rows import DeviceRows, EqualRows, collapse, find_equal_rows, pack_device_keys, place_type, sort_by
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,10 +57,10 @@ class Grouping(ABC):
     @abstractmethod
     def cohorts(
         self, rows: DeviceRows, columns: Sequence[int], scored_columns: Sequence[int]
-    ) -> Iterator[tuple[int, Runs]]:
+    ) -> Iterator[tuple[int, EqualRows]]:
         """Yield each scored column with its cohorts, for rows that `collapse` made of `columns`.
 
-        Where runs lie side by side, the values of each ascend.
+        Where the rows of a cohort are neighbours, their values ascend.
         """
 
 
@@ -85,20 +85,20 @@ class Rotation(Grouping):
 
     def cohorts(
         self, rows: DeviceRows, columns: Sequence[int], scored_columns: Sequence[int]
-    ) -> Iterator[tuple[int, Runs]]:
+    ) -> Iterator[tuple[int, EqualRows]]:
         order = rows.library.xp.arange(rows.rows, dtype=place_type(rows.rows))
         for column in columns:
             if column in scored_columns:
-                yield column, self._runs(rows, order, _masks(rows, columns, column))
+                yield column, self._cohorts_of(rows, order, _masks(rows, columns, column))
             if column == scored_columns[-1]:
                 return
             with rows.library.stage("group"):
                 order = sort_by(rows, order, column)
 
-    def _runs(self, rows: DeviceRows, order: Any, masks: npt.NDArray[np.uint64]) -> Runs:
-        """Return the runs of equal rows. The result gets no name here, so that the caller can free its parts."""
+    def _cohorts_of(self, rows: DeviceRows, order: Any, masks: npt.NDArray[np.uint64]) -> EqualRows:
+        """Return the cohorts of rows that agree on the masked keys. They get no name: the caller can free them."""
         with rows.library.stage("group"):
-            return find_runs(rows.library, rows.keys, rows.counts, order, masks)
+            return find_equal_rows(rows.library, rows.keys, rows.counts, order, masks)
 
 
 class Hashing(Grouping):
@@ -111,14 +111,14 @@ class Hashing(Grouping):
 
     def collapse(self, rows: DeviceRows, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
         library, layout = rows.library, rows.layout
-        groups = library.group_rows(_words(rows, layout.masks(columns)), rows.counts)
-        keys = library.xp.zeros((len(rows.keys), len(groups.counts)), "uint64")
-        while groups.words:
+        distinct = library.group_rows(_words(rows, layout.masks(columns)), rows.counts)
+        keys = library.xp.zeros((len(rows.keys), len(distinct.counts)), "uint64")
+        while distinct.words:
             # Each word is removed as soon as it is copied, to save memory.
-            word, values = groups.words.popitem()
+            word, values = distinct.words.popitem()
             keys[word] = values
             del values
-        return DeviceRows(library, layout, keys, groups.counts), groups.of_row
+        return DeviceRows(library, layout, keys, distinct.counts), distinct.of_row
 
     def serves(
         self, rows: DeviceRows, collapsed: Sequence[int], columns: Sequence[int], scored_columns: Sequence[int]
@@ -127,17 +127,17 @@ class Hashing(Grouping):
 
     def cohorts(
         self, rows: DeviceRows, columns: Sequence[int], scored_columns: Sequence[int]
-    ) -> Iterator[tuple[int, Runs]]:
+    ) -> Iterator[tuple[int, EqualRows]]:
         order = rows.library.xp.arange(rows.rows, dtype="int32")
         for scored_column in scored_columns:
-            yield scored_column, self._runs(rows, order, _masks(rows, columns, scored_column))
+            yield scored_column, self._cohorts_of(rows, order, _masks(rows, columns, scored_column))
 
-    def _runs(self, rows: DeviceRows, order: Any, masks: npt.NDArray[np.uint64]) -> Runs:
+    def _cohorts_of(self, rows: DeviceRows, order: Any, masks: npt.NDArray[np.uint64]) -> EqualRows:
         """Return the cohorts of rows that agree on the masked keys. They get no name: the caller can free them."""
         with rows.library.stage("group"):
-            _, sizes, run_of = rows.library.group_rows(_words(rows, masks), rows.counts)
-            run_of += 1
-            return Runs(order, None, run_of, sizes)
+            _, sizes, set_of = rows.library.group_rows(_words(rows, masks), rows.counts)
+            set_of += 1
+            return EqualRows(order, None, set_of, sizes)
 
 
 def _words(rows: DeviceRows, masks: npt.NDArray[np.uint64]) -> dict[int, Any]:

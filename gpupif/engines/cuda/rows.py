@@ -1,4 +1,4 @@
-"""Rows on the device: their packed keys, and runs of equal rows."""
+"""Rows on the device: their packed keys, and sets of equal rows."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ def upload_rows(library: CupyLibrary, rows: Rows, layout: KeyLayout) -> DeviceRo
 
 
 @dataclass(frozen=True)
-class Runs:
-    """Rows in an order, divided into runs: sets of rows that agree on some columns, such as cohorts.
+class EqualRows:
+    """Rows in an order, divided into sets of rows that agree on some columns, such as cohorts.
 
-    order: (rows,) row numbers. `starts` and `run_of` have the same type.
-    starts: (runs + 1,) the first place of each run in the order, and the end. None if the rows of a run are not
+    order: (rows,) row numbers. `starts` and `set_of` have the same type.
+    starts: (sets + 1,) the first place of each set in the order, and the end. None if the rows of a set are not
         neighbours.
-    run_of: (rows,) the number of the run at each place in the order, from 1.
-    sizes: (runs,) the number of rows of the table in each run.
+    set_of: (rows,) the number of the set at each place in the order, from 1.
+    sizes: (sets,) the number of rows of the table in each set.
     """
 
     order: Any
     starts: Any
-    run_of: Any
+    set_of: Any
     sizes: Any
 
 
@@ -90,29 +90,29 @@ def _codes(rows: DeviceRows, field: Field, order: Any) -> Any:
     return in_few_bytes(codes, field.mask.bit_length())
 
 
-def find_runs(library: CupyLibrary, keys: Any, counts: Any, order: Any, masks: Any) -> Runs:
-    """Return the runs of rows that agree on the masked keys. The rows of each run are neighbours in `order`.
+def find_equal_rows(library: CupyLibrary, keys: Any, counts: Any, order: Any, masks: Any) -> EqualRows:
+    """Return the sets of rows that agree on the masked keys. The rows of each set are neighbours in `order`.
 
     keys: (words, rows). counts: (rows,) multiplicities; None: 1 each. masks: one for each word.
     """
     xp, rows = library.xp, keys.shape[1]
     heads = xp.empty(rows, "int8")
     library.launch(kernels.mark_heads, rows, keys, order, library.bring(masks), heads)
-    run_of = xp.cumsum(heads, dtype=order.dtype)
+    set_of = xp.cumsum(heads, dtype=order.dtype)
     first = xp.flatnonzero(heads)
     del heads
     starts = xp.empty(len(first) + 1, order.dtype)
     starts[:-1] = first
     starts[-1:] = rows
     del first
-    return Runs(order, starts, run_of, _sizes(library, counts, order, starts))
+    return EqualRows(order, starts, set_of, _sizes(library, counts, order, starts))
 
 
 def _sizes(library: CupyLibrary, counts: Any, order: Any, starts: Any) -> Any:
-    """Return the number of rows of the table in each run."""
+    """Return the number of rows of the table in each set."""
     if counts is None:
         return (starts[1:] - starts[:-1]).astype("int64")
-    # Integer sums are exact in any order. A cumulative sum takes equal time for runs of any length.
+    # Integer sums are exact in any order. A cumulative sum takes equal time for sets of any size.
     sums = library.xp.cumsum(counts[order])
     sizes = sums[starts[1:] - 1]
     del sums
@@ -126,12 +126,12 @@ def collapse(rows: DeviceRows, columns: Sequence[int]) -> tuple[DeviceRows, Any]
     order = xp.arange(rows.rows, dtype=place_type(rows.rows))
     for column in columns:
         order = sort_by(rows, order, column)
-    runs = find_runs(library, rows.keys, rows.counts, order, rows.layout.masks(columns))
+    equal = find_equal_rows(library, rows.keys, rows.counts, order, rows.layout.masks(columns))
     numbers = xp.empty(rows.rows, order.dtype)
-    library.launch(kernels.number_rows, rows.rows, order, runs.run_of, numbers)
-    starts, sizes = runs.starts, runs.sizes
+    library.launch(kernels.number_rows, rows.rows, order, equal.set_of, numbers)
+    starts, sizes = equal.starts, equal.sizes
     # Free arrays before the next arrays are allocated.
-    del runs
+    del equal
     first = order[starts[:-1]]
     del order, starts
     return DeviceRows(library, rows.layout, xp.take(rows.keys, first, axis=1), sizes), numbers

@@ -20,7 +20,7 @@ from .rows import upload_rows
 from .scores import ScoredColumnUploader, score_scored_columns
 
 if TYPE_CHECKING:
-    from gpupif.kernels.blocks import Out
+    from gpupif.kernels.blocks import BlockScores
 
 
 class BlockTooLargeError(Exception):
@@ -44,7 +44,7 @@ class CudaScoredColumns:
         """Return the scored columns at some places of `columns` (see `ScoredColumns`)."""
         return CudaScoredColumns([self.columns[place] for place in places], self.layout, self.grouping)
 
-    def put_values(self, out: Out) -> None:
+    def put_values(self, out: BlockScores) -> None:
         """Do nothing: there are no scores of one-value cohorts, each row has its own scores (see `ScoredColumns`)."""
 
 
@@ -71,7 +71,7 @@ class CudaScorer:
         return CudaScoredColumns(columns, layout, self.grouping)
 
     def score(
-        self, run: BlockRun, blocks: CohortBlocks, scored_columns: CudaScoredColumns, out: Out
+        self, run: BlockRun, blocks: CohortBlocks, scored_columns: CudaScoredColumns, out: BlockScores
     ) -> Sequence[CohortSizes]:
         """Fill `out`, and return the cohorts by size (see `Scorer`). Halve runs of several blocks that do not fit.
 
@@ -109,7 +109,7 @@ def _score_rows(
     run: BlockRun,
     blocks: Blocks,
     scored_columns: CudaScoredColumns,
-    out: Out,
+    out: BlockScores,
     first: int,
     last: int,
 ) -> CohortSizes:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from gpupif.kernels.cohorts import Cells
+from gpupif.kernels.cohorts import CohortCells
 from gpupif.kernels.cuda import cohorts as kernels
 from gpupif.kernels.statistics import is_walk
 from gpupif.kernels.whole_sums import rank_of_float
@@ -19,10 +19,10 @@ from ..base import Job
 from ..kernel_inputs import kernel_values
 from ..memory import looks_ahead
 from .grouping import Grouping
-from .rows import DeviceRows, Runs
+from .rows import DeviceRows, EqualRows
 
 if TYPE_CHECKING:
-    from gpupif.kernels.cohorts import Values, Wanted
+    from gpupif.kernels.cohorts import ScoredValues, WantedMeasures
 
 Group = TypeVar("Group", bound=tuple[Any, ...])
 
@@ -37,8 +37,8 @@ class DeviceScoredColumn(NamedTuple):
         counts, see `log2_count`.
     """
 
-    values: Values
-    wanted: Wanted
+    values: ScoredValues
+    wanted: WantedMeasures
     walks: bool
     ahead: bool
     logs: Any
@@ -80,46 +80,51 @@ def score_scored_columns(
     rows: the distinct rows over `columns`, made by the grouping.
     columns: the scored columns, in this order, and then the other columns that the attacker knows.
     """
-    for scored_column, runs in grouping.cohorts(rows, columns, scored_columns):
+    for scored_column, cohorts in grouping.cohorts(rows, columns, scored_columns):
         with rows.library.stage("score"):
-            scores = _score(describe(scored_column), rows, runs, rows.layout.fields[scored_column])
-        sizes = runs.sizes
+            scores = _score(describe(scored_column), rows, cohorts, rows.layout.fields[scored_column])
+        sizes = cohorts.sizes
         # Free memory before the scores are copied and the next scores computed.
-        del runs
+        del cohorts
         yield scored_column, sizes, scores
         del sizes, scores
 
 
 def describe_cohorts(
-    library: CupyLibrary, described: DeviceScoredColumn, runs: Runs, words: tuple[Any, Any], field: tuple[int, int]
-) -> tuple[Cells, Any]:
-    """Return the cells of cohorts, in their order, and the statistics (runs, statistics) of the cohorts.
+    library: CupyLibrary,
+    described: DeviceScoredColumn,
+    cohorts: EqualRows,
+    words: tuple[Any, Any],
+    field: tuple[int, int],
+) -> tuple[CohortCells, Any]:
+    """Return the cells of cohorts, in their order, and the statistics (cohorts, statistics).
 
     words: the word of each row that holds the scored column's value, and the multiplicities. field: shift and mask of
         the value in the word.
     """
     xp, (values, wanted, walks, ahead, logs) = library.xp, described
-    size, number, kinds = len(runs.order), len(runs.sizes), len(wanted.kinds)
-    cells, members, cohorts = Cells.of(size, xp.empty, walks), xp.zeros(number, "int32"), (runs.order, runs.sizes)
-    library.launch(kernels.describe_cells, size, cohorts, runs.run_of, words, field, logs, values, cells, members)
-    found = xp.empty((number, kinds))
+    size, number, kinds = len(cohorts.order), len(cohorts.sizes), len(wanted.kinds)
+    cells, members = CohortCells.for_cells(size, xp.empty, walks), xp.zeros(number, "int32")
+    rows = (cohorts.order, cohorts.sizes)
+    library.launch(kernels.describe_cells, size, rows, cohorts.set_of, words, field, logs, values, cells, members)
+    statistic_of = xp.empty((number, kinds))
     if kinds:
         largest = xp.full((number if ahead else 0, kinds), LEAST, "int64")
         sums = (members, largest, xp.zeros((number, kernels.PARTS * (kinds + ahead)), "int64"))
         if ahead:
-            library.launch(kernels.look_ahead, size, runs.run_of, values, wanted, cells, sums)
-        library.launch(kernels.add_cells, size, runs.run_of, values, wanted, cells, sums)
-        library.launch(kernels.finish_runs, number, runs.sizes, values, wanted, sums, found)
+            library.launch(kernels.look_ahead, size, cohorts.set_of, values, wanted, cells, sums)
+        library.launch(kernels.add_cells, size, cohorts.set_of, values, wanted, cells, sums)
+        library.launch(kernels.finish_cohorts, number, cohorts.sizes, values, wanted, sums, statistic_of)
     if walks:
-        library.launch(kernels.walk_all, number, (runs.starts, found), values, wanted, cells)
-    return cells, found
+        library.launch(kernels.walk_all, number, (cohorts.starts, statistic_of), values, wanted, cells)
+    return cells, statistic_of
 
 
-def _score(described: DeviceScoredColumn, rows: DeviceRows, runs: Runs, field: Field) -> Any:
+def _score(described: DeviceScoredColumn, rows: DeviceRows, cohorts: EqualRows, field: Field) -> Any:
     library, values, wanted = rows.library, described.values, described.wanted
     words = (rows.keys[field.word], rows.counts)
-    cells, found = describe_cohorts(library, described, runs, words, (field.shift, field.mask))
+    cells, statistic_of = describe_cohorts(library, described, cohorts, words, (field.shift, field.mask))
     scores = library.xp.empty((len(wanted.measures), rows.rows))
-    cohorts = (runs.order, runs.sizes)
-    library.launch(kernels.score_cells, rows.rows, cohorts, runs.run_of, values, wanted, cells, found, scores)
+    order = (cohorts.order, cohorts.sizes)
+    library.launch(kernels.score_cells, rows.rows, order, cohorts.set_of, values, wanted, cells, statistic_of, scores)
     return scores

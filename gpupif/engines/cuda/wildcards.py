@@ -21,7 +21,7 @@ from ...rows.keys import KeyLayout
 from ..memory import link_bytes, match_bytes
 from ..wildcards import WildcardColumns, set_scored_column_weight
 from .grouping import Grouping, collapse_table
-from .rows import DeviceRows, Runs, collapse, find_runs, in_few_bytes, lowest_bit, narrow_words, place_type
+from .rows import DeviceRows, EqualRows, collapse, find_equal_rows, in_few_bytes, lowest_bit, narrow_words, place_type
 from .scores import DeviceScoredColumn, ScoredColumnUploader, describe_cohorts
 from .whole_table import TableRun
 
@@ -107,28 +107,28 @@ def count_patterns(rows: DeviceRows, asked: WildcardColumns) -> int:
 def by_pattern(rows: DeviceRows, asked: WildcardColumns, scored_column: int) -> PatternRows:
     """Return rows sorted for matching. rows: distinct over a scored column and the known columns."""
     library, xp, layout, field = rows.library, rows.library.xp, rows.layout, rows.layout.fields[scored_column]
-    runs, patterns = _by_pattern(rows, asked)
-    order = runs.order
+    equal, patterns = _by_pattern(rows, asked)
+    order = equal.order
     bits = max(1, field.mask.bit_length())
     keys = xp.empty((layout.words + 1, rows.rows), "uint64")
     for word, mask in enumerate(layout.masks(asked.columns).tolist()):
         keys[word] = rows.keys[word][order] & mask
     values = (rows.keys[field.word][order] >> field.shift) & field.mask
-    keys[-1] = (runs.run_of - 1).astype("uint64") << bits | values
+    keys[-1] = (equal.set_of - 1).astype("uint64") << bits | values
     counts = rows.counts[order]
     known = np.append(np.tile(EVERYTHING, layout.words), np.uint64(0))
-    found = find_runs(library, keys, counts, xp.arange(rows.rows), known)
-    key_of = found.run_of - 1
-    offsets = np.append(library.to_host(key_of[runs.starts[:-1]]), len(found.sizes))
+    of_key = find_equal_rows(library, keys, counts, xp.arange(rows.rows), known)
+    key_of = of_key.set_of - 1
+    offsets = np.append(library.to_host(key_of[equal.starts[:-1]]), len(of_key.sizes))
     by_value = library.stable_order(in_few_bytes(values, bits))
     keep = asked.keep(np.ascontiguousarray(patterns.T))
     return PatternRows(
-        layout, keys, bits, counts, order, found.starts, key_of, offsets, library.bring(keep), keep > 0, by_value
+        layout, keys, bits, counts, order, of_key.starts, key_of, offsets, library.bring(keep), keep > 0, by_value
     )
 
 
-def _by_pattern(rows: DeviceRows, asked: WildcardColumns) -> tuple[Runs, npt.NDArray[np.uint64]]:
-    """Return the rows sorted stably by pattern, as runs, and the patterns (words, patterns)."""
+def _by_pattern(rows: DeviceRows, asked: WildcardColumns) -> tuple[EqualRows, npt.NDArray[np.uint64]]:
+    """Return the rows sorted stably by pattern, in sets, and the patterns (words, patterns)."""
     library, xp = rows.library, rows.library.xp
     flags = xp.zeros((asked.words, rows.rows), "uint64")
     fields, missing = library.bring(asked.fields), library.bring(asked.missing)
@@ -136,8 +136,8 @@ def _by_pattern(rows: DeviceRows, asked: WildcardColumns) -> tuple[Runs, npt.NDA
     order = xp.arange(rows.rows)
     for word in reversed(range(asked.words)):
         order = order[library.stable_order(flags[word][order])]
-    runs = find_runs(library, flags, rows.counts, order, np.tile(EVERYTHING, asked.words))
-    return runs, library.to_host(xp.take(flags, order[runs.starts[:-1]], axis=1))
+    equal = find_equal_rows(library, flags, rows.counts, order, np.tile(EVERYTHING, asked.words))
+    return equal, library.to_host(xp.take(flags, order[equal.starts[:-1]], axis=1))
 
 
 def list_answers(library: CupyLibrary, rows: PatternRows, asking: int) -> Lists:
@@ -153,12 +153,12 @@ def list_answers(library: CupyLibrary, rows: PatternRows, asking: int) -> Lists:
     patterns = in_few_bytes(rows.keys[-1] >> rows.bits, len(rows.keep).bit_length())
     order = order[library.stable_order(patterns[order])]
     everything = np.tile(EVERYTHING, words + 1)
-    entries = find_runs(library, seen, rows.counts, order, everything)
+    entries = find_equal_rows(library, seen, rows.counts, order, everything)
     everything[-1] <<= np.uint64(rows.bits)
-    lists = find_runs(library, seen, rows.counts, order, everything).starts
+    lists = find_equal_rows(library, seen, rows.counts, order, everything).starts
     firsts = order[lists[:-1]]
     ends = xp.cumsum(xp.bincount(patterns[firsts].astype("int64"), minlength=len(rows.keep)))
-    starts = xp.append(entries.run_of[lists[:-1]] - 1, len(entries.sizes))
+    starts = xp.append(entries.set_of[lists[:-1]] - 1, len(entries.sizes))
     values = seen[-1][order[entries.starts[:-1]]] & rows.mask
     return Lists(seen, xp.append(xp.zeros(1, "int64"), ends), firsts, starts, values, entries.sizes)
 
@@ -168,8 +168,8 @@ def match(library: CupyLibrary, rows: PatternRows, lists: Lists, first: int, las
     xp, patterns = library.xp, len(rows.keep)
     size = (last - first) * patterns
     links, lengths = xp.empty(size, "int64"), xp.empty(size, "int64")
-    asking, found = rows.starts[first:last], (lists.offsets, lists.firsts, lists.starts)
-    library.launch(kernels.find_lists, size, lists.seen, rows.keep, found, asking, links, lengths)
+    asking, sorted_lists = rows.starts[first:last], (lists.offsets, lists.firsts, lists.starts)
+    library.launch(kernels.find_lists, size, lists.seen, rows.keep, sorted_lists, asking, links, lengths)
     offsets = xp.append(xp.zeros(1, "int64"), xp.cumsum(lengths))
     return Matches(links, offsets, library.to_host(offsets[::patterns]))
 
@@ -189,8 +189,8 @@ def cohorts_of(
     which = (matches.links[links], offsets)
     library.launch(kernels.list_cells, size, before, patterns, which, entries, rows.bits, words[0], counts)
     order = library.stable_order(in_few_bytes(words[0], rows.bits + (last - first).bit_length()))
-    runs = find_runs(library, words, counts, order, EVERYTHING)
-    return words[:, order[runs.starts[:-1]]], runs.sizes
+    equal = find_equal_rows(library, words, counts, order, EVERYTHING)
+    return words[:, order[equal.starts[:-1]]], equal.sizes
 
 
 class KeyTooLargeError(DeviceMemoryError):
@@ -301,7 +301,7 @@ class _Scorer:
         """Score the rows of the keys from first to last - 1. cohorts: their cohorts, see `cohorts_of`."""
         library, rows, values, wanted = self._library, self._rows, self._described.values, self._described.wanted
         xp, (words,), counts = library.xp, *cohorts
-        keys = find_runs(library, *cohorts, xp.arange(len(words)), ~np.array([rows.mask], np.uint64))
+        keys = find_equal_rows(library, *cohorts, xp.arange(len(words)), ~np.array([rows.mask], np.uint64))
         named = words & rows.mask != self._missing
         # The missing value of the scored column has the highest code.
         ends = keys.starts[1:] - 1
@@ -315,26 +315,26 @@ class _Scorer:
         before = xp.append(xp.zeros(1, "int64"), xp.cumsum(there.astype("int64")))
         cells_of = before[keys.starts[1:]] - before[keys.starts[:-1]]
         starts = xp.append(xp.zeros(1, "int64"), xp.cumsum(cells_of[known]))
-        run_of_cell = number[keys.run_of[order] - 1]
-        order, cell_starts, run_of_cell = (
-            array.astype(place_type(len(words))) for array in (order, starts, run_of_cell)
+        cohort_of_cell = number[keys.set_of[order] - 1]
+        order, cell_starts, cohort_of_cell = (
+            array.astype(place_type(len(words))) for array in (order, starts, cohort_of_cell)
         )
-        runs = Runs(order, cell_starts, run_of_cell, certain[known])
-        cells, found = describe_cohorts(library, self._described, runs, (words, counts), (0, rows.mask))
+        described = EqualRows(order, cell_starts, cohort_of_cell, certain[known])
+        cells, statistic_of = describe_cohorts(library, self._described, described, (words, counts), (0, rows.mask))
         row, end = (int(library.to_host(rows.starts[key : key + 1])[0]) for key in (first, last))
         own = (rows.order[row:end], rows.key_of[row:end], rows.keys[-1][row:end], rows.counts[row:end])
-        run_of = xp.where(known, number - 1, -1)
+        cohort_of = xp.where(known, number - 1, -1)
         library.launch(
             kernels.score_rows,
             end - row,
             own,
             first,
             rows.mask,
-            (run_of, keys.sizes, certain, starts),
+            (cohort_of, keys.sizes, certain, starts),
             values,
             wanted,
             cells,
-            found,
+            statistic_of,
             self.losses[row:end],
             self.scores,
         )

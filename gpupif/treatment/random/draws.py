@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
-from gpupif.kernels.drawn_values import draw_values
+from gpupif.kernels.random_values import draw_values
 
 from ...rows.keys import code_type
 from ...rows.threads import Workers
@@ -26,7 +26,7 @@ COUNTED = BLOCK << 32
 
 
 class Entries(NamedTuple):
-    """The values that may be drawn for each state, see `kernels/drawn_values.py`.
+    """The values that may be drawn for each state, see `kernels/random_values.py`.
 
     begins, ends: int64 (states,). A state has the entries begins[state] to ends[state] - 1.
     firsts: uint64 (entries,). The lowest random number for which the entry is drawn; the highest is before the next.

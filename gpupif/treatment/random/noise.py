@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels.variates import LAPLACE, NORMAL, UNIFORM, draw_variates
+from gpupif.kernels.random_values import LAPLACE, NORMAL, UNIFORM, draw_variates
 
 from ...errors import InputError
 from ...rows.threads import Workers

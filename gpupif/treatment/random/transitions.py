@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpupif.kernels.drawn_values import ITSELF
+from gpupif.kernels.random_values import ITSELF
 
 from ...encoding.plain_values import texts, texts_of
 from ...errors import InputError

@@ -1,10 +1,10 @@
-"""Grouping of the rows of one block by their keys with one field cleared: exact, and without a branch on the data.
+"""Equal rows of one block, found by their keys with one field cleared: exactly, and without a branch on the data.
 
 The hash of a row's key names a slot. Each row writes its number into its slot, the last row first, so that the number
-of the slot's first row remains: the *head* of the slot's rows. If two groups share a slot, the rows whose key differs
-from the key of their head go to the next round, which uses another hash. Rounds end when no row is left. Rows with
-equal keys share every slot, so they stay together, and each round settles at least the group of each head. No slot is
-cleared between rounds or blocks, because a slot is read only after it was written.
+of the slot's first row remains: the *head* of the slot's rows. If different keys share a slot, the rows whose key
+differs from the key of their head go to the next round, which uses another hash. Rounds end when no row is left. Rows
+with equal keys share every slot, so they stay together, and each round settles at least the rows that equal a head. No
+slot is cleared between rounds or blocks, because a slot is read only after it was written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numba import uint64
 from gpupif.kernels.hashing import hash_row, mix, mix_word, spread_word
 from gpupif.kernels.jit import kernel, subroutine
 
-# Largest number of bits of a slot in the first round: many rows are often few groups, and a larger table would not fit
+# Largest number of bits of a slot in the first round: many rows often have few keys, and a larger table would not fit
 # into the cache.
 MOST_FIRST_BITS = 16
 
@@ -26,13 +26,13 @@ MOST_FIRST_BITS = 16
 EASY_ROUNDS = 4
 
 
-class Room(NamedTuple):
-    """Working memory of `group_rows` for one block, and its result.
+class EqualRowsMemory(NamedTuple):
+    """Working memory of `find_equal_rows` for one block, and its result.
 
     seen: uint64 (rows). The masked key of each row, or its hash.
     slots: unsigned (rows). The slot of each row in `table`.
     table: unsigned (slots). The head of each slot. Most blocks use only the beginning of it.
-    heads: unsigned (rows). The result: the first row of each row's group, counted from the start of the block.
+    heads: unsigned (rows). The result: the first row that equals each row, counted from the start of the block.
     left: unsigned (rows + 1). The rows that a later round has to settle.
     """
 
@@ -43,7 +43,7 @@ class Room(NamedTuple):
     left: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, rows: int) -> Room:
+    def for_rows(cls, rows: int) -> EqualRowsMemory:
         """Allocate memory for blocks of up to `rows` rows."""
         dtype = np.uint32 if rows < 2**32 else np.uint64
         seen, table = np.empty(rows, np.uint64), np.empty(1 << slot_bits.py_func(rows), dtype)
@@ -99,9 +99,9 @@ def see_left(keys, word, keep, turn, left, seen):
 
 
 @subroutine
-def settle(keys, word, keep, room):
+def settle(keys, word, keep, memory):
     """Set the heads of the block's rows after the first round. Return how many rows are left for the next round."""
-    seen, slots, table, heads, left = room
+    seen, slots, table, heads, left = memory
     count = 0
     if keys.shape[1] == 1:
         for i in range(len(keys)):
@@ -119,9 +119,9 @@ def settle(keys, word, keep, room):
 
 
 @subroutine
-def settle_left(keys, word, keep, count, room):
+def settle_left(keys, word, keep, count, memory):
     """Set the heads of the `count` rows that the last round left. Return how many rows are left for the next round."""
-    seen, slots, table, heads, left = room
+    seen, slots, table, heads, left = memory
     still = 0
     for j in range(count):
         i = left[j]
@@ -133,13 +133,13 @@ def settle_left(keys, word, keep, count, room):
 
 
 @subroutine
-def group_rows(keys, hashes, word, keep, room):
-    """Set room.heads[row] to the first row of the row's group, for each row of a block.
+def find_equal_rows(keys, hashes, word, keep, memory):
+    """Set memory.heads[row] to the first row of a block that equals the row.
 
-    Rows of a group agree on all words of their keys, of which `word` is seen through the mask `keep`. hashes: the full
+    Equal rows agree on all words of their keys, of which `word` is seen through the mask `keep`. hashes: the full
     hashes of the rows, used for keys of several words.
     """
-    seen, slots, table, _, left = room
+    seen, slots, table, _, left = memory
     size = len(keys)
     see_keys(keys, hashes, word, keep, seen)
     bits = min(slot_bits(size), MOST_FIRST_BITS)
@@ -148,7 +148,7 @@ def group_rows(keys, hashes, word, keep, room):
         slots[i] = spread_word(seen[i]) >> shift
     for i in range(size - 1, -1, -1):
         table[slots[i]] = i
-    count = settle(keys, word, keep, room)
+    count = settle(keys, word, keep, memory)
     turn = uint64(0)
     rounds = 0
     while count > 0:
@@ -161,12 +161,12 @@ def group_rows(keys, hashes, word, keep, room):
             slots[j] = mix(seen[left[j]] + turn) >> shift
         for j in range(count - 1, -1, -1):
             table[slots[j]] = left[j]
-        count = settle_left(keys, word, keep, count, room)
+        count = settle_left(keys, word, keep, count, memory)
 
 
 @subroutine
-def sum_groups(counts, size, heads, sizes):
-    """Set sizes[head] to the sum of the counts of a group, and sizes[row] to 0 for all other rows.
+def sum_equal_rows(counts, size, heads, sizes):
+    """Set sizes[head] to the sum of the counts of equal rows, and sizes[row] to 0 for all other rows.
 
     counts: empty if each row counts once.
     """
@@ -182,6 +182,54 @@ def sum_groups(counts, size, heads, sizes):
 
 @kernel
 def full_hashes(keys, masks, hashes):
-    """Compute the full hashes of rows, for `group_rows` with keys of several words."""
+    """Compute the full hashes of rows, for `find_equal_rows` with keys of several words."""
     for row in range(len(keys)):
         hashes[row] = hash_row(keys, row, masks)
+
+
+@kernel
+def find_first_rows(order, rows, offsets, blocks, memory, sizes, first, counts):
+    """Find equal rows in the blocks blocks[0] to blocks[1] - 1 of a partition.
+
+    order: the place of each row in the table. rows: (keys, counts, hashes). memory, sizes: working memory, see
+    `find_equal_rows` and `sum_equal_rows`. first[i] gets the place of the first row equal to row i. counts[f] gets the
+    multiplicity of row f, if f is the first of its equal rows.
+    """
+    heads = memory.heads
+    for block in range(blocks[0], blocks[1]):
+        start, stop = offsets[block], offsets[block + 1]
+        # Loops over a block begin at 0: from another row on, compilers do not see that no index is negative.
+        keys, own, hashes, places = rows[0][start:stop], rows[1][start:stop], rows[2][start:stop], order[start:stop]
+        find_equal_rows(keys, hashes, uint64(0), ~uint64(0), memory)
+        sum_equal_rows(own, places.size, heads, sizes)
+        for i in range(places.size):
+            place = places[i]
+            first[place] = places[heads[i]]
+            counts[place] = sizes[i]
+
+
+@kernel
+def count_first_rows(first, start, stop):
+    """Return how many of the rows start to stop - 1 are the first of their equal rows."""
+    total = 0
+    for row in range(start, stop):
+        total += first[row] == row
+    return total
+
+
+@kernel
+def collect_first_rows(first, start, stop, keys, count_then_number, number, end, distinct):
+    """Copy the first of equal rows, among rows start to stop - 1, to rows `number` to end - 1 of `distinct`.
+
+    distinct: (keys, counts). count_then_number[row]: the multiplicity of a first row before the call, the number of its
+    distinct row after it. Other rows are written as well and then overwritten, because no processor can predict the
+    branch that would skip them.
+    """
+    distinct_keys, distinct_counts = distinct
+    for row in range(start, stop):
+        if number < end:
+            for word in range(keys.shape[1]):
+                distinct_keys[number, word] = keys[row, word]
+            distinct_counts[number] = count_then_number[row]
+            count_then_number[row] = number
+            number += first[row] == row

@@ -1,15 +1,17 @@
-"""Random numbers of continuous distributions, made from random 64-bit numbers, equal on every processor.
+"""Random values, made from random 64-bit numbers, equal on every processor.
 
-Each is the inverse of a distribution function. The code uses additions, multiplications, divisions and square roots,
-which every processor rounds alike, and the logarithm of `logarithms.py`.
+They are variates of continuous distributions, values drawn in the place of others, and columns of a synthetic
+population. A variate is the inverse of a distribution function. The code uses additions, multiplications, divisions and
+square roots, which every processor rounds alike, and the logarithm of `logarithms.py`.
 """
 
 from __future__ import annotations
 
 import math
 
-from numba import float64, uint64
+from numba import float64, int64, uint64
 
+from gpupif.kernels.hashing import mix, mix_word
 from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.logarithms import log2
 from gpupif.kernels.whole_sums import power_of_two
@@ -137,3 +139,61 @@ def draw_variates(distribution, numbers, out):
             out[i] = laplace(number)
         else:
             out[i] = uniform(number)
+
+
+# Value of an entry that stands for the state that is there already.
+ITSELF = -1
+
+
+@subroutine
+def drawn_entry(number, begin, entries, firsts):
+    """Return the last entry whose first number is not above `number`, among `entries` entries from `begin` on."""
+    entry = begin
+    while entries > 1:
+        half = entries >> 1
+        # No branch: which way it goes is random.
+        entry += half if firsts[entry + half] <= number else int64(0)
+        entries -= half
+    return entry
+
+
+@kernel
+def draw_values(numbers, codes, states, transitions, out):
+    """Set out[i] to the value that is drawn in the place of codes[i] by the random number numbers[i].
+
+    states: by code the state that is drawn for. transitions: (begins, ends, firsts, values). A state is replaced by the
+    value of one of its entries begins[.] to ends[.] - 1: the last whose first number is not above that drawn; the first
+    of them begins at 0. A value may be `ITSELF`.
+    """
+    begins, ends, firsts, values = transitions
+    for i in range(out.size):
+        here = uint64(states[uint64(codes[i])])
+        begin = begins[here]
+        value = values[drawn_entry(numbers[i], begin, ends[here] - begin, firsts)]
+        out[i] = here if value == ITSELF else value
+
+
+LOW_32 = 0xFFFFFFFF
+
+
+@kernel
+def draw_column(codes, column, begin, stop, seed, parents, shifts, keep, other, levels):
+    """Draw codes[column, begin:stop] given the codes of the column's parents.
+
+    codes: int8 (columns, rows). parents: (p,) the columns on which this column depends. shifts: (p, 128) the number
+    that a parent's code adds to the position of the row's alias table. keep, other: alias tables of `levels` cells
+    each, table after table.
+
+    The random word depends on seed, column and row alone, so that ranges of rows can be drawn in any order. Its upper
+    half picks a cell. Its lower half decides between the cell's own level and the cell's other level, without a search
+    and without a branch.
+    """
+    start = mix_word(mix(seed), column)
+    for row in range(begin, stop):
+        table = uint64(0)
+        for p in range(parents.size):
+            table += uint64(shifts[p, codes[parents[p], row]])
+        word = mix_word(start, row)
+        level = ((word >> uint64(32)) * uint64(levels)) >> uint64(32)
+        cell = table + level
+        codes[column, row] = level if (word & uint64(LOW_32)) < uint64(keep[cell]) else uint64(other[cell])

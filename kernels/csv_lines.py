@@ -1,12 +1,15 @@
-"""Fields of CSV as dictionary indices: the distinct texts of each column, and the number of each field's text."""
+"""Lines of CSV: read to the distinct texts of each column with the number of each field, and written from texts.
+
+Most texts occur many times.
+"""
 
 from __future__ import annotations
 
 from numba import int64, uint64
 
 from gpupif.kernels.hashing import spread_word
+from gpupif.kernels.intrinsics import copy_bytes, load_word, trailing_zeros
 from gpupif.kernels.jit import kernel, subroutine
-from gpupif.kernels.words import copy_bytes, load_word, trailing_zeros
 
 LINE_FEED, CARRIAGE_RETURN, QUOTE = 10, 13, 34
 ONES, HIGH_BITS = 0x0101010101010101, 0x8080808080808080
@@ -20,8 +23,8 @@ def byte_found(word, wanted):
 
     Bytes after the first may be marked wrongly.
     """
-    found = word ^ wanted
-    return (found - uint64(ONES)) & ~found & uint64(HIGH_BITS)
+    different = word ^ wanted
+    return (different - uint64(ONES)) & ~different & uint64(HIGH_BITS)
 
 
 @subroutine
@@ -95,7 +98,7 @@ def encode_fields(data, stop, separator, wanted, shift, slots, codes, counts, di
     """
     separators, feeds = uint64(separator) * uint64(ONES), uint64(LINE_FEED) * uint64(ONES)
     quotes, last, most = uint64(QUOTE) * uint64(ONES), slots.shape[1] - 1, distinct.shape[1]
-    at, line, found, free, room = 0, 0, 0, 0, True
+    at, line, made, free, room = 0, 0, 0, 0, True
     starts[0] = 0
     while at < stop and room:
         if data[at] == CARRIAGE_RETURN:
@@ -154,10 +157,10 @@ def encode_fields(data, stop, separator, wanted, shift, slots, codes, counts, di
                     counts[0, k] += 1
                     room = room and counts[0, k] < most
                     slots[k, slot] = number + 1
-                    distinct[k, number] = found
+                    distinct[k, number] = made
                     free += size
-                    found += 1
-                    starts[found] = free
+                    made += 1
+                    starts[made] = free
                     break
                 text = distinct[k, number]
                 if starts[text + 1] - starts[text] == size and same_text(texts, starts[text], free, size):
@@ -166,3 +169,34 @@ def encode_fields(data, stop, separator, wanted, shift, slots, codes, counts, di
             codes[k, line] = number
         line += 1
     return at, line
+
+
+LINE_FEED = 10
+
+
+@kernel
+def put_lines(numbers, starts, texts, own_starts, own_texts, separator, out):
+    """Fill `out` with lines and return how many bytes they take.
+
+    numbers: (columns, lines). Line i is made of the texts numbers[0, i], numbers[1, i] and so on.
+    starts, texts: text t is texts[starts[t] : starts[t + 1]].
+    own_starts, own_texts: more texts in the same form; they are numbered after the last of `texts`.
+    separator: the byte between the texts of a line.
+    `texts`, `own_texts` and `out` end with STEP spare bytes, which may be read and written.
+    """
+    at, last, first_own = 0, numbers.shape[0] - 1, starts.size - 1
+    for i in range(numbers.shape[1]):
+        for k in range(numbers.shape[0]):
+            number = numbers[k, i]
+            if number < first_own:
+                start = starts[number]
+                size = starts[number + 1] - start
+                copy_bytes(out, at, texts, start, size)
+            else:
+                start = own_starts[number - first_own]
+                size = own_starts[number - first_own + 1] - start
+                copy_bytes(out, at, own_texts, start, size)
+            at += size
+            out[at] = separator if k < last else LINE_FEED
+            at += 1
+    return at
