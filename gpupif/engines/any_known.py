@@ -134,26 +134,26 @@ class _EachSet(DistinctRun):
         for first in range(0, len(job.scored_columns), at_once):
             columns = job.scored_columns[first : first + at_once]
             scores = {column: [WorstAndMean(one, rows) for one in job.measures] for column in columns}
-            for one in served(sets, columns):
-                why = self._add_set(one, scores) or why
-                self.progress.advance(job.rows * len(one.scored_columns))
+            for subset in served(sets, columns):
+                why = self._add_set(subset, scores) or why
+                self.progress.advance(job.rows * len(subset.scored_columns))
             for column, of_measures in scores.items():
                 for measure, of_cells in zip(job.measures, of_measures, strict=True):
                     self.put(column, measure, of_cells.worst(), of_cells.mean(len(weights[column])))
         return self.results.finished(rows, why)
 
-    def _add_set(self, one: KnownSubset, scores: dict[int, list[WorstAndMean]]) -> str:
+    def _add_set(self, subset: KnownSubset, scores: dict[int, list[WorstAndMean]]) -> str:
         """Score the scored columns of a set, each against the attacker who knows the set's other columns.
 
         Return `EngineResult.through_host` of the set.
         """
-        layout = KeyLayout.of([self.cardinalities[column] for column in one.columns])
-        keys = layout.pack([self.codes[column] for column in one.columns], self.workers)
+        layout = KeyLayout.of([self.cardinalities[column] for column in subset.columns])
+        keys = layout.pack([self.codes[column] for column in subset.columns], self.workers)
         table = distinct_rows(Rows(keys, self.times), self.total, self.workers)
         times = table.rows.counts.astype(np.int64)
-        asked = replace(self.job, scored_columns=list(one.scored_columns), known=list(one.columns), times=None)
+        asked = replace(self.job, scored_columns=list(subset.scored_columns), known=list(subset.columns), times=None)
         job = replace(
-            select_columns(asked, one.columns),
+            select_columns(asked, subset.columns),
             codes=layout.unpack(table.rows.keys),
             times=times,
             row_counts=None if self.row_counts is None else sum_times(table.number, self.row_counts, len(times)),
@@ -162,7 +162,7 @@ class _EachSet(DistinctRun):
             scores_on="host",
         )
         result = self._score_table(job, SILENT)
-        for slot, column in enumerate(one.scored_columns):
+        for slot, column in enumerate(subset.scored_columns):
             self.results.weights[column].append(result.weights[slot])
             for measure, of_cells in zip(job.measures, scores[column], strict=True):
                 values = result.values[measure.name][slot].astype(np.float64, copy=False)

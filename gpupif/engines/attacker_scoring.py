@@ -1,23 +1,79 @@
 """Scores of a job against one attacker, who knows a list of columns or any of several sets of columns.
 
-`score_job` has the steps for a list of columns, for every engine. An engine adds two functions: one scores rows that
-all count, the other scores rows that match because values are missing. Sampling weights are counts of rows in both, so
-that weights, rows of weight 0 and wildcards go together.
+This module has the order of the steps, for every engine: `score_job` for a list of columns, `StepwiseEngine.score_sets`
+for sets. An engine adds the steps themselves (`JobSteps`). Sampling weights are counts of rows in all of them, so that
+weights, rows of weight 0 and wildcards go together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol
 
+from .any_known import needs_whole_engine, score_each_set
 from .base import SILENT, AnyKnownResult, AnyKnownShares, Engine, EngineResult, Job, KnownSubset, Progress, served
 from .block_scoring import Results
 from .individual_risk import count_people, count_rows, needs_rows, with_individual_risk
 from .wildcards import columns_to_match, with_other_columns
 from .zero_weights import counted_rows, has_zero_weights, with_zero_weights
 
-ScoreCohorts = Callable[[Job, Progress], EngineResult]
-ScoreMatching = Callable[[Job, Sequence[int], Progress], EngineResult]
+
+class JobSteps(Protocol):
+    """The steps that an engine does on its devices, for jobs whose codes are in the order of the axes."""
+
+    threads: int | None
+
+    def score_cohorts(self, job: Job, progress: Progress) -> EngineResult:
+        """Score a job without wildcards in which every row counts."""
+
+    def score_matching(self, job: Job, scored_columns: Sequence[int], progress: Progress) -> EngineResult:
+        """Score some of the job's scored columns against known columns in which missing values match every value.
+
+        The arrays of the result have room for all scored columns. Raise InputError for too many patterns of missing
+        values.
+        """
+
+    def score_known_sets(
+        self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None
+    ) -> AnyKnownResult:
+        """Score a job without wildcards in which every row counts, against an attacker who knows any of the sets."""
+
+    def placed(self, scores: dict[str, Any], job: Job) -> dict[str, Any]:
+        """Return the scores of all rows on the device that the job requires."""
+
+
+class StepwiseEngine(ABC):
+    """An engine that opens its devices for a job, and then does the steps in the order of this module."""
+
+    @abstractmethod
+    def opened(self, job: Job) -> AbstractContextManager[tuple[Job, JobSteps]]:
+        """Return a context with the job, its codes in the order of the axes, and the steps on the open devices."""
+
+    def score(self, job: Job, progress: Progress) -> EngineResult:
+        """Score all scored columns of the job (see `Engine`).
+
+        Raise InputError for too many patterns of missing values, and DeviceError if a GPU fails or is too small.
+        """
+        with self.opened(job) as (ordered, steps):
+            result = score_job(ordered, progress, steps)
+            return replace(result, values=steps.placed(result.values, ordered))
+
+    def score_sets(
+        self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
+    ) -> AnyKnownResult:
+        """Score against any attacker (see `Engine`). Raise the errors of `score`."""
+        with self.opened(job) as (ordered, steps):
+            if needs_whole_engine(ordered):
+                score = partial(score_job, steps=steps)
+                result = score_each_set(score, ordered, sets, progress, steps.threads, shares)
+            else:
+                result = steps.score_known_sets(ordered, sets, progress, shares)
+            worst, mean = (steps.placed(scores, ordered) for scores in (result.worst, result.mean))
+            return replace(result, worst=worst, mean=mean)
 
 
 def score_attacker(
@@ -45,31 +101,25 @@ def score_sets(
     return engine.score_sets(replace(job, known=[]), served(sets, job.scored_columns), progress, shares)
 
 
-def score_job(job: Job, progress: Progress, score_cohorts: ScoreCohorts, score_matching: ScoreMatching) -> EngineResult:
-    """Score all scored columns of a job, step by step. Raise InputError for too many patterns of missing values.
-
-    score_cohorts: scores a job without wildcards in which every row counts.
-    score_matching: scores some of the job's scored columns against known columns in which missing values match every
-        value. Its arrays have room for all scored columns.
-    """
+def score_job(job: Job, progress: Progress, steps: JobSteps) -> EngineResult:
+    """Score all scored columns of a job, step by step. Raise InputError for too many patterns of missing values."""
     people = count_people(job)
     if has_zero_weights(people):
         # The scores of rows that count 0 are derived on the host.
         people = replace(people, scores_on="host")
     matching = columns_to_match(people)
     others = [column for column in people.scored_columns if column not in matching]
-    result = score_matching(people, matching, progress) if matching else None
+    result = steps.score_matching(people, matching, progress) if matching else None
     if others:
         # All scores must be on one device: the device of the scores that exist.
         place = people.scores_on if result is None else result.place
         rest = replace(people, scored_columns=others, scores_on=place)
         counted = counted_rows(rest)
-        scored = score_cohorts(counted, progress) if counted.rows else Results(counted).finished(0)
+        scored = steps.score_cohorts(counted, progress) if counted.rows else Results(counted).finished(0)
         scored = scored if counted is rest else with_zero_weights(rest, scored)
         result = scored if result is None else with_other_columns(people, result, rest, scored)
     assert result is not None
     if needs_rows(job):
-        of_rows = score_job(count_rows(job), SILENT, score_cohorts, score_matching)
-        result = with_individual_risk(job, result, of_rows)
+        result = with_individual_risk(job, result, score_job(count_rows(job), SILENT, steps))
     # No other size is less: a row that counts is in its own cohort.
     return result.raised_to(job.least) if has_zero_weights(job) else result

@@ -330,6 +330,11 @@ class Counter(Protocol):
         """Return the number of combinations of each count."""
 
 
+# A finder of single rows: of rows that differ from all other rows on some columns. It gets the columns, and bits that
+# rule rows out, and returns the rows in ascending order; None if there is not enough memory.
+FindSingles = Callable[[Sequence[int], npt.NDArray[np.uint64]], npt.NDArray[np.uint32] | None]
+
+
 class Counting(Protocol):
     """A maker of counters."""
 
@@ -353,20 +358,10 @@ class Counting(Protocol):
 
     def singles(
         self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]
-    ) -> Singles | None:
+    ) -> FindSingles | None:
         """Return a finder of single rows among these distinct rows, or None if the engine has none that is faster.
 
         often: (rows,) 1 for multiplicity 1, 2 for any higher multiplicity.
-        """
-
-
-class Singles(Protocol):
-    """A finder of rows that differ from all other rows on some columns."""
-
-    def find(self, columns: Sequence[int], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32] | None:
-        """Return the rows, ascending, that differ from all other rows on the columns and have no bit in `known`.
-
-        Return None if there is not enough memory.
         """
 
 

@@ -155,7 +155,7 @@ class SearchBySets:
 
     def _unlike(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
         """Return the rows whose values in these columns no other row has, except known rows; ascending."""
-        singles = self._singles.find(columns, known) if self._singles else None
+        singles = self._singles(columns, known) if self._singles else None
         if singles is not None:
             return singles
         possible = math.prod(self._radices[list(columns)].tolist())

@@ -18,7 +18,7 @@ from gpupif.datasets import census
 from gpupif.engines.base import Job
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda import rows as cuda_rows
-from gpupif.engines.cuda.engine import CudaEngine
+from gpupif.engines.cuda.engine import CudaEngine, CudaSteps
 from gpupif.errors import DeviceError, InputError
 from gpupif.gpu.cupy_arrays import PinnedStaging
 from gpupif.gpu.open import STREAMS, open_libraries
@@ -295,14 +295,14 @@ def both_scoring(monkeypatch):
     """Make the first call that scores wait for a second one; returns the list of the calls that met another."""
 
     def patch(seconds):
-        barrier, score_job, met = threading.Barrier(2, timeout=seconds), CudaEngine._score_job, []
+        barrier, score_cohorts, met = threading.Barrier(2, timeout=seconds), CudaSteps.score_cohorts, []
 
         def score_together(*arguments, **options):
             with contextlib.suppress(threading.BrokenBarrierError):
                 met.append(barrier.wait())
-            return score_job(*arguments, **options)
+            return score_cohorts(*arguments, **options)
 
-        monkeypatch.setattr(CudaEngine, "_score_job", score_together)
+        monkeypatch.setattr(CudaSteps, "score_cohorts", score_together)
         return met
 
     return patch
@@ -322,13 +322,14 @@ def test_one_table_at_a_time_is_scored_on_a_device(monkeypatch, both_scoring, ot
 
 
 def test_tasks_of_a_table_beyond_memory_score_on_all_devices(tmp_path, monkeypatch):
-    engine, used, score_job = CudaEngine([0, 1], [DeviceLibrary(0), DeviceLibrary(1)]), [], CudaEngine._score_job
+    engine, used = CudaEngine([0, 1], [DeviceLibrary(0), DeviceLibrary(1)]), []
+    score_cohorts = CudaSteps.score_cohorts
 
     def record(self, *arguments, **options):
-        used.append(self)
-        return score_job(self, *arguments, **options)
+        used.append(self.engine)
+        return score_cohorts(self, *arguments, **options)
 
-    monkeypatch.setattr(CudaEngine, "_score_job", record)
+    monkeypatch.setattr(CudaSteps, "score_cohorts", record)
     monkeypatch.setattr("gpupif.disclosure.assess.choose_engine", lambda _: engine)
     file = tmp_path / "table.parquet"
     census(200).to_parquet(file)

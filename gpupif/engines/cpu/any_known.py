@@ -59,7 +59,7 @@ class _Scored:
 
 
 class AnyKnownRun(DistinctRun):
-    """A run over sets of columns on the CPU.
+    """A run over sets of columns on the CPU, for a job on the host with its codes in the order of the axes.
 
     slots: the slots of each thread, instead of SLOTS. shares: of the memory, if it is limited. No result depends on
     either.
@@ -73,7 +73,6 @@ class AnyKnownRun(DistinctRun):
         slots: int | None = None,
         shares: AnyKnownShares | None = None,
     ) -> None:
-        job = job.on_host().with_ordered_codes()
         super().__init__(job, progress, workers)
         self._slots = max(SLOTS, min(MOST_SLOTS, SLOTS_PER_ROW * self.rows)) if slots is None else slots
         self._batch, self._at_once = BATCH_BYTES * workers.threads, len(job.scored_columns)
@@ -110,8 +109,8 @@ class AnyKnownRun(DistinctRun):
     def _score_columns(self, columns: Sequence[int], sets: Sequence[KnownSubset]) -> None:
         """Score some scored columns on the sets that contain them, and put their worst and mean into the results."""
         job, weights = self.job, self.results.weights
-        found = np.empty((len(columns), len(self._signs), self.rows, 4))
-        found[..., :2], found[..., 2:] = -np.inf, 0.0
+        worst_and_sums = np.empty((len(columns), len(self._signs), self.rows, 4))
+        worst_and_sums[..., :2], worst_and_sums[..., 2:] = -np.inf, 0.0
         for batch in self._batches(sets):
             each = max(1, min(SETS_PER_TASK, len(batch) // self.workers.threads))
             tasks = [(some[place : place + each],) for some in _by_prefix(batch) for place in range(0, len(some), each)]
@@ -123,14 +122,16 @@ class AnyKnownRun(DistinctRun):
 
             def fold(start: int, stop: int, scored: Any = scored, places: Any = places) -> None:
                 for one, scored_columns in zip(scored, places, strict=True):
-                    kernels.fold_set(one.number[start:stop], one.scores, scored_columns, found[:, :, start:stop])
+                    kernels.fold_set(
+                        one.number[start:stop], one.scores, scored_columns, worst_and_sums[:, :, start:stop]
+                    )
 
             self.workers.run(fold, self.workers.ranges(self.rows))
             self.progress.advance(job.rows * sum(map(len, places)))
         for place, column in enumerate(columns):
             for k, measure in enumerate(job.measures):
                 pair, side, sign = k // 2, k % 2, self._signs[k // 2, k % 2]
-                highest, sums = found[place, pair, :, side], found[place, pair, :, 2 + side]
+                highest, sums = worst_and_sums[place, pair, :, side], worst_and_sums[place, pair, :, 2 + side]
                 # Plus zero: a negated sum of zero would be written as -0.0.
                 self.put(column, measure, sign * highest, sign * sums / len(weights[column]) + 0.0)
 
@@ -139,13 +140,13 @@ class AnyKnownRun(DistinctRun):
         threads, pairs = self.workers.threads, len(self._signs)
         batch: list[KnownSubset] = []
         taken = 0
-        for one in sets:
-            most = min(self.rows, math.prod(self.cardinalities[column] for column in one.columns))
-            needed = 4 * self.rows + 16 * pairs * len(one.scored_columns) * most
+        for subset in sets:
+            most = min(self.rows, math.prod(self.cardinalities[column] for column in subset.columns))
+            needed = 4 * self.rows + 16 * pairs * len(subset.scored_columns) * most
             if batch and (len(batch) == SETS_PER_THREAD * threads or taken + needed > self._batch):
                 yield batch
                 batch, taken = [], 0
-            batch.append(one)
+            batch.append(subset)
             taken += needed
         if batch:
             yield batch
@@ -160,9 +161,9 @@ class AnyKnownRun(DistinctRun):
         for column in sets[0].columns[:-1]:
             prefix, numbers = self._number(prefix, numbers, column, buffers)
         scored = []
-        for one in sets:
-            number, combinations = self._number(prefix, numbers, one.columns[-1], buffers)
-            scored.append(self._score_set(one, number, buffers.first[:combinations], buffers))
+        for subset in sets:
+            number, combinations = self._number(prefix, numbers, subset.columns[-1], buffers)
+            scored.append(self._score_set(subset, number, buffers.first[:combinations], buffers))
         self._spare.append(buffers)
         return scored
 
@@ -177,9 +178,9 @@ class AnyKnownRun(DistinctRun):
         if numbers * radix <= self._slots:
             number = np.empty(self.rows, left.dtype)
             slots = buffers.slots_for(numbers * radix)
-            found = kernels.number_pairs(left, codes, radix, slots, buffers.first, number)
-            kernels.clear_slots(left, codes, radix, buffers.first[:found], slots)
-            return number, found
+            pairs = kernels.number_pairs(left, codes, radix, slots, buffers.first, number)
+            kernels.clear_slots(left, codes, radix, buffers.first[:pairs], slots)
+            return number, pairs
         layout = KeyLayout.of([numbers, radix])
         # This code already runs in a thread of the run.
         with Workers(1) as alone:
@@ -188,30 +189,30 @@ class AnyKnownRun(DistinctRun):
         return distinct.number.astype(left.dtype, copy=False), len(distinct.rows.keys)
 
     def _score_set(
-        self, one: KnownSubset, number: npt.NDArray[Any], first: npt.NDArray[np.int64], buffers: _ThreadBuffers
+        self, subset: KnownSubset, number: npt.NDArray[Any], first: npt.NDArray[np.int64], buffers: _ThreadBuffers
     ) -> _Scored:
         run, job, combinations = self._run, self.job, len(first)
         counts = np.zeros(combinations, self.times.dtype)
         add_times(number, self.times, counts)
-        layout = KeyLayout.of([self.cardinalities[column] for column in one.columns])
+        layout = KeyLayout.of([self.cardinalities[column] for column in subset.columns])
         keys = np.zeros((combinations, layout.words), np.uint64)
-        for place, column in enumerate(one.columns):
+        for place, column in enumerate(subset.columns):
             word, shift, mask = layout.fields[place]
             if mask:
                 pack.pack_column(self.codes[column][first], shift, keys[:, word])
         hashes = np.empty(combinations if layout.words > 1 else 0, np.uint64)
         if layout.words > 1:
             full_hashes(keys, np.full(layout.words, ~np.uint64(0)), hashes)
-        which = np.array([job.scored_columns.index(column) for column in one.scored_columns])
+        which = np.array([job.scored_columns.index(column) for column in subset.scored_columns])
         fields = np.zeros_like(self._kernel.fields)
-        for scored_column, column in zip(which, one.scored_columns, strict=True):
-            fields[scored_column] = layout.fields[one.columns.index(column)]
+        for scored_column, column in zip(which, subset.scored_columns, strict=True):
+            fields[scored_column] = layout.fields[subset.columns.index(column)]
         values, pairs = int(np.diff(self._kernel.values.first).max()), len(self._signs)
         out = blocks.BlockScores(
             np.empty((len(which), combinations + values, len(self._wanted.measures))),
             np.empty((len(which), combinations), index_type(combinations + values + 1)),
         )
-        CpuScoredColumns(one.scored_columns, which, self._kernel, values, self._wanted).put_values(out)
+        CpuScoredColumns(subset.scored_columns, which, self._kernel, values, self._wanted).put_values(out)
         cohorts = CohortSizes.empty(len(which), self.total, combinations)
         memory = buffers.memory_for(combinations, counts.dtype, self._wanted.kinds)
         whole = ((keys, counts, hashes), np.array([0, combinations]), (0, 1), which)
@@ -223,12 +224,12 @@ class AnyKnownRun(DistinctRun):
         for scored_column, places in enumerate(out.places):
             take_pairs(out.scores[scored_column], np.array(run.scored_as), places, scores[scored_column])
         if len(job.measures) % 2:
-            # The last pair has one measure only.
+            # The last pair has subset measure only.
             scores[:, -1, :, 1] = 0.0
         distinct = CohortSizes.from_counts(counts, self.total).log_sum(0)
         weights = [
             column_weight(conditional_entropy(cohorts.log_sum(t), distinct, self.total), run.results.entropies[column])
-            for t, column in enumerate(one.scored_columns)
+            for t, column in enumerate(subset.scored_columns)
         ]
         if self._factored:
             for part, weight in zip(scores, weights, strict=True):
@@ -237,7 +238,7 @@ class AnyKnownRun(DistinctRun):
 
 
 class _ThreadBuffers:
-    """The working memory of one thread, which grows as needed."""
+    """The working memory of subset thread, which grows as needed."""
 
     def __init__(self, rows: int) -> None:
         self.first = np.empty(rows, np.int64)
@@ -260,5 +261,5 @@ class _ThreadBuffers:
 
 
 def _by_prefix(sets: Sequence[KnownSubset]) -> list[list[KnownSubset]]:
-    """Return runs of neighbouring sets that have all columns except the last in common."""
+    """Return lists of neighbouring sets that have all columns except the last in common."""
     return [list(some) for _, some in groupby(sets, lambda one: one.columns[:-1])]

@@ -26,7 +26,7 @@ from ..memory import accumulator_bytes, all_values, fixed_bytes, row_bytes
 from .grouping import Grouping, RowNumberer, collapse_table, numbering_bytes
 from .rows import DeviceRows, sizes_of, upload_rows
 from .scores import ScoredColumnUploader, score_scored_columns
-from .whole_table import Outbox
+from .whole_table import Outbox, on_each_device
 
 # Number of arrays with 8 bytes for each row that are needed while scores are copied to all rows.
 SPREAD_ARRAYS = 4
@@ -74,8 +74,7 @@ def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyKnownResult:
     with home.active():
         results = AnyKnownScores(job, home.empty if on_device else np.empty)
 
-    def begin(device: Sequence[CupyLibrary], outbox: Outbox) -> _DeviceRun:
-        library = device[0]
+    def begin(library: CupyLibrary, outbox: Outbox) -> _DeviceRun:
         rows, number = collapse_table(library, asked.grouping, job, range(len(job.codes)))
 
         def spread(values: Sequence[Any], places: Sequence[Any]) -> None:
@@ -93,9 +92,7 @@ def score_distinct_rows(asked: AnyKnownJob, table: Distinct, workers: Workers) -
     """
     results = AnyKnownScores(asked.job)
 
-    def begin(device: Sequence[CupyLibrary], _: Outbox) -> _DeviceRun:
-        library = device[0]
-
+    def begin(library: CupyLibrary, _: Outbox) -> _DeviceRun:
         def spread(values: Sequence[Any], places: Sequence[npt.NDArray[Any]]) -> None:
             for array, place in zip(values, places, strict=True):
                 look_up_rows(library.to_host(array.astype(place.dtype)), table.number, place, workers)
@@ -105,26 +102,23 @@ def score_distinct_rows(asked: AnyKnownJob, table: Distinct, workers: Workers) -
     return results.finished(_on_each(asked, begin))
 
 
-def _on_each(asked: AnyKnownJob, begin: Callable[[Sequence[CupyLibrary], Outbox], _DeviceRun]) -> int:
+def _on_each(asked: AnyKnownJob, begin: Callable[[CupyLibrary, Outbox], _DeviceRun]) -> int:
     """Score a share of the scored columns on each device, and return the number of distinct rows."""
-    streams, scored_columns = asked.streams, asked.job.scored_columns
 
-    def score(device: Sequence[CupyLibrary], own: Sequence[int]) -> int:
+    def score(library: CupyLibrary, share: Sequence[int], outbox: Outbox) -> int:
         at_once, rows = 1, asked.job.rows
         try:
-            with device[0].active(), Outbox(device, streams[0][0]) as outbox:
-                run = begin(device, outbox)
-                rows, at_once = run.rows.rows, min(len(own), run.scored_columns_at_once())
-                for first in range(0, len(own), at_once):
-                    run.score(own[first : first + at_once])
+            with library.active():
+                run = begin(library, outbox)
+                rows, at_once = run.rows.rows, min(len(share), run.scored_columns_at_once())
+                for first in range(0, len(share), at_once):
+                    run.score(share[first : first + at_once])
                 outbox.empty()
                 return rows
         except DeviceMemoryError as error:
-            raise ScoredColumnsTooManyError(device[0], at_once, rows) from error
+            raise ScoredColumnsTooManyError(library, at_once, rows) from error
 
-    tasks = [(device, scored_columns[first :: len(streams)]) for first, device in enumerate(streams)]
-    with Workers(len(streams)) as workers:
-        return int(workers.run(score, [task for task in tasks if task[1]])[0])
+    return on_each_device(asked.streams, asked.job.scored_columns, score)
 
 
 class _DeviceRun:
@@ -164,16 +158,16 @@ class _DeviceRun:
         worst, total = (xp.zeros((len(columns), len(job.measures), rows)) for _ in range(2))
         for k, measure in enumerate(job.measures):
             worst[:, k] = np.inf if measure.low_is_risky else -np.inf
-        found = {column: (worst[place], total[place]) for place, column in enumerate(columns)}
+        sums_of = {column: (worst[place], total[place]) for place, column in enumerate(columns)}
         numbers = RowNumberer(self.rows, job.cardinalities, self._asked.grouping)
         for one in self._asked.sets:
-            scored_columns = [column for column in one.scored_columns if column in found]
+            scored_columns = [column for column in one.scored_columns if column in sums_of]
             if scored_columns:
-                self._score_set(one.columns, scored_columns, numbers, found)
+                self._score_set(one.columns, scored_columns, numbers, sums_of)
                 self._asked.progress.advance(job.rows * len(scored_columns))
         del numbers
         for column in columns:
-            lowest_or_highest, sums = found[column]
+            lowest_or_highest, sums = sums_of[column]
             for k, measure in enumerate(job.measures):
                 scores = [lowest_or_highest[k], sums[k] / len(self.results.weights[column])]
                 self._spread(scores, self.results.places(column, measure))
@@ -183,7 +177,7 @@ class _DeviceRun:
         columns: Sequence[int],
         scored_columns: Sequence[int],
         numbers: RowNumberer,
-        found: dict[int, tuple[Any, Any]],
+        sums_of: dict[int, tuple[Any, Any]],
     ) -> None:
         """Score some columns of a set, each against the attacker who knows the other columns of the set."""
         library, job, total = self.library, self.job, self._total
@@ -205,7 +199,7 @@ class _DeviceRun:
                     scores[k] *= weight
             with library.stage("fold"):
                 library.launch(
-                    kernels.fold_scores, self.rows.rows, numbered.of_row, scores, self._lows, *found[scored_column]
+                    kernels.fold_scores, self.rows.rows, numbered.of_row, scores, self._lows, *sums_of[scored_column]
                 )
             # The next scores need this memory.
             del scores

@@ -19,6 +19,7 @@ from ...gpu.cupy_arrays import CupyLibrary, DeviceMemoryError
 from ...rows.keys import KeyLayout, code_type
 from ...rows.threads import Workers
 from ...utils.information import Sizes
+from ..base import FindSingles
 from ..cpu.count_tables import DENSE, Combinations, key_layout
 from ..cpu.counting import SubsetCounter
 from .rows import find_equal_rows, lowest_bit, narrow_words, pack_device_keys, sort_keys
@@ -91,36 +92,31 @@ def count_keys(library: CupyLibrary, chunk: Chunk, subset: Sequence[int], layout
 class CudaCounter:
     """A counter of the combinations of sets of columns on a GPU (see `Counter`).
 
-    library: the device that counts.
+    counting: the maker of this counter. library: the device that counts.
     subsets, cardinalities: see `SubsetCounter`.
     rows: about the number of rows that will be added.
-    most: the most rows on the device at once.
-    workers: threads of the host.
     dense: see `SubsetCounter`, for counts that the host adds up.
-    name: the name of the device in error messages.
     """
 
     def __init__(
         self,
+        counting: CudaCounting,
         library: CupyLibrary,
         subsets: Sequence[Sequence[int]],
         cardinalities: Sequence[int],
         rows: int,
-        most: int,
-        workers: Workers,
         dense: int,
-        name: str,
     ) -> None:
-        self._library = library
+        self._counting, self._library = counting, library
         self._subsets = [list(subset) for subset in subsets]
         self._used = {column for subset in subsets for column in subset}
         self._cardinalities = [[cardinalities[column] for column in subset] for subset in subsets]
         self._layouts = [key_layout(own) for own in self._cardinalities]
-        self._rows = rows
-        self._most = most
-        self._workers = workers
-        self._dense = dense
-        self._name = name
+        self._rows, self._dense = rows, dense
+        words = max((layout.words for layout in self._layouts), default=1)
+        row = 8 * (words + WORKING_ARRAYS) + np.dtype(np.uint32).itemsize * len(self._used)
+        # The most rows on the device at once.
+        self._most = max(LEAST_ROWS, int(counting.share * library.free_bytes()) // row)
         # All rows, if one call added them and no counts were added up; and their copy on the device, if they fit.
         self._whole: Chunk | None = None
         self._there: Chunk | None = None
@@ -196,7 +192,7 @@ class CudaCounter:
         if place not in self._added:
             own = self._cardinalities[place]
             every = list(range(len(own)))
-            self._added[place] = SubsetCounter([every], own, self._rows, self._workers, self._dense)
+            self._added[place] = SubsetCounter([every], own, self._rows, self._counting.workers, self._dense)
         return self._added[place]
 
     def _add_whole(self) -> None:
@@ -241,7 +237,7 @@ class CudaCounter:
 
     def _too_large(self) -> DeviceError:
         return DeviceError(
-            f"device {self._name!r}: {self._library.name} ran out of memory on a single row; "
+            f"device {self._counting.name!r}: {self._library.name} ran out of memory on a single row; "
             f"{self._library.free_bytes() / 2**30:.3f} GiB are free. Free some, or use "
             "gpupif.config(device='cpu')."
         )
@@ -259,7 +255,7 @@ class _DeviceRows:
         self._there: tuple[list[Any], Any] | None = None
 
     def find(self, columns: Sequence[int], layout: KeyLayout, known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
-        """Find single rows (see `Singles`). Raise DeviceMemoryError."""
+        """Find single rows (see `FindSingles`). Raise DeviceMemoryError."""
         library, xp = self.library, self.library.xp
         with library.active():
             if self._there is None:
@@ -285,7 +281,7 @@ class _DeviceRows:
 
 
 class CudaSingles:
-    """A finder of single rows on GPUs (see `Singles`). It sorts row keys, and keeps the keys that differ from both
+    """A finder of single rows on GPUs (see `FindSingles`). It sorts row keys, and keeps the keys that differ from both
     neighbours.
 
     Each search runs on the first free device. codes: by column, of distinct rows.
@@ -304,7 +300,7 @@ class CudaSingles:
             self._idle.put(_DeviceRows(library, codes, often))
 
     def find(self, columns: Sequence[int], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32] | None:
-        """Find single rows, or return None if the device's memory is too small (see `Singles`)."""
+        """Find single rows, or return None if the device's memory is too small (see `FindSingles`)."""
         layout = key_layout([self._cardinalities[column] for column in columns])
         device = self._idle.get()
         try:
@@ -319,14 +315,12 @@ class CudaSingles:
 class CudaCounting:
     """The maker of counters on a GPU: the GPU that has the codes, else the first (see `Counting`).
 
-    share: the share of the device's free memory to use. name: the name of the device in error messages.
+    workers: threads of the host. share: the share of the device's free memory to use. name: the name of the device in
+        error messages.
     """
 
     def __init__(self, libraries: Sequence[CupyLibrary], workers: Workers, share: float, name: str) -> None:
-        self._libraries = libraries
-        self._workers = workers
-        self._share = share
-        self._name = name
+        self._libraries, self.workers, self.share, self.name = libraries, workers, share, name
 
     def counter(
         self,
@@ -337,12 +331,7 @@ class CudaCounting:
         library: CupyLibrary | None = None,
     ) -> CudaCounter:
         """Return a counter of sets (see `Counting`). library: the device that counts. Default: the first."""
-        library = library or self._libraries[0]
-        words = max((key_layout([cardinalities[column] for column in subset]).words for subset in subsets), default=1)
-        columns = len({column for subset in subsets for column in subset})
-        row = 8 * (words + WORKING_ARRAYS) + np.dtype(np.uint32).itemsize * columns
-        most = max(LEAST_ROWS, int(self._share * library.free_bytes()) // row)
-        return CudaCounter(library, subsets, cardinalities, rows, most, self._workers, dense, self._name)
+        return CudaCounter(self, library or self._libraries[0], subsets, cardinalities, rows, dense)
 
     def counters(
         self,
@@ -362,6 +351,6 @@ class CudaCounting:
         for place in range(len(sets)):
             yield counter, place
 
-    def singles(self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]) -> CudaSingles:
+    def singles(self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]) -> FindSingles:
         """Return a finder of single rows on all GPUs (see `Counting`)."""
-        return CudaSingles(self._libraries, codes, cardinalities, often)
+        return CudaSingles(self._libraries, codes, cardinalities, often).find

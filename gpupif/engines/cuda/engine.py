@@ -20,8 +20,7 @@ from ...gpu.cupy_arrays import CupyLibrary, DeviceMemoryError
 from ...gpu.open import frame_library, open_libraries
 from ...rows.partition import OVERSIZE
 from ...rows.threads import Workers
-from ..any_known import needs_whole_engine, score_each_set
-from ..attacker_scoring import score_job
+from ..attacker_scoring import StepwiseEngine
 from ..base import AnyKnownResult, AnyKnownShares, EngineResult, Job, KnownSubset, Progress
 from ..block_scoring import BlockRun, collapse_job, score_in_blocks
 from ..memory import (
@@ -36,7 +35,7 @@ from ..memory import (
 from .any_known import AnyKnownJob, ScoredColumnsTooManyError, score_distinct_rows, score_on_devices
 from .counting import CudaCounting
 from .grouping import Grouping, choose_grouping
-from .scorer import BlockTooLargeError, CudaScorer
+from .scores import BlockTooLargeError, CudaScorer
 from .whole_table import score_cohorts, score_table
 from .wildcards import KeyTooLargeError, score_matching
 
@@ -52,7 +51,7 @@ _scoring: dict[int, threading.RLock] = {}
 
 
 @dataclass(eq=False)
-class CudaEngine:
+class CudaEngine(StepwiseEngine):
     """The engine on GPUs.
 
     devices: the numbers of the visible devices to use.
@@ -77,37 +76,20 @@ class CudaEngine:
         """The frame library of the first device, or None without cuDF."""
         return frame_library(self.devices[0]) if self.with_frames else None
 
-    def score(self, job: Job, progress: Progress) -> EngineResult:
-        """Score all scored columns of the job (see `Engine`), after whatever else scores on the same devices.
+    @contextlib.contextmanager
+    def opened(self, job: Job) -> Iterator[tuple[Job, CudaSteps]]:
+        """Yield the job and its steps (see `StepwiseEngine`), after whatever else scores on the same devices.
 
-        Raise DeviceError if a GPU fails or is too small, InputError for too many patterns of missing values.
+        Raise DeviceError if a GPU fails.
         """
-        with self._reserved(), self._opened() as libraries:
+        with self._reserved(), self._open_streams() as libraries:
             job, libraries = self._settled(job, libraries)
-            return self._score_job(job, progress, libraries)
-
-    def score_sets(
-        self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
-    ) -> AnyKnownResult:
-        """Score against any attacker, as `score` does. Raises DeviceError if a GPU fails or is too small."""
-        with self._reserved(), self._opened() as libraries:
-            job, libraries = self._settled(job, libraries)
-            if needs_whole_engine(job):
-                score = partial(self._score_job, libraries=libraries)
-                result = score_each_set(score, job, sets, progress, None, shares)
-            else:
-                onward = _ResumedProgress(progress)
-                streams = _by_device(libraries)
-                grouping = choose_grouping(self.grouping, job)
-                asked = AnyKnownJob(job, sets, onward, streams, grouping, self.share, len(job.scored_columns))
-                result = self._score_sets(asked, onward, libraries)
-            worst, mean = (self._brought(scores, job, libraries[0]) for scores in (result.worst, result.mean))
-            return replace(result, worst=worst, mean=mean)
+            yield job, CudaSteps(self, libraries)
 
     @contextlib.contextmanager
     def counting(self, workers: Workers) -> Iterator[CudaCounting]:
         """Open a maker of counters on a GPU (see `Engine`). Raise DeviceError if it fails or is too small."""
-        with self._opened() as libraries:
+        with self._open_streams() as libraries:
             yield CudaCounting(libraries, workers, self.share, self.device)
 
     @contextlib.contextmanager
@@ -119,7 +101,7 @@ class CudaEngine:
             yield
 
     @contextlib.contextmanager
-    def _opened(self) -> Iterator[Sequence[CupyLibrary]]:
+    def _open_streams(self) -> Iterator[Sequence[CupyLibrary]]:
         """Open the libraries of all streams. Raise DeviceError if a GPU fails."""
         try:
             libraries = self.libraries or open_libraries(self.devices)
@@ -135,50 +117,8 @@ class CudaEngine:
                 if self.libraries is None:
                     library.close()
 
-    def _score_job(self, job: Job, progress: Progress, libraries: Sequence[CupyLibrary]) -> EngineResult:
-        """Score a job after `_settled`, step by step, with the scores on the device that the job requires."""
-        result = score_job(
-            job,
-            progress,
-            partial(self._score_cohorts, libraries=libraries),
-            partial(self._score_matching, libraries=libraries),
-        )
-        return replace(result, values=self._brought(result.values, job, libraries[0]))
-
-    def _score_cohorts(self, job: Job, progress: Progress, libraries: Sequence[CupyLibrary]) -> EngineResult:
-        """Score a job without wildcards in which every row counts: as a whole on the devices, or else in blocks."""
-        onward, memory, grouping = (
-            _ResumedProgress(progress),
-            self._memory(libraries),
-            choose_grouping(self.grouping, job),
-        )
-        streams = _by_device(libraries)
-        rows = block_rows_that_fit(job, memory // max(map(len, streams)))
-        there = scores_on(job, memory)
-        ran_out = False
-        if there is not None:
-            try:
-                score = partial(score_cohorts, grouping=grouping)
-                return score_table(replace(job, scores_on=there), job.scored_columns, onward, streams, score)
-            except DeviceMemoryError:
-                ran_out, rows = True, min(rows, job.rows // 2)
-                _release(libraries)
-        result = self._score_blocks(job.on_host(), onward, libraries, rows, grouping)
-        needed = table_bytes(job, there or ("device" if job.scores_on == "device" else "host"))
-        return replace(
-            result,
-            values=self._brought(result.values, job, libraries[0]),
-            through_host=f"{result.through_host}: {_why(needed, memory, ran_out)}",
-        )
-
-    def _memory(self, libraries: Sequence[CupyLibrary]) -> int:
-        """Return the bytes of each device to use."""
-        return int(self.share * min(library.free_bytes() for library in libraries))
-
     def _settled(self, job: Job, libraries: Sequence[CupyLibrary]) -> tuple[Job, Sequence[CupyLibrary]]:
-        """Return the job with its codes complete and in the order of axes, and the libraries in the order of their
-        use.
-        """
+        """Return the job with its codes complete and in the order of axes, and the libraries in the order of use."""
         for codes in job.codes:
             libraries[0].settle(codes)
         with libraries[0].active():
@@ -187,24 +127,73 @@ class CudaEngine:
             libraries = _first_on(libraries[0].device_of(job.codes[0]), libraries, self.device)
         return job, libraries
 
-    def _score_sets(
-        self, asked: AnyKnownJob, progress: _ResumedProgress, libraries: Sequence[CupyLibrary]
+
+@dataclass(frozen=True)
+class CudaSteps:
+    """The steps of a job on the open devices (see `JobSteps`). libraries: of the streams, in the order of their use."""
+
+    engine: CudaEngine
+    libraries: Sequence[CupyLibrary]
+    threads = None
+
+    def score_cohorts(self, job: Job, progress: Progress) -> EngineResult:
+        """Score a job without wildcards in which every row counts: as a whole on the devices, or else in blocks."""
+        onward, memory, grouping = _ResumedProgress(progress), self._memory(), self._grouping(job)
+        rows = block_rows_that_fit(job, memory // max(map(len, self._streams)))
+        there, ran_out = scores_on(job, memory), False
+        if there is not None:
+            try:
+                score = partial(score_cohorts, grouping=grouping)
+                return score_table(replace(job, scores_on=there), job.scored_columns, onward, self._streams, score)
+            except DeviceMemoryError:
+                ran_out, rows = True, min(rows, job.rows // 2)
+                self._release()
+        result = self._score_blocks(job.on_host(), onward, rows, grouping)
+        needed = table_bytes(job, there or ("device" if job.scores_on == "device" else "host"))
+        return replace(
+            result,
+            values=self.placed(result.values, job),
+            through_host=f"{result.through_host}: {_why(needed, memory, ran_out)}",
+        )
+
+    @property
+    def _streams(self) -> list[list[CupyLibrary]]:
+        """The libraries of the streams of each device."""
+        devices = dict.fromkeys(library.device for library in self.libraries)
+        return [[library for library in self.libraries if library.device == device] for device in devices]
+
+    def _grouping(self, job: Job) -> Grouping:
+        """Return the method that finds equal rows for a job."""
+        return choose_grouping(self.engine.grouping, job)
+
+    def _memory(self) -> int:
+        """Return the bytes of each device to use."""
+        return int(self.engine.share * min(library.free_bytes() for library in self.libraries))
+
+    def _release(self) -> None:
+        """Give back the memory that the libraries keep for later."""
+        for library in self.libraries:
+            library.release()
+
+    def score_known_sets(
+        self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None
     ) -> AnyKnownResult:
         """Score from tables on the devices if they fit, else from distinct rows that the host finds."""
-        job = asked.job
-        memory, needed = self._memory(libraries), table_bytes(job)
+        onward, most = _ResumedProgress(progress), len(job.scored_columns)
+        asked = AnyKnownJob(job, sets, onward, self._streams, self._grouping(job), self.engine.share, most)
+        memory, needed = self._memory(), table_bytes(job)
         fits = needed <= memory
         if fits:
             there = job.scores_on != "host" and needed + 2 * score_bytes(job) <= memory
             with contextlib.suppress(DeviceMemoryError, ScoredColumnsTooManyError):
                 return score_on_devices(asked, there)
-            _release(libraries)
+            self._release()
         why = f"through the host, which found distinct rows: {_why(needed, memory, ran_out=fits)}"
         refused = None
         with Workers() as workers:
             table = collapse_job(job.on_host(), job.total, workers)
             while True:
-                progress.restart()
+                onward.restart()
                 try:
                     return replace(score_distinct_rows(asked, table, workers), through_host=why)
                 except ScoredColumnsTooManyError as error:
@@ -212,47 +201,43 @@ class CudaEngine:
                         raise self._too_many(asked, error) from None
                     refused = error.scored_columns
                     asked = asked._replace(most=max(1, refused // 2))
-                _release(libraries)
+                self._release()
 
     def _too_many(self, asked: AnyKnownJob, error: ScoredColumnsTooManyError) -> DeviceError:
         what = f"the worst and mean scores of a single column, {error.rows:,} distinct rows"
         needed = asked.bytes_needed(error.rows, error.scored_columns)
         return self._ran_out(error.library, what, needed, "ask for fewer measures")
 
-    def _score_matching(
-        self, job: Job, scored_columns: Sequence[int], progress: Progress, libraries: Sequence[CupyLibrary]
-    ) -> EngineResult:
+    def score_matching(self, job: Job, scored_columns: Sequence[int], progress: Progress) -> EngineResult:
         """Score columns that need matching of missing values, on devices that hold the whole table."""
-        onward, memory = _ResumedProgress(progress), self._memory(libraries)
+        onward, memory = _ResumedProgress(progress), self._memory()
         # Scores of further scored columns are computed elsewhere first and need room as well.
         scores = score_bytes(job) * (1 if len(scored_columns) == len(job.scored_columns) else 2)
         room = memory - matching_bytes(job)
         either = ["device", "host"] if scores <= room else ["host"]
         places, needed = {"either": either}.get(job.scores_on, [job.scores_on]), matching_bytes(job)
-        grouping = choose_grouping(self.grouping, job)
+        grouping, given = self._grouping(job), len(scored_columns)
         for there in places:
             onward.restart()
             left = max(0, room - (scores if there == "device" else 0))
-            score = partial(score_matching, memory=left, scored_columns=len(scored_columns), grouping=grouping)
+            score = partial(score_matching, memory=left, scored_columns=given, grouping=grouping)
             try:
-                return score_table(replace(job, scores_on=there), scored_columns, onward, _by_device(libraries), score)
+                return score_table(replace(job, scores_on=there), scored_columns, onward, self._streams, score)
             except KeyTooLargeError as key:
                 needed = matching_bytes(job) + key.nbytes
             except DeviceMemoryError:
                 pass
-            _release(libraries)
-        smallest = min(libraries, key=lambda library: library.free_bytes())
+            self._release()
+        smallest = min(self.libraries, key=lambda library: library.free_bytes())
         what = f"{job.rows:,} rows, which a GPU has to hold as a whole where missing values match every value"
         raise self._ran_out(smallest, what, needed, "score or know fewer columns")
 
-    def _score_blocks(
-        self, job: Job, progress: _ResumedProgress, libraries: Sequence[CupyLibrary], rows: int, grouping: Grouping
-    ) -> EngineResult:
+    def _score_blocks(self, job: Job, progress: _ResumedProgress, rows: int, grouping: Grouping) -> EngineResult:
         refused = None
         while True:
             progress.restart()
             try:
-                scorer = CudaScorer(libraries, grouping)
+                scorer = CudaScorer(self.libraries, grouping)
                 with Workers(None, working_memory(job, len(job.scored_columns))) as workers:
                     block_rows = max(1, rows // OVERSIZED_BLOCKS)
                     result = score_in_blocks(BlockRun(job, progress, workers, block_rows, scorer))
@@ -268,24 +253,25 @@ class CudaEngine:
     def _ran_out(self, library: CupyLibrary, what: str, needed: int, instead: str) -> DeviceError:
         """Return an error for lack of memory. needed: bytes. instead: another remedy than to free memory."""
         return DeviceError(
-            f"device {self.device!r}: {library.name} ran out of memory on {what}. They need about "
+            f"device {self.engine.device!r}: {library.name} ran out of memory on {what}. They need about "
             f"{needed / GIB:.3f} GiB, {library.free_bytes() / GIB:.3f} GiB are free. Free some, {instead}, or use "
             "gpupif.config(device='cpu')."
         )
 
-    def _brought(self, values: dict[str, Any], job: Job, library: CupyLibrary) -> dict[str, Any]:
-        """Return the scores, copied to the device if the job requires that."""
+    def placed(self, scores: dict[str, Any], job: Job) -> dict[str, Any]:
+        """Return the scores, copied to the device if the job requires that (see `JobSteps`)."""
         if job.scores_on != "device":
-            return values
+            return scores
+        library = self.libraries[0]
         try:
             with library.active():
-                return {name: library.upload(array) for name, array in values.items()}
+                return {name: library.upload(array) for name, array in scores.items()}
         except DeviceMemoryError:
-            needed, free = sum(array.nbytes for array in values.values()) / 2**30, library.free_bytes() / 2**30
+            needed, free = sum(array.nbytes for array in scores.values()) / 2**30, library.free_bytes() / 2**30
             raise DeviceError(
-                f"device {self.device!r}: the scores of {job.rows:,} rows need {needed:.1f} GiB on {library.name}, "
-                f"{free:.1f} GiB are free. Bring the table to the host (as pandas): its scores come there, and it is "
-                "scored in parts."
+                f"device {self.engine.device!r}: the scores of {job.rows:,} rows need {needed:.1f} GiB on "
+                f"{library.name}, {free:.1f} GiB are free. Bring the table to the host (as pandas): its scores come "
+                "there, and it is scored in parts."
             ) from None
 
 
@@ -320,23 +306,10 @@ def whole_tables(device: int) -> str:
     )
 
 
-def _by_device(libraries: Sequence[CupyLibrary]) -> list[list[CupyLibrary]]:
-    """Return the libraries of the streams of each device."""
-    return [
-        [library for library in libraries if library.device == device]
-        for device in dict.fromkeys(library.device for library in libraries)
-    ]
-
-
 def _why(needed: int, memory: int, ran_out: bool) -> str:
     """Return the reason why a table is not scored as a whole on the device."""
     taken = f"as a whole it takes about {needed / GIB:.1f} GiB of the GPU's memory"
     return f"{taken}, which ran out" if ran_out else f"{taken}, {memory / GIB:.1f} GiB are planned with"
-
-
-def _release(libraries: Sequence[CupyLibrary]) -> None:
-    for library in libraries:
-        library.release()
 
 
 def _first_on(device: int | None, libraries: Sequence[CupyLibrary], name: str) -> list[CupyLibrary]:

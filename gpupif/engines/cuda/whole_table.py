@@ -36,16 +36,32 @@ def score_table(
     with home.active():
         results = Results(job, home.empty if job.scores_on == "device" else np.empty)
 
-    def score_on(device: Sequence[CupyLibrary], scored_columns: Sequence[int]) -> int:
-        with device[0].active(), Outbox(device, home) as outbox:
-            distinct = score(TableRun(job, scored_columns, results, progress, device[0], outbox))
+    def score_share(library: CupyLibrary, share: Sequence[int], outbox: Outbox) -> int:
+        return score(TableRun(job, share, results, progress, library, outbox))
+
+    return results.finished(on_each_device(streams, scored_columns, score_share))
+
+
+def on_each_device(
+    streams: Sequence[Sequence[CupyLibrary]],
+    scored_columns: Sequence[int],
+    score: Callable[[CupyLibrary, Sequence[int], Outbox], int],
+) -> int:
+    """Score a share of the scored columns on each device, all at once, and return the number of distinct rows.
+
+    streams: see `score_table`. score: gets the first library of a device, the columns that this device scores, and the
+        outbox for their scores. It returns the number of distinct rows.
+    """
+
+    def score_on(device: Sequence[CupyLibrary], share: Sequence[int]) -> int:
+        with device[0].active(), Outbox(device, streams[0][0]) as outbox:
+            distinct = score(device[0], share, outbox)
             outbox.empty()
             return distinct
 
     tasks = [(device, scored_columns[first :: len(streams)]) for first, device in enumerate(streams)]
     with Workers(len(streams)) as workers:
-        distinct = workers.run(score_on, [task for task in tasks if task[1]])
-    return results.finished(distinct[0])
+        return int(workers.run(score_on, [task for task in tasks if task[1]])[0])
 
 
 @dataclass(frozen=True)
