@@ -40,7 +40,7 @@ def clear_slots(left, codes, radix, first, slots):
 
 # It is a kernel of its own, so that it is optimised by itself: inlined in the loops around it, it is a quarter slower.
 @kernel
-def fold_pair(number, scores, worst_and_sums):
+def aggregate_pair(number, scores, worst_and_sums):
     """Raise worst_and_sums[i, :2] to the two scores of row i, and add the scores to worst_and_sums[i, 2:].
 
     scores[number[i]] are the scores of row i.
@@ -55,7 +55,7 @@ def fold_pair(number, scores, worst_and_sums):
 
 
 @kernel
-def fold_set(number, scores, scored_columns, worst_and_sums):
+def aggregate_set(number, scores, scored_columns, worst_and_sums):
     """Take the scores of a set of known columns into the worst scores and the sums of scores of the rows.
 
     number: the combination of each row. scores: (scored columns, pairs of measures, combinations, 2). scored_columns:
@@ -66,4 +66,4 @@ def fold_set(number, scores, scored_columns, worst_and_sums):
     """
     for t in range(scored_columns.size):
         for pair in range(scores.shape[1]):
-            fold_pair(number, scores[t, pair], worst_and_sums[scored_columns[t], pair])
+            aggregate_pair(number, scores[t, pair], worst_and_sums[scored_columns[t], pair])

@@ -43,11 +43,11 @@ def recode(values, low, new_codes, codes):
 
 
 @kernel
-def add_times(codes, times, sums):
-    """Add to sums[c] the multiplicity times[i] of each row i with code c. times: empty if each row counts once."""
-    if times.size:
+def add_multiplicities(codes, multiplicities, sums):
+    """Add to sums[c] the multiplicity multiplicities[i] of each row i with code c. multiplicities: empty if each row counts once."""
+    if multiplicities.size:
         for i in range(codes.size):
-            sums[codes[i]] += times[i]
+            sums[codes[i]] += multiplicities[i]
     else:
         for i in range(codes.size):
             sums[codes[i]] += 1

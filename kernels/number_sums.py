@@ -21,11 +21,11 @@ LOW = uint64((1 << LOW_BITS) - 1)
 
 
 @kernel
-def add_up(numbers, times, sums):
+def add_up(numbers, multiplicities, sums):
     """Add the upper halves of the numbers' mantissas to sums[s, 0], and the lower halves to sums[s, 1].
 
     s: the exponent of the number; EXPONENTS more for a number below 0. numbers: floats, or whole numbers below 2^53.
-    times: how often each number occurs; empty: once.
+    multiplicities: how often each number occurs; empty: once.
     """
     for i in range(numbers.size):
         bits = np.float64(float64(numbers[i])).view(np.uint64)
@@ -33,7 +33,7 @@ def add_up(numbers, times, sums):
         mantissa = bits & FRACTION
         if place & uint64(NOT_FINITE) != uint64(0):
             mantissa |= LEADING
-        often = times[i] if times.size else int64(1)
+        often = multiplicities[i] if multiplicities.size else int64(1)
         sums[place, 0] += often * int64(mantissa >> uint64(LOW_BITS))
         sums[place, 1] += often * int64(mantissa & LOW)
 
@@ -56,12 +56,12 @@ def add_column(numbers, high, low):
 
 
 @kernel
-def count_patterns(patterns, times, prefix, shift, counts):
+def count_patterns(patterns, multiplicities, prefix, shift, counts):
     """Add to counts[d] how often patterns occur with digit d and, above the digit, the bits `prefix`.
 
-    The digit of a pattern is its 16 bits from `shift` on. times: how often each pattern occurs; empty: once.
+    The digit of a pattern is its 16 bits from `shift` on. multiplicities: how often each pattern occurs; empty: once.
     """
     for i in range(patterns.size):
         upper = patterns[i] >> uint64(shift)
         if shift == 48 or (upper >> uint64(16)) == uint64(prefix):
-            counts[upper & uint64(0xFFFF)] += times[i] if times.size else 1
+            counts[upper & uint64(0xFFFF)] += multiplicities[i] if multiplicities.size else 1

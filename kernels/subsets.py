@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from numba import float64, int64, uint32, uint64
 
-from gpupif.kernels.codes import add_times
+from gpupif.kernels.codes import add_multiplicities
 from gpupif.kernels.equal_rows import find_equal_rows, sum_equal_rows
 from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.sizes import log2_count
@@ -42,22 +42,22 @@ def count_pair(high, low, radix, counts):
 
 
 @kernel
-def count_subsets(codes, times, subsets, sizes, radices, offsets, index, tables):
+def count_subsets(codes, multiplicities, subsets, sizes, radices, offsets, index, tables):
     """Count the combinations of values of several sets of columns, in a block of rows that stays in the cache.
 
     codes: (columns, rows), or more rows. subsets, sizes: set s has the columns subsets[s, : sizes[s]]. radices: their
     cardinalities. tables, offsets: the counters of set s are tables[offsets[s] : offsets[s + 1]]. index: working
-    memory, a number for each row. times: the multiplicities of the rows; empty: 1.
+    memory, a number for each row. multiplicities: the multiplicities of the rows; empty: 1.
     """
     for s in range(sizes.size):
         size = sizes[s]
         counts = tables[offsets[s] : offsets[s + 1]]
-        if size == 2 and times.size == 0:
+        if size == 2 and multiplicities.size == 0:
             high, low = codes[subsets[s, 0]][: index.size], codes[subsets[s, 1]][: index.size]
             count_pair(high, low, radices[s, 1], counts)
         else:
             combine(codes, int64(0), subsets[s, :size], radices[s, :size], index)
-            add_times(index, times, counts)
+            add_multiplicities(index, multiplicities, counts)
 
 
 @kernel
@@ -84,16 +84,16 @@ def take_digits(numbers, radix, digits):
 
 
 @kernel
-def count_equal_keys(keys, times, hashes, memory, sizes, rows, counts):
+def count_equal_keys(keys, multiplicities, hashes, memory, sizes, rows, counts):
     """Count rows by their keys. Return how many keys have a count above 0.
 
-    keys: (rows, words). times: how much each row counts; empty: 1. hashes, memory: see `find_equal_rows`. sizes:
+    keys: (rows, words). multiplicities: how much each row counts; empty: 1. hashes, memory: see `find_equal_rows`. sizes:
     working
     memory, a number for each row. rows, counts: get, for each key with a count above 0 in order of first appearance,
     the first row with the key and the count; they have room for one more.
     """
     find_equal_rows(keys, hashes, uint64(0), ~uint64(0), memory)
-    sum_equal_rows(times, len(keys), memory.heads, sizes)
+    sum_equal_rows(multiplicities, len(keys), memory.heads, sizes)
     listed = int64(0)
     for i in range(len(keys)):
         rows[listed] = i
@@ -113,18 +113,18 @@ def expect_more(codes, shares, total, expected):
 
 
 @kernel
-def find_rare(expected, counts, near, least, times, rare):
-    """Set times[i] to expected[i] / counts[i], and list in `rare` the places at which it is at least `least`.
+def find_rare(expected, counts, near, least, multiplicities, rare):
+    """Set multiplicities[i] to expected[i] / counts[i], and list in `rare` the places at which it is at least `least`.
 
     counts: 1 or more. rare: has room for one more place than it gets. Return how many places are listed, and how many
     ratios are within `near` of 1.
     """
     listed, as_expected = int64(0), int64(0)
     for i in range(counts.size):
-        times[i] = expected[i] / float64(counts[i])
+        multiplicities[i] = expected[i] / float64(counts[i])
         rare[listed] = i
-        listed += times[i] >= least
-        as_expected += abs(times[i] - 1.0) < near
+        listed += multiplicities[i] >= least
+        as_expected += abs(multiplicities[i] - 1.0) < near
     return listed, as_expected
 
 

@@ -24,7 +24,7 @@ mix_word = from_python(hashing.mix_word)
     "cardinalities", [[1], [2] * 64, [2] * 65, [2**40, 2**24, 2], [2**64], [1, 1, 3], [300, 1, 2**33, 7, 2**31]]
 )
 def test_fields_hold_every_code_and_do_not_overlap(cardinalities):
-    layout = KeyLayout.of(cardinalities)
+    layout = KeyLayout.from_cardinalities(cardinalities)
     used = [0] * layout.words
     for column, cardinality in enumerate(cardinalities):
         word, shift, mask = layout.fields[column]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from gpupif.kernels import any_known as kernels
 from gpupif.kernels import blocks, pack
-from gpupif.kernels.codes import add_times, first_rows
+from gpupif.kernels.codes import add_multiplicities, first_rows
 from gpupif.kernels.equal_rows import full_hashes
 from gpupif.kernels.spread import take_pairs
 
@@ -120,13 +120,13 @@ class AnyKnownRun(DistinctRun):
                 for column, weight in zip(one.scored_columns, scores.weights, strict=True):
                     weights[column].append(weight)
 
-            def fold(start: int, stop: int, scored: Any = scored, places: Any = places) -> None:
+            def aggregate(start: int, stop: int, scored: Any = scored, places: Any = places) -> None:
                 for one, scored_columns in zip(scored, places, strict=True):
-                    kernels.fold_set(
+                    kernels.aggregate_set(
                         one.number[start:stop], one.scores, scored_columns, worst_and_sums[:, :, start:stop]
                     )
 
-            self.workers.run(fold, self.workers.ranges(self.rows))
+            self.workers.run(aggregate, self.workers.ranges(self.rows))
             self.progress.advance(job.rows * sum(map(len, places)))
         for place, column in enumerate(columns):
             for k, measure in enumerate(job.measures):
@@ -181,7 +181,7 @@ class AnyKnownRun(DistinctRun):
             pairs = kernels.number_pairs(left, codes, radix, slots, buffers.first, number)
             kernels.clear_slots(left, codes, radix, buffers.first[:pairs], slots)
             return number, pairs
-        layout = KeyLayout.of([numbers, radix])
+        layout = KeyLayout.from_cardinalities([numbers, radix])
         # This code already runs in a thread of the run.
         with Workers(1) as alone:
             distinct = distinct_rows(Rows(layout.pack([left, codes], alone)), self.rows, alone)
@@ -192,9 +192,9 @@ class AnyKnownRun(DistinctRun):
         self, subset: KnownSubset, number: npt.NDArray[Any], first: npt.NDArray[np.int64], buffers: _ThreadBuffers
     ) -> _Scored:
         run, job, combinations = self._run, self.job, len(first)
-        counts = np.zeros(combinations, self.times.dtype)
-        add_times(number, self.times, counts)
-        layout = KeyLayout.of([self.cardinalities[column] for column in subset.columns])
+        counts = np.zeros(combinations, self.multiplicities.dtype)
+        add_multiplicities(number, self.multiplicities, counts)
+        layout = KeyLayout.from_cardinalities([self.cardinalities[column] for column in subset.columns])
         keys = np.zeros((combinations, layout.words), np.uint64)
         for place, column in enumerate(subset.columns):
             word, shift, mask = layout.fields[place]
