@@ -44,7 +44,7 @@ def recode(values, low, new_codes, codes):
 
 @kernel
 def add_multiplicities(codes, multiplicities, sums):
-    """Add to sums[c] the multiplicity multiplicities[i] of each row i with code c. multiplicities: empty if each row counts once."""
+    """Add to sums[c] multiplicities[i] of each row i with code c; add 1 if `multiplicities` is empty."""
     if multiplicities.size:
         for i in range(codes.size):
             sums[codes[i]] += multiplicities[i]
