@@ -20,7 +20,7 @@ from ..measures import Measure
 from ..results.backing import RowExplainer, RowValues
 from ..results.cell_explanations import ExplainedCells, weights_of_sets
 from ..results.riskiest import RiskyCell
-from ..rows.distinct import DistinctRows
+from ..rows.distinct import collapse
 from ..rows.threads import Workers
 from .chunk_scores import RowReader
 
@@ -84,11 +84,14 @@ class FilesExplainer(RowExplainer):
     def _distinct_rows(self) -> Job:
         """Return the job with the codes of all distinct rows."""
         layout = self.job.layout
-        with Workers() as workers:
-            rows = DistinctRows(layout.words, 2, workers)
-            for codes, times in self._pieces():
+
+        def rows_of_chunks(workers: Workers) -> Iterator[list[npt.NDArray[Any]]]:
+            for codes, units in self._pieces():
                 ones = np.ones(len(codes[0]), np.int64)
-                rows.add(layout.pack(codes, workers), ones, ones if times is None else times)
+                yield [layout.pack(codes, workers), ones, ones if units is None else units]
+
+        with Workers() as workers:
+            rows = collapse(rows_of_chunks(workers), layout.words, 2, workers, ROWS)
         row_counts, times = rows.sums
         return replace(self.job, codes=layout.unpack(rows.keys), times=times, row_counts=row_counts)
 
