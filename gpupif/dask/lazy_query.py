@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..pipeline.task_graph import Result
 from ..pipeline.task_resources import task_workers
 from ..results.backing import QueryResult, ScoreQuery
-from ..results.query_search import ChunkFacts, QuerySearch, by_column, sum_gains
+from ..results.query_search import QuerySearch, with_scores
 from ..results.riskiest import RiskyCell, riskiest
 from ..results.score_distribution import ColumnQuery, Tally
 from ..results.summary_figures import Figures
@@ -70,27 +70,16 @@ def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, li
     """Return the answer for a partition, and the numbers from which percentiles are computed."""
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
     # The search skips columns: later tasks need the numbers counted below.
-    columns, search = by_column(arrays), QuerySearch(replace(query, of_columns={}))
+    search = QuerySearch(replace(query, of_columns={}))
     with task_workers() as workers:
-        chunk = ChunkFacts(
-            workers.run(search.look_at, [(own, scored_column, 0) for scored_column, own in enumerate(columns)]), None
-        )
+        chunk = search.look_at_chunk(arrays, 0, workers)
     figures, top = search.combine([chunk])
-    top = [
-        cell._replace(
-            scores=[columns[cell.scored_column].column_of(score).values[cell.row].item() for score in query.shown]
-        )
-        for cell in top
-    ]
-    numbers = [
-        np.unique(column.column_of(score).values, return_counts=True)
-        for score in query.of_columns
-        for column in columns
-    ]
-    tallies = [Tally.of(*one, asked) for one, asked in zip(numbers, _of_columns(query, len(columns)), strict=True)]
+    top = with_scores(top, query.shown, lambda rows: {output: array[:, rows] for output, array in arrays.items()})
+    numbers = [np.unique(column, return_counts=True) for score in query.of_columns for column in score.of(arrays)]
+    columns, rows = next(iter(arrays.values())).shape
+    tallies = [Tally.of(*one, asked) for one, asked in zip(numbers, _of_columns(query, columns), strict=True)]
     if query.gains is not None:
-        numbers.append(np.unique(sum_gains(chunk.columns), return_counts=True))
-    rows = next(iter(arrays.values())).shape[1]
+        numbers.append(np.unique(chunk.sums, return_counts=True))
     return PartialResult(rows, figures, top, tallies), numbers
 
 

@@ -23,14 +23,15 @@ from ..engines.partition_plan import computed_measure
 from ..io.file_errors import disk_errors
 from ..io.ipc_batches import read_batch, write_batch
 from ..measures import POPULATION_SIZE, find_measure
+from ..results.backing import ScoreQuery
 from ..results.cell_explanations import ExplainedCells
-from ..results.riskiest import RiskyCell, cell_records, riskiest, riskiest_in
+from ..results.query_search import QuerySearch, with_scores
+from ..results.riskiest import RiskyCell, cell_records, riskiest
 from ..results.score_distribution import ColumnQuery, ScoreAnswers, ScoreQuestions, answer_column
-from ..results.score_outputs import MEAN
+from ..results.score_outputs import MEAN, CellScore
 from ..results.summary import TOP_CELLS, Summary
 from ..results.summary_figures import OF_COLUMNS, OF_ROWS, SUMMARISED, ColumnFacts, Figures, summary_columns
 from ..rows.threads import Workers
-from ..utils.exact_sums import sum_rows
 from ..utils.percentiles import ONCE, NumberChunks, percentiles
 from ..utils.private_folder import private_folder
 from .chunk_scores import ChunkFacts
@@ -58,8 +59,7 @@ class AttackerRun:
 
     def __post_init__(self) -> None:
         self.job = self.scoring.fold_job(self.fold)
-        # TOP_CELLS cells are at least this risky, so less risky cells need not be kept.
-        self._least = -np.inf
+        self._search = QuerySearch(self._summary_query())
 
     def score(self) -> None:
         """Score the table, unless that is done."""
@@ -148,14 +148,27 @@ class AttackerRun:
 
     def _keep_facts(self, number: int, row: int, arrays: dict[str, npt.NDArray[Any]], workers: Workers) -> None:
         """Write the facts for the summary of a chunk that begins at `row`."""
-        figures = Figures.of({name: arrays[name] for name in SUMMARISED if name in arrays}, workers)
-        if "cig" in arrays:
-            write_batch(self.gains(number), {"rig": sum_rows(arrays["cig"])})
-        shown = list(arrays.values())
-        top = riskiest_in(find_measure(self.by), arrays[self.by], shown, TOP_CELLS, row, self._least)
-        if len(top) == TOP_CELLS:
-            self._least = max(self._least, top[-1].risk)
-        ChunkFacts(figures, top).write(self.facts(number))
+        facts = self._search.look_at_chunk(arrays, row, workers)
+        if facts.sums is not None:
+            write_batch(self.gains(number), {"rig": facts.sums})
+        figures, top = self._search.combine([facts])
+
+        def scores_of(rows: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
+            places = np.array(rows) - row
+            return {name: array[:, places] for name, array in arrays.items()}
+
+        ChunkFacts(figures, with_scores(top, self._search.query.shown, scores_of)).write(self.facts(number))
+
+    def _summary_query(self) -> ScoreQuery:
+        """Return the query for the summary, whose percentiles are found later. Outputs are called by measures."""
+        scores = {name: CellScore(find_measure(name), (name,)) for name in self.measures}
+        return ScoreQuery(
+            figures={name: scores[name] for name in SUMMARISED if name in scores},
+            gains=scores.get("cig"),
+            top=TOP_CELLS,
+            by=scores[self.by],
+            shown=list(scores.values()),
+        )
 
     @property
     def column_facts(self) -> list[ColumnFacts]:

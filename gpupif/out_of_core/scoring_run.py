@@ -28,7 +28,7 @@ from .output_options import OutputOptions, PopulationFiles
 from .run_steps import RunFindings, Steps, about_run, stored_scores
 
 # Version of the files that a run keeps; a run with another version is not resumed.
-FORMAT, FORMAT_OF_FILES = 11, "format of temporary files"
+FORMAT, FORMAT_OF_FILES = 12, "format of temporary files"
 # The name of the setting with the identity of the population's files.
 FILES_OF_POPULATION = "files of the population"
 # Settings with a single value, for the grammar of messages.

@@ -8,7 +8,7 @@ rows, the place of the row's scores in this order.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -58,6 +58,8 @@ from .table_chunks import TableChunks
 Scores = npt.NDArray[Any] | Repeated
 # Distinct scores, and the multiplicity of each.
 Multiset = tuple[Any, Any]
+# Number of distinct rows whose scores are counted at once.
+COUNTED_AT_ONCE = 1 << 22
 
 
 class StoredCut(NamedTuple):
@@ -188,10 +190,7 @@ class TableScoring:
 
     def values(self, fold: str, scored_column: int, measure: str) -> list[Path]:
         """Return the files with the distinct scores of a scored column, and their multiplicities."""
-        files = [
-            self._values_file(partition, fold, scored_column, measure) for partition in range(self.routes.partitions)
-        ]
-        return [file for file in files if file.exists()]
+        return sorted(self.file("values").glob(f"*/{scored_column}-{fold}-{measure}-*.arrow"))
 
     def distinct_rows(self) -> int:
         """Return the number of distinct rows of the table."""
@@ -291,8 +290,7 @@ class TableScoring:
         """
         store, started = self.context.store, time.perf_counter()
         self.context.report.stage("score", self.routes.partitions, "partitions")
-        if store.done(self.step("scored-0")) is None:
-            store.fresh(self.step("partitions"))
+        self._empty_folders()
         found = []
         for partition, messages in enumerate(arrived):
             store.once(
@@ -303,6 +301,13 @@ class TableScoring:
         store.drop(self.step("slices"))
         self.context.timed("score", started)
         return WeightSums.total(*(facts.sums for facts in found))
+
+    def _empty_folders(self) -> None:
+        """Make empty folders for scores and distinct scores, unless a partition is scored already."""
+        store = self.context.store
+        if store.done(self.step("scored-0")) is None:
+            store.fresh(self.step("partitions"))
+            store.fresh(self.step("values"))
 
     def _facts(self, partition: int) -> PartitionFacts:
         return PartitionFacts.from_json(self.context.store.done(self.step(f"scored-{partition}")))
@@ -345,15 +350,16 @@ class TableScoring:
         own: list of int. The chunks of the table that sent rows.
         facts: PartitionFacts. They are updated.
         """
-        folder = self.context.store.fresh(self.step("slices"))
+        store = self.context.store
+        folder = store.fresh(self.step("slices"))
+        values = store.fresh(self.step("values"), f"{partition:05}")
         slices: list[tuple[FittingRows, Path]] = []
-        values: dict[tuple[str, int, str], Multiset] = {}
         columns = len(self.plan.job.cardinalities)
         spans: set[Span] = set()
         for fit in rows.fitting(cut.scored_columns):
             whole = fit.span.of == 1 and len(fit.scored_columns) == len(cut.scored_columns)
             file = self._scores_file(partition) if whole else folder / f"{len(slices):06}.arrow"
-            scored = self._score_fit(fit, rows, own, file, values)
+            scored = self._score_fit(fit, self._places(fit, rows, own), file, values, f"{len(slices):06}")
             facts.sums = WeightSums.total(facts.sums, scored.sums)
             if len({*self.plan.job.known, *fit.scored_columns}) < columns:
                 facts.rows = None
@@ -370,40 +376,38 @@ class TableScoring:
                 rows, known=range(columns), by=range(columns), bins=1, senders=rows.senders[: len(own)]
             )
             facts.rows = sum(len(fit.keys) for fit in everything.fitting((), collapse=True))
-        for (fold, scored_column, name), (found, times) in values.items():
-            file = self._values_file(partition, fold, scored_column, name)
-            write_batch(file, {"value": found, "times": times})
+
+    def _places(self, fit: FittingRows, rows: PartitionRows, own: Sequence[int]) -> Iterator[Any]:
+        """Yield for each chunk of the table the places in `fit` of the rows that it sent. own: chunks with rows."""
+        places, sent = rows.located(fit, len(own)), {*own}
+        for chunk in range(len(self.table.sizes)):
+            yield next(places)[1] if chunk in sent else slice(0)
 
     def _score_fit(
-        self,
-        fit: FittingRows,
-        rows: PartitionRows,
-        own: Sequence[int],
-        file: Path,
-        values: dict[tuple[str, int, str], Multiset],
+        self, fit: FittingRows, places: Iterator[Any], file: Path, values: Path, part: str, **scorer: Any
     ) -> ScoredRows:
-        """Score rows that fit into memory, write their scores chunk by chunk, and add to the distinct scores.
+        """Score rows that fit into memory; write their scores chunk by chunk, and their distinct scores.
 
-        own: list of int. The chunks of the table that sent rows.
-        values: by fold, scored column and measure the distinct scores so far.
+        places: for each chunk of the table the places of its rows in `fit`.
+        file: Path. The file for the scores.
+        values: Path. The folder for the distinct scores.
+        part: str. The number of these rows in the partition, for names of files.
+        scorer: further arguments of `PartitionScorer`.
         """
         mine, own_rows, occurs, others = self._by_table(fit)
-        weighted = self.plan.weights is not None
-        counted = occurs if weighted else None
+        counted = None if self.plan.weights is None else occurs
+        scored_columns = fit.scored_columns
         scored = PartitionScorer(
-            self.plan, self.context.engine, fit.scored_columns, own_rows, counted, others, anywhere=True
+            self.plan, self.context.engine, scored_columns, own_rows, counted, others, anywhere=True, **scorer
         ).score()
-        columns = self._columns(scored, len(fit.scored_columns), rows.workers)
-        self._add_values(values, fit.scored_columns, columns, occurs, rows.workers)
         number = None if mine is None else np.cumsum(mine) - 1
-        with self._writer(file, fit.scored_columns, columns) as writer:
-            places = iter(rows.located(fit, len(own)))
-            sent = {*own}
-            for chunk in range(len(self.table.sizes)):
-                place: Any = next(places)[1] if chunk in sent else slice(0)
-                if number is not None:
-                    place = number[place]
-                writer.write([column[place] for column in columns])
+        with Workers() as workers:
+            columns = self._columns(scored, len(scored_columns), workers)
+            with self._writer(file, scored_columns, columns) as writer:
+                for place in places:
+                    some = place if number is None else number[place]
+                    writer.write(workers.run(lambda column, some=some: column[some], [(own,) for own in columns]))
+            self._write_values(values, part, scored_columns, columns, occurs, workers)
         # Drop the scores, so that their memory is free.
         return scored._replace(values={})
 
@@ -434,26 +438,26 @@ class TableScoring:
         found: list[list[Scores]] = workers.run(keep, [(place,) for place in range(scored_columns)])
         return [scores for several in found for scores in several]
 
-    def _add_values(
+    def _write_values(
         self,
-        values: dict[tuple[str, int, str], Multiset],
+        folder: Path,
+        part: str,
         scored_columns: Sequence[int],
         columns: Sequence[Scores],
         occurs: npt.NDArray[np.int64],
         workers: Workers,
     ) -> None:
-        """Add the distinct scores of some rows, and their multiplicities, to those of other rows."""
+        """Write the distinct scores and how often each occurs, of a few rows at a time to save memory."""
         names = list(self.stored)
         for fold in self.folds:
             for name in self.context.counted(self.fold_job(fold)):
                 for slot, scored_column in enumerate(scored_columns):
                     scores = columns[slot * len(names) + names.index((fold, name))]
-                    found = multiset(scores, occurs, workers)
-                    before = values.get((fold, scored_column, name), (found[0][:0], found[1][:0]))
-                    values[fold, scored_column, name] = (
-                        np.concatenate([before[0], found[0]]),
-                        np.concatenate([before[1], found[1]]),
-                    )
+                    for start in range(0, len(scores), COUNTED_AT_ONCE):
+                        some = slice(start, start + COUNTED_AT_ONCE)
+                        distinct, times = multiset(scores[some], occurs[some], workers)
+                        file = folder / f"{scored_column}-{fold}-{name}-{part}-{start:012}.arrow"
+                        write_batch(file, {"value": distinct, "times": times})
 
     def _join_slices(
         self,
@@ -495,9 +499,6 @@ class TableScoring:
 
     def _scores_file(self, partition: int) -> Path:
         return self.file("partitions", f"{partition:05}.arrow")
-
-    def _values_file(self, partition: int, fold: str, scored_column: int, measure: str) -> Path:
-        return self.file("partitions", f"values-{partition:05}-{scored_column}-{fold}-{measure}.arrow")
 
 
 def score_name(scored_column: int, fold: str, measure: str) -> str:

@@ -6,6 +6,7 @@ import contextlib
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from .cell_table import CellLayout, LocalCellSource
 from .lazy_tables import StoredFrame
 from .packed_priors import PackedPrior
 from .provenance import to_metadata
-from .query_search import ChunkFacts, QuerySearch, by_column
+from .query_search import ChunkFacts, QuerySearch, with_scores
 from .riskiest import RiskyCell
 from .score_distribution import ColumnAnswer, ColumnQuery, Tally
 from .score_outputs import CellScore, ScoreView, outputs_of
@@ -183,27 +184,17 @@ class FileBacking(StoredBacking):
         row = 0
         with Workers() as workers:
             for arrays in self._chunks(outputs_of(search.query.looked_at)):
-                columns = [(scores, column, row) for column, scores in enumerate(by_column(arrays))]
-                chunks.append(ChunkFacts(workers.run(search.look_at, columns), None))
+                chunks.append(search.look_at_chunk(arrays, row, workers))
                 row += next(iter(arrays.values())).shape[1]
         figures, top = search.combine(chunks)
-        return figures, self._with_scores(top, query.shown)
+        return figures, with_scores(top, query.shown, partial(self._scores_of_rows, outputs_of(query.shown)))
 
-    def _with_scores(self, top: Sequence[RiskyCell], shown: Sequence[CellScore]) -> list[RiskyCell]:
-        """Return cells with their scores; only their rows are read."""
-        if not top:
-            return []
-        rows = sorted({cell.row for cell in top})
-        read = outputs_of(shown)
-        names = [f"{output}_{column}" for output in read for column in self.about.columns]
+    def _scores_of_rows(self, outputs: Sequence[str], rows: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
+        """Return the scores (scored columns, rows) of some rows by output; only these rows are read."""
+        names = [f"{output}_{column}" for output in outputs for column in self.about.columns]
         with self._reading():
             table = self._dataset().take(pa.array(rows), columns=names).combine_chunks()
-        arrays = self._arrays(table, read, range(len(self.about.columns)))
-        scores = [score.of(arrays) for score in shown]
-        return [
-            cell._replace(scores=[array[cell.scored_column, rows.index(cell.row)].item() for array in scores])
-            for cell in top
-        ]
+        return self._arrays(table, outputs, range(len(self.about.columns)))
 
     def _answers(self, score: CellScore, asked: ColumnQuery, columns: Sequence[int]) -> list[ColumnAnswer]:
         """Return the answer for each of some scored columns."""

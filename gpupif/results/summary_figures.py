@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..rows.threads import Workers
 from ..utils.exact_sums import ExactSum
 from ..utils.percentiles import ONCE
 
@@ -72,16 +71,6 @@ class Figures:
     """The figures of some rows: by measure, of each scored column."""
 
     of_columns: Mapping[str, Sequence[ColumnFigures]]
-
-    @classmethod
-    def of(cls, scores: Mapping[str, Any], workers: Workers) -> Figures:
-        """Return the figures of scores (columns, rows) by measure, on the host or a device."""
-        return cls(
-            {
-                measure: workers.run(ColumnFigures.of, [(measure, column) for column in array])
-                for measure, array in scores.items()
-            }
-        )
 
     @classmethod
     def together(cls, *several: Figures) -> Figures:
