@@ -28,6 +28,8 @@ from .output_options import OutputOptions
 RESERVE = 96 << 20
 LEAST_CHUNK, MOST_CHUNK = 1 << 14, 1 << 20
 LEAST_PARTITION = 1 << 14
+# The least number of reads that a chunk is put together from, so that a single read takes little memory.
+READS_PER_CHUNK = 4
 # Most open files of a run; and the share of them that is not for partitions and columns.
 MOST_FILES, SPARE_FILES = 1 << 13, 128
 # Shares of the working memory: of a chunk, of a partition, and of the values of a column.
