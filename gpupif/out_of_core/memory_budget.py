@@ -104,14 +104,14 @@ class Budget(NamedTuple):
 
         row: int. The bytes of one row.
         """
-        different = sum(job.cardinalities)
+        distinct = sum(job.cardinalities)
         # Scores of one-value cohorts: of all columns, and once more of the column at work.
-        values = 8 * ((3 + len(job.measures)) * different + len(job.measures) * max(map(len, job.counts)))
+        values = 8 * ((3 + len(job.measures)) * distinct + len(job.measures) * max(map(len, job.counts)))
         least, found = LEAST_PARTITION * row, int(share * (self.working - values))
         if found < least:
             more = values + least / share - self.working
             raise InputError(
-                f"memory_limit: the columns have {different:,} different values, so that {shown(more)} more are needed "
+                f"memory_limit: the columns have {distinct:,} distinct values, so that {shown(more)} more are needed "
                 "to score. Leave identifiers out, bin measurements, or raise it."
             )
         return found

@@ -223,7 +223,7 @@ def score(
     Warns
     -----
     NearlyUniqueWarning
-        A table of 50 or more rows with a column in which at least 90 % of the rows have different values.
+        A table of 50 or more rows with a column in which at least 90 % of the rows have distinct values.
     NothingKnownWarning
         A single column of several is scored, and ``known`` is not given or names only this column. ``known=[]`` and
         ``known=0`` say it expressly, and cause no warning.
