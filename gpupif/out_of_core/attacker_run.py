@@ -1,10 +1,12 @@
-"""A run from files to files against one attacker: the scores of chunks, and their summary.
+"""A run from files to files against each attacker: the scores of chunks, their summary, and the scores of all runs.
 
 An attacker who knows any few columns has two runs: the worst and the mean over all sets of these columns.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import time
 from bisect import bisect_right
 from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,7 @@ import numpy.typing as npt
 from ..attack.attackers import KnownSubsets
 from ..attack.priors import Prior
 from ..engines.partition_plan import computed_measure
+from ..io.documents import parse_json
 from ..io.file_errors import disk_errors
 from ..io.ipc_batches import read_batch, write_batch
 from ..measures import POPULATION_SIZE, find_measure
@@ -28,16 +31,33 @@ from ..results.cell_explanations import ExplainedCells
 from ..results.query_search import QuerySearch, with_scores
 from ..results.riskiest import RiskyCell, cell_records, riskiest
 from ..results.score_distribution import ColumnQuery, ScoreAnswers, ScoreQuestions, answer_column
-from ..results.score_outputs import MEAN, CellScore
+from ..results.score_outputs import MEAN, CellScore, ScoredAttacker
 from ..results.summary import TOP_CELLS, Summary
 from ..results.summary_figures import OF_COLUMNS, OF_ROWS, SUMMARISED, ColumnFacts, Figures, summary_columns
 from ..rows.threads import Workers
 from ..utils.percentiles import ONCE, NumberChunks, percentiles
-from ..utils.private_folder import private_folder
-from .chunk_scores import ChunkFacts
+from ..utils.private_folder import private_folder, write_private
 from .one_partition_scoring import OnePartitionScoring
 from .table_chunks import TableChunks
 from .table_scoring import StoredScores, TableScoring, score_name
+
+
+class ChunkFacts(NamedTuple):
+    """Facts of a chunk for the summary: its figures, and the candidates for the riskiest cells."""
+
+    figures: Figures
+    top: list[RiskyCell]
+
+    @classmethod
+    def read(cls, file: Path) -> ChunkFacts:
+        """Return the facts that `write` wrote."""
+        facts = parse_json(file.read_text())
+        return cls(Figures.from_stored(facts["figures"]), [RiskyCell(*cell) for cell in facts["top"]])
+
+    def write(self, file: Path) -> None:
+        """Write the facts to a file, which appears whole or not at all."""
+        with disk_errors(file):
+            write_private(file, json.dumps({"figures": self.figures.to_stored(), "top": self.top}).encode())
 
 
 @dataclass(eq=False)
@@ -263,6 +283,72 @@ class AttackerRun:
         units = None if scoring.plan.weights is None else scoring.plan.weights.units
         counts = (asked.count(codes, None if units is None else units.times(codes[-1])) for codes in pieces)
         return asked.explain(asked.total(counts))
+
+
+class AttackerRuns(NamedTuple):
+    """The runs against one attacker.
+
+    attacker: ScoredAttacker. The attacker.
+    scoring: TableScoring. The scoring of the table.
+    by_fold: dict of AttackerRun. The run by fold.
+    """
+
+    attacker: ScoredAttacker
+    scoring: TableScoring
+    by_fold: dict[str, AttackerRun]
+
+    @property
+    def first(self) -> AttackerRun:
+        """The run of the first fold."""
+        return next(iter(self.by_fold.values()))
+
+
+class JointScores:
+    """The scores against all attackers, in order, chunk by chunk."""
+
+    def __init__(self, attackers: Sequence[AttackerRuns]) -> None:
+        self._runs = {(runs.attacker.name, fold): run for runs in attackers for fold, run in runs.by_fold.items()}
+        # The attacker, fold and measure of each output, in the order of the score columns.
+        self._order = {
+            runs.attacker.output(measure, fold): (runs.attacker.name, fold, measure)
+            for runs in attackers
+            for measure in runs.first.measures
+            for fold in runs.by_fold
+        }
+
+    def multiples(self) -> dict[str, tuple[str, Sequence[float]]]:
+        """Return, by output, the output and the factors that give it; see `AttackerRun.multiple`."""
+        outputs = {place: output for output, place in self._order.items()}
+        multiples: dict[str, tuple[str, Sequence[float]]] = {}
+        for output, (name, fold, measure) in self._order.items():
+            multiple = self._runs[name, fold].multiple(measure)
+            if multiple is not None:
+                multiples[output] = outputs[name, fold, multiple[0]], multiple[1]
+        return multiples
+
+    def make_folders(self) -> None:
+        """Make the folders for facts."""
+        for run in self._runs.values():
+            run.make_folder()
+
+    def nothing(self) -> list[npt.NDArray[Any]]:
+        """Return the score columns, without rows."""
+        return [
+            np.empty(0, self._runs[name, fold].types[measure])
+            for name, fold, measure in self._order.values()
+            for _ in self._runs[name, fold].job.scored_columns
+        ]
+
+    def chunks(self, first: int, last: int, row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
+        """Yield the scores of chunks by output, in the order of the score columns; see `AttackerRun.chunk_scores`."""
+        with contextlib.ExitStack() as closing:
+            made = [
+                closing.enter_context(contextlib.closing(run.chunk_scores(first, last, row)))
+                for run in self._runs.values()
+            ]
+            for scores in zip(*made, strict=True):
+                by_run = dict(zip(self._runs, scores, strict=True))
+                yield {output: by_run[name, fold][measure] for output, (name, fold, measure) in self._order.items()}
 
 
 def _occurring_scores(files: Sequence[Path], weight: float | None, dtype: str) -> Iterator[tuple[Any, Any]]:

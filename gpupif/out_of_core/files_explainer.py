@@ -22,7 +22,7 @@ from ..results.cell_explanations import ExplainedCells, weights_of_sets
 from ..results.riskiest import RiskyCell
 from ..rows.distinct import collapse
 from ..rows.threads import Workers
-from .chunk_scores import RowReader
+from .chunk_readers import RowReader
 
 # Rows and bytes that are read at once.
 ROWS, BYTES = 1 << 18, 1 << 26

@@ -180,7 +180,9 @@ class KeptFileStore:
             with contextlib.suppress(FileNotFoundError):
                 try:
                     key = KeptFileKey(*checked_facts(file)["key"])
-                    return [] if key.file_name == file.name else [f"{file}: this is another kept file, {key.file_name}."]
+                    return (
+                        [] if key.file_name == file.name else [f"{file}: this is another kept file, {key.file_name}."]
+                    )
                 except DamagedFileError:
                     return [f"{file}: damaged; the next run makes it again."]
                 except PermissionError as error:

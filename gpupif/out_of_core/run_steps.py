@@ -29,11 +29,10 @@ from ..results.scores import Scores
 from ..results.summary import Summary
 from ..results.summary_figures import ColumnFacts
 from ..utils.progress import Reporter
-from .attacker_run import AttackerRun
+from .attacker_run import AttackerRun, AttackerRuns, JointScores
 from .encoded_population import EncodedPopulation
 from .file_encoding import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
 from .files_explainer import FilesExplainer
-from .joint_scores import JointScores
 from .memory_budget import Budget
 from .one_partition_scoring import OnePartitionScoring
 from .output_options import OutputOptions, PopulationFiles
@@ -42,9 +41,6 @@ from .scores_writer import ScoreWriter
 from .selected_cells import CellSearch
 from .table_chunks import SomeColumns, TableChunks
 from .table_scoring import TableScoring
-
-# The runs by name of attacker (None without a name), and by fold: "", or the worst and the mean.
-AttackerRuns = dict[str | None, dict[str, AttackerRun]]
 
 
 class RunFindings(NamedTuple):
@@ -121,20 +117,18 @@ class Steps:
         if not self.options.summary_only:
             about_to_publish()
             self.writer.publish(outputs, finished["identity"])
-        each = {name: next(iter(folds.values())) for name, folds in runs.items()}
         explainers = {
-            name: FilesExplainer(
+            attacker.name: FilesExplainer(
                 self.source,
-                run.chunks.columns,
-                run.job,
-                None if run.scoring.plan.weights is None else run.scoring.plan.weights.units,
-                run.subsets,
+                scoring.table.columns,
+                scoring.plan.job,
+                None if scoring.plan.weights is None else scoring.plan.weights.units,
+                attacker.subsets,
                 self.context.engine,
             )
-            for name, run in each.items()
+            for attacker, scoring, _ in runs
         }
-        prior_of = next(iter(each.values())).prior_of
-        findings = RunFindings(prior_of, explainers, self._summaries, self.spilled)
+        findings = RunFindings(runs[0].first.prior_of, explainers, self._summaries, self.spilled)
         return stored_scores(self.options, self._place, self.request, self.about, finished, findings)
 
     @cached_property
@@ -142,7 +136,9 @@ class Steps:
         """The description of the run that all attackers share."""
         return about_run(self.source, self.request, self.context.engine, self.population, self.seconds)
 
-    def _score_and_write(self, runs: AttackerRuns, chunks: TableChunks, outputs: list[ScoreFile]) -> dict[str, Any]:
+    def _score_and_write(
+        self, runs: Sequence[AttackerRuns], chunks: TableChunks, outputs: list[ScoreFile]
+    ) -> dict[str, Any]:
         """Score the encoded table and write the scores; return the facts for the last checkpoint."""
         started = self._write_scores(runs, chunks, outputs)
         for source in (self.source, None if self.population is None else self.population.source):
@@ -150,60 +146,50 @@ class Steps:
                 source.check_unchanged(source.found.files)
         # Summaries are part of writing, because files contain them; their time is counted apart.
         self._timed("write", started + self.seconds.get("summarise", 0.0))
-        self._summaries = {(name, fold): run.summary for name, folds in runs.items() for fold, run in folds.items()}
+        every = [(attacker.name, fold, run) for attacker, _, by_fold in runs for fold, run in by_fold.items()]
+        self._summaries = {(name, fold): run.summary for name, fold, run in every}
         return {
             "options": self.store.done(BEGUN),
             "summaries": [
-                [name, fold, replace(summary, seconds=self.seconds).to_stored()]
-                for (name, fold), summary in self._summaries.items()
+                [name, fold, replace(run.summary, seconds=self.seconds).to_stored()] for name, fold, run in every
             ],
-            "answers": [
-                [name, fold, run.answers.to_stored()] for name, folds in runs.items() for fold, run in folds.items()
-            ],
+            "answers": [[name, fold, run.answers.to_stored()] for name, fold, run in every],
             "identity": [] if self.options.summary_only else identity(self.writer.staged(outputs)),
             "files": [] if self.options.summary_only else [piece.path for piece in outputs],
         }
 
-    def _write_scores(self, runs: AttackerRuns, chunks: TableChunks, outputs: list[ScoreFile]) -> float:
+    def _write_scores(self, runs: Sequence[AttackerRuns], chunks: TableChunks, outputs: list[ScoreFile]) -> float:
         """Score the table, and write the requested scores; return the time at which writing began."""
-        attackers, describe = self._attackers(runs), partial(self._describe, runs, chunks.rows, outputs)
         selection = self.options.selection
-        view = ScoreView(self.about.measures, attackers, self.about.dtype)
-        query = None if selection is None else selection.query(view)
-        places = [self.request.read.index(name) for name in self.request.scored_columns]
-        for run in (run for folds in runs.values() for run in folds.values()):
-            run.score()
-        joint_scores = JointScores([(attacker, runs[attacker.name]) for attacker in attackers])
-        started = time.perf_counter()
-        if query is not None:
+        if selection is not None:
+            # Raise errors of the selection before scoring.
+            attackers = tuple(attacker for attacker, *_ in runs)
+            query = selection.query(ScoreView(self.about.measures, attackers, self.about.dtype))
+            places = [self.request.read.index(name) for name in self.request.scored_columns]
             self.writer.search = CellSearch(query, chunks, places)
-        self.writer.write(joint_scores, chunks.sizes, outputs, describe)
+        for _, _, by_fold in runs:
+            for run in by_fold.values():
+                run.score()
+        started = time.perf_counter()
+        self.writer.write(JointScores(runs), chunks.sizes, outputs, partial(self._describe, runs, chunks.rows, outputs))
         return started
 
-    def _attackers(self, runs: AttackerRuns) -> tuple[ScoredAttacker, ...]:
-        """Return all attackers, in order."""
-        return tuple(
-            ScoredAttacker(name, tuple(one.known), next(iter(runs[name].values())).subsets)
-            for name, one in self.request.by_attacker().items()
-        )
-
     def _describe(
-        self, runs: AttackerRuns, rows: int, outputs: Sequence[ScoreFile], with_summaries: bool
+        self, runs: Sequence[AttackerRuns], rows: int, outputs: Sequence[ScoreFile], with_summaries: bool
     ) -> ScoresDescription:
         """Return the description that score files hold."""
         outcomes = [
             AttackerOutcome(
-                one,
-                of_each_fold({fold: run.weights for fold, run in runs[one.name].items()}),
-                next(iter(runs[one.name].values())).scoring.distinct_rows(),
-                summaries={fold: run.summary for fold, run in runs[one.name].items()} if with_summaries else {},
+                attacker,
+                of_each_fold({fold: run.weights for fold, run in by_fold.items()}),
+                scoring.distinct_rows(),
+                summaries={fold: run.summary for fold, run in by_fold.items()} if with_summaries else {},
             )
-            for one in self._attackers(runs)
+            for attacker, scoring, by_fold in runs
         ]
-        run = next(iter(next(iter(runs.values())).values()))
-        facts = run.column_facts
+        facts, prior_of = runs[0].first.column_facts, runs[0].first.prior_of
         values = {name: fact.distinct_values for name, fact in zip(self.request.scored_columns, facts, strict=True)}
-        priors = pack_priors({name: run.prior_of[name] for name in values}, values)
+        priors = pack_priors({name: prior_of[name] for name in values}, values)
         files = [] if is_file(self.options.output) else [piece.path for piece in outputs]
         selection = self.options.selection
         cells = None if selection is None else selection.to_dict()
@@ -227,12 +213,12 @@ class Steps:
             others.close()
             raise
 
-    def _attacker_runs(self, chunks: TableChunks, encoded_population: EncodedPopulation | None) -> AttackerRuns:
-        """Return the runs of each attacker, by fold."""
+    def _attacker_runs(self, chunks: TableChunks, encoded_population: EncodedPopulation | None) -> list[AttackerRuns]:
+        """Return the runs of each attacker."""
         request, weighted, units = self.request, None, None
         if request.weights is not None:
             units, weighted = weigh_chunks(chunks, request.read.index(request.weights), len(request.used))
-        runs: AttackerRuns = {}
+        runs = []
         on_warning = WarnOnce()
         for number, (name, one) in enumerate(request.by_attacker().items()):
             mine = SomeColumns(chunks, [request.read.index(column) for column in one.read])
@@ -257,7 +243,8 @@ class Steps:
             prefix = "" if name is None else f"attacker-{number}-"
             scores = OnePartitionScoring if plan.in_one_partition else TableScoring
             scoring = scores(self.context, prefix, plan, mine, subsets, encoded_population)
-            runs[name] = {fold: AttackerRun(scoring, fold, mine, prior_of, subsets) for fold in scoring.folds}
+            by_fold = {fold: AttackerRun(scoring, fold, mine, prior_of, subsets) for fold in scoring.folds}
+            runs.append(AttackerRuns(ScoredAttacker(name, tuple(one.known), subsets), scoring, by_fold))
         return runs
 
     def _timed(self, stage: str, started: float) -> None:

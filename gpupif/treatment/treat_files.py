@@ -25,7 +25,7 @@ from ..io.read import open_source
 from ..io.row_group import RowGroup
 from ..io.score_files import MARK, is_file, score_names
 from ..io.write import write_groups
-from ..out_of_core.chunk_scores import prefetched
+from ..out_of_core.chunk_readers import prefetched
 from ..out_of_core.memory_budget import CHUNK_SHARE, READS_PER_CHUNK, Budget, plan_reading
 from ..out_of_core.output_options import OutputOptions
 from ..out_of_core.scoring_run import FORMAT_OF_FILES, check_place, open_run
