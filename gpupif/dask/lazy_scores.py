@@ -43,7 +43,7 @@ from ..rows.partition import Rows
 from ..utils.exact_sums import sum_rows
 from ..utils.progress import Reporter
 from .cluster_progress import compute
-from .dask_graph import Graph
+from .dask_graph import Graph, add_all
 from .lazy_explainer import LazyExplainer, TableTasks
 from .lazy_query import add_query, scores_in
 from .scores_folder import write_scores
@@ -289,7 +289,7 @@ class DaskBacking(Backing):
         sent = graph.each(f"distinct-{number}", _send_distinct, len(partitions), table.plan, partitions, table.rows)
         arrived = graph.shuffle(f"meet-{number}", sent, len(partitions))
         counts = graph.each(f"count-distinct-{number}", _count_distinct, table.plan, partitions, arrived)
-        return graph.tree(f"distinct-rows-{number}", _sum, counts)
+        return graph.tree(f"distinct-rows-{number}", add_all, counts)
 
 
 def _compute(lazy: Any) -> Any:
@@ -305,15 +305,8 @@ def _first(result: Any, _: Any) -> Any:
     return result
 
 
-def _sum(*counts: int) -> int:
-    return sum(counts)
-
-
 def _facts_of(columns: Sequence[Hashable], plan: Plan) -> _PlanFacts:
-    priors = [plan.prior_of[name] for name in columns]
-    return _PlanFacts(
-        plan.rows, [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in priors], plan.devices
-    )
+    return _PlanFacts(plan.rows, [ColumnFacts.from_prior(plan.prior_of[name]) for name in columns], plan.devices)
 
 
 def _priors_of(columns: Sequence[Hashable], plan: Plan) -> dict[Hashable, Prior]:
@@ -321,8 +314,7 @@ def _priors_of(columns: Sequence[Hashable], plan: Plan) -> dict[Hashable, Prior]
 
 
 def _pack_priors(columns: Sequence[Hashable], plan: Plan) -> dict[str, str]:
-    priors = _priors_of(columns, plan)
-    return pack_priors(priors, {name: prior.column.cardinality for name, prior in priors.items()})
+    return pack_priors(_priors_of(columns, plan))
 
 
 # The facts that follow from a plan.

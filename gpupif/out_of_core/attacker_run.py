@@ -193,8 +193,7 @@ class AttackerRun:
     @property
     def column_facts(self) -> list[ColumnFacts]:
         """The facts of the scored columns."""
-        priors = [self.prior_of[name] for name in self._names]
-        return [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in priors]
+        return [ColumnFacts.from_prior(self.prior_of[name]) for name in self._names]
 
     @cached_property
     def summary(self) -> Summary:

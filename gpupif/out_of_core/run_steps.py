@@ -22,7 +22,7 @@ from ..results.backing import AttackerOutcome, RunDescription, ScoresDescription
 from ..results.cell_file import CellFileBacking, SummaryBacking
 from ..results.in_files import FileBacking
 from ..results.packed_priors import pack_priors
-from ..results.provenance import describe_files, describe_request
+from ..results.provenance import describe_files, describe_run
 from ..results.score_distribution import ScoreAnswers
 from ..results.score_outputs import ScoredAttacker, ScoreView, of_each_fold
 from ..results.scores import Scores
@@ -187,13 +187,12 @@ class Steps:
             )
             for attacker, scoring, by_fold in runs
         ]
-        facts, prior_of = runs[0].first.column_facts, runs[0].first.prior_of
-        values = {name: fact.distinct_values for name, fact in zip(self.request.scored_columns, facts, strict=True)}
-        priors = pack_priors({name: prior_of[name] for name in values}, values)
+        first = runs[0].first
+        priors = pack_priors({name: first.prior_of[name] for name in self.request.scored_columns})
         files = [] if is_file(self.options.output) else [piece.path for piece in outputs]
         selection = self.options.selection
         cells = None if selection is None else selection.to_dict()
-        return ScoresDescription(self.about, outcomes, facts, priors, rows, files, cells)
+        return ScoresDescription(self.about, outcomes, first.column_facts, priors, rows, files, cells)
 
     def _encoded_population(self, chunks: TableChunks) -> EncodedPopulation | None:
         """Return the encoded population; None without population.
@@ -239,12 +238,12 @@ class Steps:
                 self.context.engine.device,
                 population,
             )
-            subsets = one.subsets(chunks.rows)
             prefix = "" if name is None else f"attacker-{number}-"
+            attacker = ScoredAttacker.from_request(name, one, chunks.rows)
             scores = OnePartitionScoring if plan.in_one_partition else TableScoring
-            scoring = scores(self.context, prefix, plan, mine, subsets, encoded_population)
-            by_fold = {fold: AttackerRun(scoring, fold, mine, prior_of, subsets) for fold in scoring.folds}
-            runs.append(AttackerRuns(ScoredAttacker(name, tuple(one.known), subsets), scoring, by_fold))
+            scoring = scores(self.context, prefix, plan, mine, attacker.subsets, encoded_population)
+            by_fold = {fold: AttackerRun(scoring, fold, mine, prior_of, attacker.subsets) for fold in scoring.folds}
+            runs.append(AttackerRuns(attacker, scoring, by_fold))
         return runs
 
     def _timed(self, stage: str, started: float) -> None:
@@ -274,18 +273,9 @@ def about_run(
     """Return the description of a run that all attackers share."""
     input_files = describe_files(source.found.path, source.stamps)
     if population is None:
-        described = describe_request(request, input_files)
-    else:
-        files = describe_files(population.source.found.path, population.source.stamps)
-        described = describe_request(request, input_files, files, population.lacks)
-    return RunDescription(
-        columns=request.scored_columns,
-        measures=request.cell_measures,
-        dtype=request.dtype,
-        device=engine.device,
-        seconds=seconds,
-        request=described,
-    )
+        return describe_run(request, input_files, engine.device, seconds)
+    files = describe_files(population.source.found.path, population.source.stamps)
+    return describe_run(request, input_files, engine.device, seconds, files, population.lacks)
 
 
 def stored_scores(
@@ -316,7 +306,7 @@ def stored_scores(
     for name, one in request.by_attacker().items():
         folds = of_each_fold(summaries[name])
         weights = {fold: summary.columns["weight"].tolist() for fold, summary in folds.items()}
-        attacker = ScoredAttacker(name, tuple(one.known), one.subsets(first.rows))
+        attacker = ScoredAttacker.from_request(name, one, first.rows)
         distinct = next(iter(folds.values())).distinct_rows
         found = of_each_fold(answers[name])
         outcomes.append(AttackerOutcome(attacker, weights, distinct, findings.explainers.get(name), folds, found))

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset as ds
 
-from ..attack.priors import AsDict
+from ..attack.priors import AsDict, Prior
 from ..errors import InputError, TableReadError, reason_of
 from ..io.base import Stamp, check_unchanged
 from ..io.formats import CSV, written_format
@@ -28,7 +28,7 @@ from .backing import CellSource, OutcomeBacking, QueryResult, ScoreQuery, Scores
 from .cell_selection import CellQuery, ScoredRows
 from .cell_table import CellLayout, LocalCellSource
 from .lazy_tables import StoredFrame
-from .packed_priors import PackedPrior
+from .packed_priors import PackedPrior, pack_priors
 from .provenance import to_metadata
 from .query_search import ChunkFacts, QuerySearch, with_scores
 from .riskiest import RiskyCell
@@ -59,7 +59,7 @@ class StoredBacking(OutcomeBacking):
         description: ScoresDescription,
         rows: int,
         spilled_bytes: int | None = None,
-        priors: Mapping[Hashable, AsDict] | None = None,
+        priors: Mapping[Hashable, Prior] | None = None,
     ) -> None:
         super().__init__(description.about, description.outcomes)
         self.path = path
@@ -67,9 +67,10 @@ class StoredBacking(OutcomeBacking):
         self._stamps = stamps
         self.spilled_bytes = spilled_bytes
         self._facts = list(description.facts)
-        self._packed = None if priors else dict(description.priors)
+        self._packed = dict(description.priors)
+        self._priors_at_hand = priors
         self._priors = priors or {
-            name: PackedPrior(name, description.priors.get(str(name)), str(path)) for name in self.about.columns
+            name: PackedPrior(name, self._packed.get(str(name)), str(path)) for name in self.about.columns
         }
         self._rows = rows
 
@@ -81,7 +82,7 @@ class StoredBacking(OutcomeBacking):
         return self._priors
 
     def packed_priors(self) -> dict[str, str]:
-        return super().packed_priors() if self._packed is None else self._packed
+        return pack_priors(self._priors_at_hand) if self._priors_at_hand else self._packed
 
     def column_facts(self) -> list[ColumnFacts]:
         return self._facts

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..attack.priors import Prior
 from ..utils.exact_sums import ExactSum
 from ..utils.percentiles import ONCE
 
@@ -32,6 +33,11 @@ class ColumnFacts(NamedTuple):
 
     distinct_values: int
     prior_entropy: float
+
+    @classmethod
+    def from_prior(cls, prior: Prior) -> ColumnFacts:
+        """Return the facts of the column with a prior."""
+        return cls(prior.column.cardinality, prior.entropy)
 
 
 class ColumnFigures(NamedTuple):
