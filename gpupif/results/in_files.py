@@ -69,7 +69,7 @@ class StoredBacking(OutcomeBacking):
         self._facts = list(description.facts)
         self._packed = dict(description.priors)
         self._priors_at_hand = priors
-        self._priors = priors or {
+        self._priors: Mapping[Hashable, AsDict] = priors or {
             name: PackedPrior(name, self._packed.get(str(name)), str(path)) for name in self.about.columns
         }
         self._rows = rows
