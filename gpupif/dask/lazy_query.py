@@ -107,12 +107,12 @@ def _start(query: ScoreQuery, columns: int) -> list[PercentileSearch]:
 
 def _count(searches: Sequence[PercentileSearch], numbers: Sequence[Multiplicities]) -> list[dict[int, Multiplicities]]:
     """Return, by search and prefix, the next digits of numbers in a partition, and how often they occur."""
-    found = []
+    counted = []
     for search, (values, times) in zip(searches, numbers, strict=True):
         counts: DigitCounts = {}
         search.count(values, times, counts)
-        found.append({prefix: _sparse(dense) for prefix, dense in counts.items()})
-    return found
+        counted.append({prefix: _sparse(dense) for prefix, dense in counts.items()})
+    return counted
 
 
 def _add(*partitions: list[dict[int, Multiplicities]]) -> list[dict[int, Multiplicities]]:
@@ -144,12 +144,12 @@ def _dense(several: Sequence[Multiplicities]) -> npt.NDArray[np.int64]:
 
 
 def _finish(query: ScoreQuery, partial_result: PartialResult, searches: Sequence[PercentileSearch]) -> QueryResult:
-    found = [search.percentiles() for search in searches]
-    of_rows = found.pop() if query.gains is not None else []
+    percentiles = [search.percentiles() for search in searches]
+    of_rows = percentiles.pop() if query.gains is not None else []
     tallies, of_columns = partial_result.tallies, {}
-    columns = len(found) // max(1, len(query.of_columns))
+    columns = len(percentiles) // max(1, len(query.of_columns))
     for number, (score, asked) in enumerate(query.of_columns.items()):
         mine = slice(number * columns, (number + 1) * columns)
-        both = zip(tallies[mine], found[mine], strict=True)
+        both = zip(tallies[mine], percentiles[mine], strict=True)
         of_columns[score] = [tally.answer(asked, shares) for tally, shares in both]
     return QueryResult(partial_result.figures, of_columns, of_rows, partial_result.top)

@@ -149,12 +149,12 @@ class DaskBacking(Backing):
         """Answer a query, see `Backing`; the table is scored once."""
         graph = Graph()
         partitions = [graph.take(self._frames[output]) for output in query.outputs]
-        found = add_query(graph, query, len(self.about.columns), partitions)
+        answer = add_query(graph, query, len(self.about.columns), partitions)
         facts = [("plan", self.attackers[0].name)]
         if query.figures and query.top:
             # Only summaries ask for figures and the riskiest cells at once; they also show weights and distinct rows.
             facts += [(what, attacker.name) for attacker in self.attackers for what in ("weights", "distinct")]
-        result: QueryResult = self._learn(facts, graph, found)
+        result: QueryResult = self._learn(facts, graph, answer)
         return result
 
     def joined(self, outputs: Mapping[str, CellScore]) -> dd.DataFrame:
@@ -220,18 +220,18 @@ class DaskBacking(Backing):
         said = to_metadata(in_one_file(ScoresDescription(about, outcomes, cells=asked)))
         facts = [(what, self.attackers[0].name) for what in ("plan", "packed")]
         facts += [("weights", attacker.name) for attacker in self.attackers]
-        found: list[Any] = []
+        results: list[Any] = []
         write_scores(
             frame,
             path,
             overwrite,
             {**options, "custom_metadata": {**options.get("custom_metadata", {}), **said}},
             # Facts for the description are computed together with the files.
-            lambda written: found.append(self._learn(facts, graph, result, written)),
+            lambda written: results.append(self._learn(facts, graph, result, written)),
             # No summaries: they need all scores at once, so readers make them on request.
             lambda: describe(False),
         )
-        return found[0]
+        return results[0]
 
     def persist(self, **options: Any) -> DaskBacking:
         import dask

@@ -56,9 +56,9 @@ def score_dask(
     orders = known_orders(table, [name for name in names if walks and name not in placed])
     request = arguments.make_request(names, orders=orders)
     requests = request.by_attacker()
-    for one in requests.values():
+    for own in requests.values():
         # Raise errors now if they do not depend on the number of rows.
-        one.subsets(1)
+        own.subsets(1)
     # A single selection of columns for all attackers, so that Dask reads it once if they are computed together.
     read = table[request.read] if request.read != names else table
     population_graph = None
@@ -66,7 +66,7 @@ def score_dask(
         graph = Graph()
         others = population_chunks(graph, open_dask_population(population.table, request.used), request.used)
         population_graph = add_population(graph, graph.take(read), others, request, names, population.lacks, device)
-    outcomes = [_score(table, read, name, one, device, population_graph) for name, one in requests.items()]
+    outcomes = [_score(table, read, name, own, device, population_graph) for name, own in requests.items()]
     people, lacks = (None, "") if population is None else (_origin(population.table), population.lacks)
     about = describe_run(request, origin or _origin(table), device.device, {}, people, lacks)
     return Scores(DaskBacking(table, about, outcomes))

@@ -106,12 +106,12 @@ class DaskCellSource(CellSource):
         starts = row_starts(graph, table)
         numbers = range(len(table.rows))
         layout = graph.one("cell-layout", _layout, self.columns_scored, query.types, table.plan)
-        found = graph.each(
+        cells = graph.each(
             "find-cells", _find, query, table.plan, starts, numbers, table.rows, table.indexes, *partitions
         )
         if query.top is None:
-            return graph, graph.each("some-cells", _with_labels, layout, starts, numbers, found, table.indexes), starts
-        top = graph.one("riskiest", CellBatch.by_risk, graph.tree("riskier", partial(_riskiest, query.top), found))
+            return graph, graph.each("some-cells", _with_labels, layout, starts, numbers, cells, table.indexes), starts
+        top = graph.one("riskiest", CellBatch.by_risk, graph.tree("riskier", partial(_riskiest, query.top), cells))
         labels = graph.each("labels-of-cells", _labels, top, starts, numbers, table.indexes)
         return graph, [graph.one("some-cells", _riskiest_with_labels, layout, top, *labels)], starts
 

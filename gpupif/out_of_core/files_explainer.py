@@ -102,18 +102,18 @@ class FilesExplainer(RowExplainer):
     def _keys(self, cells: Sequence[RiskyCell]) -> dict[int, list[int]]:
         """Return the codes of the rows of cells, by row number."""
         wanted = sorted({cell.row for cell in cells})
-        found: dict[int, list[int]] = {}
+        keys: dict[int, list[int]] = {}
         start = 0
         for codes, _ in self._pieces():
             size = len(codes[0])
-            for row in wanted[len(found) :]:
+            for row in wanted[len(keys) :]:
                 if row >= start + size:
                     break
-                found[row] = [int(column[row - start]) for column in codes]
+                keys[row] = [int(column[row - start]) for column in codes]
             start += size
-            if len(found) == len(wanted):
+            if len(keys) == len(wanted):
                 break
-        return found
+        return keys
 
     def _pieces(self) -> Iterator[tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64] | None]]:
         """Yield chunks of all rows: the codes in the used columns, and how often each row counts (None: once)."""

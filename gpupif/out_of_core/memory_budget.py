@@ -107,14 +107,14 @@ class Budget(NamedTuple):
         distinct = sum(job.cardinalities)
         # Scores of one-value cohorts: of all columns, and once more of the column at work.
         values = 8 * ((3 + len(job.measures)) * distinct + len(job.measures) * max(map(len, job.counts)))
-        least, found = LEAST_PARTITION * row, int(share * (self.working - values))
-        if found < least:
+        least, there = LEAST_PARTITION * row, int(share * (self.working - values))
+        if there < least:
             more = values + least / share - self.working
             raise InputError(
                 f"memory_limit: the columns have {distinct:,} distinct values, so that {shown(more)} more are needed "
                 "to score. Leave identifiers out, bin measurements, or raise it."
             )
-        return found
+        return there
 
     def planned_rows(self, limit: int, rows: int, columns: int, files: int = 1) -> int:
         """Return the number of rows to plan a partition with.

@@ -134,7 +134,7 @@ class OnePartitionScoring(TableScoring):
         Returns the number of distinct rows. Raises InputError for more than `limit`.
         """
         self.context.report.stage("collapse", len(arrived), "partitions")
-        folder, found = self.context.store.fresh(self.step("rows")), 0
+        folder, distinct = self.context.store.fresh(self.step("rows")), 0
         cut = self.routes.cuts[0]
         kind = index_type(self._all_rows + 1)
         for partition, messages in enumerate(arrived):
@@ -150,19 +150,19 @@ class OnePartitionScoring(TableScoring):
                     columns = dict(zip(names, [*fit.keys.T, *fit.counts], strict=True))
                     write_batch(folder / f"rows-{partition:05}-{number:05}.arrow", columns)
                     for chunk, (mine, place) in zip(own, rows.located(fit, len(own)), strict=True):
-                        some = (place + found).astype(kind)
+                        some = (place + distinct).astype(kind)
                         if mine is None:
                             numbers[chunk] = some
                         else:
                             numbers.setdefault(chunk, np.empty(len(mine), kind))[mine] = some
-                    found += len(fit.keys)
-                    if found > limit:
+                    distinct += len(fit.keys)
+                    if distinct > limit:
                         raise self._too_many(limit, memory)
             with BatchWriter(folder / f"numbers-{partition:05}.arrow", {"number": pa.from_numpy_dtype(kind)}) as writer:
                 for chunk in range(len(self.table.sizes)):
                     writer.write([numbers.get(chunk, np.empty(0, kind))])
             self.context.report.advance()
-        return found
+        return distinct
 
     def _share(self, rows: int, memory: int, scored_columns: int, kept: int = 0) -> AnyKnownShares | None:
         if self._needs is None:

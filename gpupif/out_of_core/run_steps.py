@@ -219,14 +219,14 @@ class Steps:
             units, weighted = weigh_chunks(chunks, request.read.index(request.weights), len(request.used))
         runs = []
         on_warning = WarnOnce()
-        for number, (name, one) in enumerate(request.by_attacker().items()):
-            mine = SomeColumns(chunks, [request.read.index(column) for column in one.read])
+        for number, (name, own) in enumerate(request.by_attacker().items()):
+            mine = SomeColumns(chunks, [request.read.index(column) for column in own.read])
             columns = list(mine.columns)
-            population = None if encoded_population is None else encoded_population.plan.of(one.used)
+            population = None if encoded_population is None else encoded_population.plan.of(own.used)
             priors = None if population is None else population.columns.priors()
-            job, prior_of = one.job(columns[: len(one.used)], chunks.rows, "host", on_warning, weighted, priors)
+            job, prior_of = own.job(columns[: len(own.used)], chunks.rows, "host", on_warning, weighted, priors)
             plan = Plan(
-                one,
+                own,
                 job,
                 prior_of,
                 job.layout if population is None else population.columns.layout,
@@ -239,7 +239,7 @@ class Steps:
                 population,
             )
             prefix = "" if name is None else f"attacker-{number}-"
-            attacker = ScoredAttacker.from_request(name, one, chunks.rows)
+            attacker = ScoredAttacker.from_request(name, own, chunks.rows)
             scores = OnePartitionScoring if plan.in_one_partition else TableScoring
             scoring = scores(self.context, prefix, plan, mine, attacker.subsets, encoded_population)
             by_fold = {fold: AttackerRun(scoring, fold, mine, prior_of, attacker.subsets) for fold in scoring.folds}

@@ -149,14 +149,14 @@ class TableScoring:
     @cached_property
     def stored(self) -> dict[tuple[str, str], str]:
         """The types of the scores that are written for each scored column, by fold and measure."""
-        found = {}
+        types = {}
         for fold in self.folds:
             for measure in part_measures(self.fold_job(fold)) if self.subsets is None else self.fold_job(fold).measures:
-                found[fold, measure.name] = measure.type_in("float64")
+                types[fold, measure.name] = measure.type_in("float64")
             kind = self.size_type(fold)
             if kind is not None:
-                found[fold, POPULATION_SIZE.name] = "float64" if kind == "float32" else kind
-        return found
+                types[fold, POPULATION_SIZE.name] = "float64" if kind == "float32" else kind
+        return types
 
     def step(self, name: str) -> str:
         """Return the name of a step of this attacker."""
@@ -291,16 +291,16 @@ class TableScoring:
         store, started = self.context.store, time.perf_counter()
         self.context.report.stage("score", self.routes.partitions, "partitions")
         self._empty_folders()
-        found = []
+        facts = []
         for partition, messages in enumerate(arrived):
             store.once(
                 self.step(f"scored-{partition}"), partial(self._score_partition, graph, partition, messages, limit)
             )
-            found.append(self._facts(partition))
+            facts.append(self._facts(partition))
             self.context.report.advance()
         store.drop(self.step("slices"))
         self.context.timed("score", started)
-        return WeightSums.total(*(facts.sums for facts in found))
+        return WeightSums.total(*(own.sums for own in facts))
 
     def _empty_folders(self) -> None:
         """Make empty folders for scores and distinct scores, unless a partition is scored already."""

@@ -147,15 +147,15 @@ class FileBacking(StoredBacking):
         return self._frame(outputs, output_names(list(outputs), self.about.columns, []))
 
     def _frame(self, outputs: Mapping[str, CellScore], names: Sequence[Hashable]) -> StoredFrame:
-        several = list(outputs.values())
-        read = outputs_of(several)
+        scores = list(outputs.values())
+        read = outputs_of(scores)
 
         def columns() -> Iterator[list[Any]]:
             for arrays in self._chunks(read):
-                yield [column for score in several for column in score.of(arrays)]
+                yield [column for score in scores for column in score.of(arrays)]
 
         nothing = {output: np.empty((0, 0), self._types[output]) for output in read}
-        types = [score.of(nothing).dtype for score in several for _ in self.about.columns]
+        types = [score.of(nothing).dtype for score in scores for _ in self.about.columns]
         return StoredFrame(columns, names, types)
 
     def array(self, score: CellScore) -> npt.NDArray[Any]:
