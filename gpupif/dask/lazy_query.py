@@ -75,9 +75,9 @@ def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, li
         chunk = search.look_at_chunk(arrays, 0, workers)
     figures, top = search.combine([chunk])
     top = with_scores(top, query.shown, lambda rows: {output: array[:, rows] for output, array in arrays.items()})
-    numbers = [np.unique(column, return_counts=True) for score in query.of_columns for column in score.of(arrays)]
+    numbers = [np.unique(column, return_counts=True) for score in query.of_columns for column in score.compute(arrays)]
     columns, rows = next(iter(arrays.values())).shape
-    tallies = [Tally.of(*one, asked) for one, asked in zip(numbers, _of_columns(query, columns), strict=True)]
+    tallies = [Tally.from_numbers(*one, asked) for one, asked in zip(numbers, _of_columns(query, columns), strict=True)]
     if query.gains is not None:
         numbers.append(np.unique(chunk.sums, return_counts=True))
     return PartialResult(rows, figures, top, tallies), numbers
@@ -108,9 +108,9 @@ def _start(query: ScoreQuery, columns: int) -> list[PercentileSearch]:
 def _count(searches: Sequence[PercentileSearch], numbers: Sequence[Multiplicities]) -> list[dict[int, Multiplicities]]:
     """Return, by search and prefix, the next digits of numbers in a partition, and how often they occur."""
     counted = []
-    for search, (values, times) in zip(searches, numbers, strict=True):
+    for search, (values, multiplicities) in zip(searches, numbers, strict=True):
         counts: DigitCounts = {}
-        search.count(values, times, counts)
+        search.count(values, multiplicities, counts)
         counted.append({prefix: _sparse(dense) for prefix, dense in counts.items()})
     return counted
 
@@ -138,8 +138,8 @@ def _sparse(dense: npt.NDArray[np.int64]) -> Multiplicities:
 
 def _dense(several: Sequence[Multiplicities]) -> npt.NDArray[np.int64]:
     dense = np.zeros(DIGITS, np.int64)
-    for digits, times in several:
-        dense[digits] += times
+    for digits, multiplicities in several:
+        dense[digits] += multiplicities
     return dense
 
 

@@ -131,12 +131,12 @@ def _collapse(
     Raises InputError for too many rows if missing values match every value: no cut keeps classes whole then.
     """
     request, used = search.request, len(search.request.columns)
-    layout = KeyLayout.of([column.cardinality for column in chunks.columns[:used]])
+    layout = KeyLayout.from_cardinalities([column.cardinality for column in chunks.columns[:used]])
 
     def rows_of_chunks(workers: Workers) -> Iterator[list[Any]]:
         for number, size in enumerate(chunks.sizes):
             codes = chunks.codes(number)
-            weights = [] if weighed is None else [weighed[0].times(codes[request.read.index(request.weights)])]
+            weights = [] if weighed is None else [weighed[0].multiplicities(codes[request.read.index(request.weights)])]
             yield [layout.pack(codes[:used], workers), np.ones(size, np.int64), *weights]
             report.advance(size)
 

@@ -92,8 +92,8 @@ class FilesExplainer(RowExplainer):
 
         with Workers() as workers:
             rows = collapse(rows_of_chunks(workers), layout.words, 2, workers, ROWS)
-        row_counts, times = rows.sums
-        return replace(self.job, codes=layout.unpack(rows.keys), times=times, row_counts=row_counts)
+        row_counts, multiplicities = rows.sums
+        return replace(self.job, codes=layout.unpack(rows.keys), multiplicities=multiplicities, row_counts=row_counts)
 
     def _asked(self, cells: Sequence[RiskyCell]) -> ExplainedCells:
         keys = self._keys(cells)
@@ -119,7 +119,7 @@ class FilesExplainer(RowExplainer):
         """Yield chunks of all rows: the codes in the used columns, and how often each row counts (None: once)."""
         for _, piece in self.source.read([str(column.name) for column in self.columns], ROWS, BYTES):
             codes = [_codes(column, piece.column(str(column.name))) for column in self.columns]
-            yield codes[: len(self.job.counts)], None if self.units is None else self.units.times(codes[-1])
+            yield codes[: len(self.job.counts)], None if self.units is None else self.units.multiplicities(codes[-1])
 
 
 def _codes(column: Column, array: Any) -> npt.NDArray[Any]:

@@ -93,7 +93,7 @@ class OnePartitionScoring(TableScoring):
         codes = self.plan.layout.unpack(rows.keys)
         codes = codes if self.plan.population is None else self.plan.population.own(codes)
         weighted = self.plan.weights is not None
-        return replace(self.plan.job, codes=codes, times=rows.counts, row_counts=occurs if weighted else None)
+        return replace(self.plan.job, codes=codes, multiplicities=rows.counts, row_counts=occurs if weighted else None)
 
     @cached_property
     def _distinct(self) -> FittingRows:
@@ -107,7 +107,7 @@ class OnePartitionScoring(TableScoring):
     def _needs(self) -> AnyKnownNeeds | None:
         if self.subsets is None:
             return None
-        return AnyKnownNeeds.of(replace(self.plan.job, distinct=True), self.plan.rows, self.subsets.sets)
+        return AnyKnownNeeds.from_job(replace(self.plan.job, distinct=True), self.plan.rows, self.subsets.sets)
 
     def _sets_of(self, scored_column: int) -> int:
         """Return the number of sets of known columns that a scored column is scored against."""

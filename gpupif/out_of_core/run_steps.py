@@ -24,7 +24,7 @@ from ..results.in_files import FileBacking
 from ..results.packed_priors import pack_priors
 from ..results.provenance import describe_files, describe_run
 from ..results.score_distribution import ScoreAnswers
-from ..results.score_outputs import ScoredAttacker, ScoreView, of_each_fold
+from ..results.score_outputs import ScoredAttacker, ScoreView, for_each_aggregate
 from ..results.scores import Scores
 from ..results.summary import Summary
 from ..results.summary_figures import ColumnFacts
@@ -48,7 +48,7 @@ class RunFindings(NamedTuple):
 
     prior_of: by column name. The prior distributions of all columns.
     explainers: by name of attacker.
-    summaries: by name of attacker and fold. The summaries that this process made.
+    summaries: by name of attacker and aggregate. The summaries that this process made.
     spilled: int. The bytes of spill files.
     """
 
@@ -103,7 +103,7 @@ class Steps:
             encoded_population = self._encoded_population(chunks)
             self.seconds["read and encode"] = time.perf_counter() - started - self.seconds.get("compare", 0.0)
             outputs = plan_outputs(
-                self.options.output, self.source.found, encoded["file_rows"], self.options.rows_per_file
+                self.options.output, self.source.input_files, encoded["file_rows"], self.options.rows_per_file
             )
             runs = self._attacker_runs(chunks, encoded_population)
             finished = self.store.done(FINISHED)
@@ -143,17 +143,22 @@ class Steps:
         started = self._write_scores(runs, chunks, outputs)
         for source in (self.source, None if self.population is None else self.population.source):
             if source is not None:
-                source.check_unchanged(source.found.files)
+                source.check_unchanged(source.input_files.files)
         # Summaries are part of writing, because files contain them; their time is counted apart.
         self._timed("write", started + self.seconds.get("summarise", 0.0))
-        every = [(attacker.name, fold, run) for attacker, _, by_fold in runs for fold, run in by_fold.items()]
-        self._summaries = {(name, fold): run.summary for name, fold, run in every}
+        every = [
+            (attacker.name, aggregate, run)
+            for attacker, _, by_aggregate in runs
+            for aggregate, run in by_aggregate.items()
+        ]
+        self._summaries = {(name, aggregate): run.summary for name, aggregate, run in every}
         return {
             "options": self.store.done(BEGUN),
             "summaries": [
-                [name, fold, replace(run.summary, seconds=self.seconds).to_stored()] for name, fold, run in every
+                [name, aggregate, replace(run.summary, seconds=self.seconds).to_stored()]
+                for name, aggregate, run in every
             ],
-            "answers": [[name, fold, run.answers.to_stored()] for name, fold, run in every],
+            "answers": [[name, aggregate, run.answers.to_stored()] for name, aggregate, run in every],
             "identity": [] if self.options.summary_only else identity(self.writer.staged(outputs)),
             "files": [] if self.options.summary_only else [piece.path for piece in outputs],
         }
@@ -167,8 +172,8 @@ class Steps:
             query = selection.query(ScoreView(self.about.measures, attackers, self.about.dtype))
             places = [self.request.read.index(name) for name in self.request.scored_columns]
             self.writer.search = CellSearch(query, chunks, places)
-        for _, _, by_fold in runs:
-            for run in by_fold.values():
+        for _, _, by_aggregate in runs:
+            for run in by_aggregate.values():
                 run.score()
         started = time.perf_counter()
         self.writer.write(JointScores(runs), chunks.sizes, outputs, partial(self._describe, runs, chunks.rows, outputs))
@@ -181,11 +186,11 @@ class Steps:
         outcomes = [
             AttackerOutcome(
                 attacker,
-                of_each_fold({fold: run.weights for fold, run in by_fold.items()}),
+                for_each_aggregate({aggregate: run.weights for aggregate, run in by_aggregate.items()}),
                 scoring.distinct_rows(),
-                summaries={fold: run.summary for fold, run in by_fold.items()} if with_summaries else {},
+                summaries={aggregate: run.summary for aggregate, run in by_aggregate.items()} if with_summaries else {},
             )
-            for attacker, scoring, by_fold in runs
+            for attacker, scoring, by_aggregate in runs
         ]
         first = runs[0].first
         priors = pack_priors({name: first.prior_of[name] for name in self.request.scored_columns})
@@ -242,8 +247,11 @@ class Steps:
             attacker = ScoredAttacker.from_request(name, own, chunks.rows)
             scores = OnePartitionScoring if plan.in_one_partition else TableScoring
             scoring = scores(self.context, prefix, plan, mine, attacker.subsets, encoded_population)
-            by_fold = {fold: AttackerRun(scoring, fold, mine, prior_of, attacker.subsets) for fold in scoring.folds}
-            runs.append(AttackerRuns(attacker, scoring, by_fold))
+            by_aggregate = {
+                aggregate: AttackerRun(scoring, aggregate, mine, prior_of, attacker.subsets)
+                for aggregate in scoring.aggregates
+            }
+            runs.append(AttackerRuns(attacker, scoring, by_aggregate))
         return runs
 
     def _timed(self, stage: str, started: float) -> None:
@@ -271,10 +279,10 @@ def about_run(
     source: Source, request: ScoreRequest, engine: Engine, population: PopulationFiles | None, seconds: dict[str, float]
 ) -> RunDescription:
     """Return the description of a run that all attackers share."""
-    input_files = describe_files(source.found.path, source.stamps)
+    input_files = describe_files(source.input_files.path, source.stamps)
     if population is None:
         return describe_run(request, input_files, engine.device, seconds)
-    files = describe_files(population.source.found.path, population.source.stamps)
+    files = describe_files(population.source.input_files.path, population.source.stamps)
     return describe_run(request, input_files, engine.device, seconds, files, population.lacks)
 
 
@@ -294,22 +302,22 @@ def stored_scores(
     output = output.absolute()
     files = [output if is_file(output) else output / file for file in finished["files"]]
     summaries: dict[str | None, dict[str, Summary]] = {}
-    for name, fold, document in finished["summaries"]:
-        stored, made = Summary.from_dict(document), findings.summaries.get((name, fold))
+    for name, aggregate, document in finished["summaries"]:
+        stored, made = Summary.from_dict(document), findings.summaries.get((name, aggregate))
         # A summary that this process made has the values of the table in their own types, but no times.
-        summaries.setdefault(name, {})[fold] = stored if made is None else replace(made, seconds=stored.seconds)
+        summaries.setdefault(name, {})[aggregate] = stored if made is None else replace(made, seconds=stored.seconds)
     first = next(iter(summaries[next(iter(summaries))].values()))
     answers: dict[str | None, dict[str, ScoreAnswers]] = {}
-    for name, fold, document in finished["answers"]:
-        answers.setdefault(name, {})[fold] = ScoreAnswers.from_stored(document)
+    for name, aggregate, document in finished["answers"]:
+        answers.setdefault(name, {})[aggregate] = ScoreAnswers.from_stored(document)
     outcomes = []
     for name, one in request.by_attacker().items():
-        folds = of_each_fold(summaries[name])
-        weights = {fold: summary.columns["weight"].tolist() for fold, summary in folds.items()}
+        aggregates = for_each_aggregate(summaries[name])
+        weights = {aggregate: summary.columns["weight"].tolist() for aggregate, summary in aggregates.items()}
         attacker = ScoredAttacker.from_request(name, one, first.rows)
-        distinct = next(iter(folds.values())).distinct_rows
-        found = of_each_fold(answers[name])
-        outcomes.append(AttackerOutcome(attacker, weights, distinct, findings.explainers.get(name), folds, found))
+        distinct = next(iter(aggregates.values())).distinct_rows
+        found = for_each_aggregate(answers[name])
+        outcomes.append(AttackerOutcome(attacker, weights, distinct, findings.explainers.get(name), aggregates, found))
     facts = [
         ColumnFacts(int(row["distinct_values"]), float(row["prior_entropy"])) for _, row in first.columns.iterrows()
     ]

@@ -19,10 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpupif.kernels import spread
-from gpupif.kernels.codes import add_times
+from gpupif.kernels.codes import add_multiplicities
 from gpupif.kernels.dictionary import count_numbers
 
-from ..attack.attackers import FOLDS, KnownSubsets, fold_of
+from ..attack.attackers import AGGREGATES, KnownSubsets, aggregate_of
 from ..attack.joined_columns import SAMPLE
 from ..engines.base import Job
 from ..engines.partition_plan import WeightSums, part_measures, plan_shuffles
@@ -44,7 +44,7 @@ from ..pipeline.shuffle_messages import (
 )
 from ..pipeline.table_plan import Plan
 from ..pipeline.task_resources import task_workers
-from ..rows.distinct import distinct_rows, sum_times
+from ..rows.distinct import distinct_rows, sum_multiplicities
 from ..rows.partition import NO_ROWS, Blocks, Rows, index_type
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
@@ -102,8 +102,8 @@ class PartitionFacts:
             for by in (facts["cohorts"], facts["distinct"])
         )
         weights = {
-            fold: {int(scored_column): weight for scored_column, weight in of_columns.items()}
-            for fold, of_columns in facts["weights"].items()
+            aggregate: {int(scored_column): weight for scored_column, weight in of_columns.items()}
+            for aggregate, of_columns in facts["weights"].items()
         }
         return cls(WeightSums(cohorts, distinct, weights), facts["rows"])
 
@@ -130,32 +130,40 @@ class TableScoring:
     routes: Routes = field(init=False)
 
     @property
-    def folds(self) -> Sequence[str]:
-        """The folds: "" alone, or the worst and the mean over sets of known columns."""
-        return ("",) if self.subsets is None else FOLDS
+    def aggregates(self) -> Sequence[str]:
+        """The aggregates: "" alone, or the worst and the mean over sets of known columns."""
+        return ("",) if self.subsets is None else AGGREGATES
 
-    def fold_job(self, fold: str) -> Job:
-        """Return the job whose scores are those of a fold."""
+    def aggregate_job(self, aggregate: str) -> Job:
+        """Return the job whose scores are those of an aggregate."""
         job = self.plan.job
-        return replace(job, measures=tuple(fold_of(measure, fold) for measure in job.measures)) if fold else job
+        return (
+            replace(job, measures=tuple(aggregate_of(measure, aggregate) for measure in job.measures))
+            if aggregate
+            else job
+        )
 
-    def size_type(self, fold: str) -> str | None:
+    def size_type(self, aggregate: str) -> str | None:
         """Return the type of the sizes of cohorts in the population; None without population."""
         if self.plan.population is None:
             return None
         (size,) = resolve_measures("cohort_size")
-        return (fold_of(size, fold) if fold else size).type_in(self.plan.job.dtype)
+        return (aggregate_of(size, aggregate) if aggregate else size).type_in(self.plan.job.dtype)
 
     @cached_property
     def stored(self) -> dict[tuple[str, str], str]:
-        """The types of the scores that are written for each scored column, by fold and measure."""
+        """The types of the scores that are written for each scored column, by aggregate and measure."""
         types = {}
-        for fold in self.folds:
-            for measure in part_measures(self.fold_job(fold)) if self.subsets is None else self.fold_job(fold).measures:
-                types[fold, measure.name] = measure.type_in("float64")
-            kind = self.size_type(fold)
+        for aggregate in self.aggregates:
+            for measure in (
+                part_measures(self.aggregate_job(aggregate))
+                if self.subsets is None
+                else self.aggregate_job(aggregate).measures
+            ):
+                types[aggregate, measure.name] = measure.type_in("float64")
+            kind = self.size_type(aggregate)
             if kind is not None:
-                types[fold, POPULATION_SIZE.name] = "float64" if kind == "float32" else kind
+                types[aggregate, POPULATION_SIZE.name] = "float64" if kind == "float32" else kind
         return types
 
     def step(self, name: str) -> str:
@@ -168,8 +176,8 @@ class TableScoring:
 
     @cached_property
     def weights(self) -> dict[str, list[float]]:
-        """The weights of the scored columns, by fold; the table is scored for them, unless that is done."""
-        return self.score().by_fold(self.plan.job, self.plan.total)
+        """The weights of the scored columns, by aggregate; the table is scored for them, unless that is done."""
+        return self.score().by_aggregate(self.plan.job, self.plan.total)
 
     def score(self) -> WeightSums:
         """Score the table, unless that is done; return the sums from which weights are computed."""
@@ -188,9 +196,9 @@ class TableScoring:
             context.timed("cut", started)
             return self._score_partitions(graph, arrived, limit)
 
-    def values(self, fold: str, scored_column: int, measure: str) -> list[Path]:
+    def values(self, aggregate: str, scored_column: int, measure: str) -> list[Path]:
         """Return the files with the distinct scores of a scored column, and their multiplicities."""
-        return sorted(self.file("values").glob(f"*/{scored_column}-{fold}-{measure}-*.arrow"))
+        return sorted(self.file("values").glob(f"*/{scored_column}-{aggregate}-{measure}-*.arrow"))
 
     def distinct_rows(self) -> int:
         """Return the number of distinct rows of the table."""
@@ -249,7 +257,7 @@ class TableScoring:
                 own, blocks = self._messages(sent, sender, sent.rows, workers)
                 messages += own
                 if plan.weights is not None:
-                    counted = Rows(sent.rows.keys, sum_times(sent.place, occurs, len(sent.rows.keys)))
+                    counted = Rows(sent.rows.keys, sum_multiplicities(sent.place, occurs, len(sent.rows.keys)))
                     messages += self._messages(sent, sender + routes.senders, counted, workers)[0]
                 place = np.empty(len(blocks.order), blocks.order.dtype)
                 spread.invert(blocks.order, 0, place)
@@ -280,8 +288,8 @@ class TableScoring:
         keys, occurs = distinct.rows.keys, distinct.rows.counts.astype(np.int64)
         if plan.weights is None:
             return Rows(keys, occurs), occurs, distinct.number
-        units = plan.weights.units.times(codes[plan.request.read.index(plan.request.weights)])
-        return Rows(keys, sum_times(distinct.number, units, len(keys))), occurs, distinct.number
+        units = plan.weights.units.multiplicities(codes[plan.request.read.index(plan.request.weights)])
+        return Rows(keys, sum_multiplicities(distinct.number, units, len(keys))), occurs, distinct.number
 
     def _score_partitions(self, graph: LocalGraph, arrived: list[Any], limit: int) -> WeightSums:
         """Score the partitions one after the other; return the sums from which weights are computed.
@@ -449,15 +457,15 @@ class TableScoring:
     ) -> None:
         """Write the distinct scores and how often each occurs, of a few rows at a time to save memory."""
         names = list(self.stored)
-        for fold in self.folds:
-            for name in self.context.counted(self.fold_job(fold)):
+        for aggregate in self.aggregates:
+            for name in self.context.counted(self.aggregate_job(aggregate)):
                 for slot, scored_column in enumerate(scored_columns):
-                    scores = columns[slot * len(names) + names.index((fold, name))]
+                    scores = columns[slot * len(names) + names.index((aggregate, name))]
                     for start in range(0, len(scores), COUNTED_AT_ONCE):
                         some = slice(start, start + COUNTED_AT_ONCE)
-                        distinct, times = multiset(scores[some], occurs[some], workers)
-                        file = folder / f"{scored_column}-{fold}-{name}-{part}-{start:012}.arrow"
-                        write_batch(file, {"value": distinct, "times": times})
+                        distinct, multiplicities = multiset(scores[some], occurs[some], workers)
+                        file = folder / f"{scored_column}-{aggregate}-{name}-{part}-{start:012}.arrow"
+                        write_batch(file, {"value": distinct, "multiplicity": multiplicities})
 
     def _join_slices(
         self,
@@ -488,7 +496,11 @@ class TableScoring:
 
     def score_names(self, scored_columns: Sequence[int]) -> list[str]:
         """Return the names of the columns of a file of scores."""
-        return [score_name(scored_column, fold, name) for scored_column in scored_columns for fold, name in self.stored]
+        return [
+            score_name(scored_column, aggregate, name)
+            for scored_column in scored_columns
+            for aggregate, name in self.stored
+        ]
 
     def _writer(self, file: Path, scored_columns: Sequence[int], columns: Sequence[Scores]) -> BatchWriter:
         """Return a writer for columns of scores with the types of `columns`."""
@@ -501,9 +513,9 @@ class TableScoring:
         return self.file("partitions", f"{partition:05}.arrow")
 
 
-def score_name(scored_column: int, fold: str, measure: str) -> str:
+def score_name(scored_column: int, aggregate: str, measure: str) -> str:
     """Return the name of a column in a file of scores."""
-    return f"{scored_column}:{fold}:{measure}"
+    return f"{scored_column}:{aggregate}:{measure}"
 
 
 def _rows_sent(rows: PartitionRows, sender: int) -> int:
@@ -512,20 +524,20 @@ def _rows_sent(rows: PartitionRows, sender: int) -> int:
     return row_count(message)
 
 
-def multiset(values: Scores, times: npt.NDArray[np.int64] | None, workers: Workers) -> Multiset:
+def multiset(values: Scores, multiplicities: npt.NDArray[np.int64] | None, workers: Workers) -> Multiset:
     """Return the distinct values, and how many rows of the table have each.
 
-    times: array, one for each value. The multiplicity of its distinct row; None for 1.
+    multiplicities: array, one for each value. The multiplicity of its distinct row; None for 1.
     """
     if isinstance(values, Repeated):
         sums = np.zeros(len(values.distinct), np.int64)
-        if times is None:
+        if multiplicities is None:
             count_numbers(values.numbers, sums)
         else:
-            add_times(values.numbers, times, sums)
+            add_multiplicities(values.numbers, multiplicities, sums)
         return values.distinct.astype(np.float64, copy=False), sums
-    total = len(values) if times is None else int(times.sum())
-    counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
+    total = len(values) if multiplicities is None else int(multiplicities.sum())
+    counts = NO_ROWS if multiplicities is None else multiplicities.astype(index_type(total + 1))
     bits = np.ascontiguousarray(values, np.float64).view(np.uint64)[:, None]
     found = distinct_rows(Rows(bits, counts), total, workers).rows
     return found.keys[:, 0].copy().view(np.float64), found.counts.astype(np.int64)
