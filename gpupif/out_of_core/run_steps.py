@@ -227,7 +227,7 @@ class Steps:
         for number, (name, own) in enumerate(request.by_attacker().items()):
             mine = SomeColumns(chunks, [request.read.index(column) for column in own.read])
             columns = list(mine.columns)
-            population = None if encoded_population is None else encoded_population.plan.of(own.used)
+            population = None if encoded_population is None else encoded_population.plan.for_columns(own.used)
             priors = None if population is None else population.columns.priors()
             job, prior_of = own.job(columns[: len(own.used)], chunks.rows, "host", on_warning, weighted, priors)
             plan = Plan(
