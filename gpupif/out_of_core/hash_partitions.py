@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..engines.partition_plan import part_ids
+from ..engines.partition_plan import partition_ids
 from ..io.ipc_batches import BatchWriter
 from ..rows.threads import Workers
 from .table_chunks import Chunks, PartitionChunks
@@ -95,7 +95,7 @@ def hash_partition(
                     for partition in range(partitions)
                 ]
             if partitions > 1:
-                ids = part_ids(codes, cardinalities, by, partitions * hashes.of, workers)
+                ids = partition_ids(codes, cardinalities, by, partitions * hashes.of, workers)
                 ids = (ids - hashes.place * partitions).astype(np.uint8 if partitions <= 2**8 else ids.dtype)
                 sizes[:, number] = np.bincount(ids, minlength=partitions)
                 order = np.argsort(ids, kind="stable")

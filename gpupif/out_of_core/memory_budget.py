@@ -16,7 +16,7 @@ from ..attack.request import ScoreRequest
 from ..engines.base import Job
 from ..engines.individual_risk import scores_at_once
 from ..engines.memory import AnyKnownNeeds
-from ..engines.partition_plan import computed_measure, part_measures
+from ..engines.partition_plan import computed_measure, partition_measures
 from ..errors import InputError, OutputError
 from ..io.base import Source
 from ..io.checkpoints import free_disk
@@ -86,7 +86,7 @@ class Budget(NamedTuple):
         codes = sum(max(1, (len(counts) - 1).bit_length() // 8) for counts in job.counts)
         # All scored columns are scored together if missing values are wildcards.
         at_once = len(job.scored_columns) if job.wildcards else -(-len(job.scored_columns) // 2)
-        scores = 8 * scores_at_once(replace(job, measures=part_measures(job))) * at_once
+        scores = 8 * scores_at_once(replace(job, measures=partition_measures(job))) * at_once
         # Row numbers and counts; sums of weights are large.
         index = 4 if job.unit is None else 8
         row = codes + 8 * 5 * words + 12 * index + scores + 8

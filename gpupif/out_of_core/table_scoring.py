@@ -25,7 +25,7 @@ from gpupif.kernels.dictionary import count_numbers
 from ..attack.attackers import AGGREGATES, KnownSubsets, aggregate_of
 from ..attack.joined_columns import SAMPLE
 from ..engines.base import Job
-from ..engines.partition_plan import WeightSums, part_measures, plan_shuffles
+from ..engines.partition_plan import WeightSums, partition_measures, plan_shuffles
 from ..engines.shared_scores import take_scored_column
 from ..io.ipc_batches import BatchReader, BatchWriter, arrow_type, read_batch, write_batch
 from ..measures import POPULATION_SIZE, resolve_measures
@@ -156,7 +156,7 @@ class TableScoring:
         types = {}
         for aggregate in self.aggregates:
             for measure in (
-                part_measures(self.aggregate_job(aggregate))
+                partition_measures(self.aggregate_job(aggregate))
                 if self.subsets is None
                 else self.aggregate_job(aggregate).measures
             ):

@@ -22,7 +22,7 @@ def test_a_warning_names_nearly_unique_columns():
     assert len(caught) == 2
     of_id, of_name = warned(table)
     assert "'id'" in of_id
-    assert "'name': 50 different" in of_name
+    assert "'name': 50 distinct" in of_name
     assert "columns=" in of_name
     assert warned(table, columns=["id", "sex"]) == [of_id]
     assert warned(table, columns=["sex"], known=["name"]) == [of_name]
