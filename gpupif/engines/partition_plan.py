@@ -74,7 +74,11 @@ def plan_shuffles(job: Job, rows: int, partition_rows: int) -> list[Pass]:
 
 
 def partition_ids(
-    codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], by: Sequence[int], parts: int, workers: Workers
+    codes: Sequence[npt.NDArray[Any]],
+    cardinalities: Sequence[int],
+    by: Sequence[int],
+    partitions: int,
+    workers: Workers,
 ) -> npt.NDArray[Any]:
     """Return the partition of each row, (rows,), from the hash of its codes. by: columns. parts: their number."""
     rows = len(codes[0])

@@ -392,14 +392,14 @@ class TableScoring:
             yield next(places)[1] if chunk in sent else slice(0)
 
     def _score_fit(
-        self, fit: FittingRows, places: Iterator[Any], file: Path, values: Path, part: str, **scorer: Any
+        self, fit: FittingRows, places: Iterator[Any], file: Path, values: Path, name: str, **scorer: Any
     ) -> ScoredRows:
         """Score rows that fit into memory; write their scores chunk by chunk, and their distinct scores.
 
         places: for each chunk of the table the places of its rows in `fit`.
         file: Path. The file for the scores.
         values: Path. The folder for the distinct scores.
-        part: str. The number of these rows in the partition, for names of files.
+        name: str. The name of these rows in the partition, for names of files.
         scorer: further arguments of `PartitionScorer`.
         """
         mine, own_rows, occurs, others = self._by_table(fit)
@@ -415,7 +415,7 @@ class TableScoring:
                 for place in places:
                     some = place if number is None else number[place]
                     writer.write(workers.run(lambda column, some=some: column[some], [(own,) for own in columns]))
-            self._write_values(values, part, scored_columns, columns, occurs, workers)
+            self._write_values(values, name, scored_columns, columns, occurs, workers)
         # Drop the scores, so that their memory is free.
         return scored._replace(values={})
 
@@ -449,7 +449,7 @@ class TableScoring:
     def _write_values(
         self,
         folder: Path,
-        part: str,
+        name: str,
         scored_columns: Sequence[int],
         columns: Sequence[Scores],
         occurs: npt.NDArray[np.int64],
@@ -458,13 +458,13 @@ class TableScoring:
         """Write the distinct scores and how often each occurs, of a few rows at a time to save memory."""
         names = list(self.stored)
         for aggregate in self.aggregates:
-            for name in self.context.counted(self.aggregate_job(aggregate)):
+            for measure in self.context.counted(self.aggregate_job(aggregate)):
                 for slot, scored_column in enumerate(scored_columns):
-                    scores = columns[slot * len(names) + names.index((aggregate, name))]
+                    scores = columns[slot * len(names) + names.index((aggregate, measure))]
                     for start in range(0, len(scores), COUNTED_AT_ONCE):
                         some = slice(start, start + COUNTED_AT_ONCE)
                         distinct, multiplicities = multiset(scores[some], occurs[some], workers)
-                        file = folder / f"{scored_column}-{aggregate}-{name}-{part}-{start:012}.arrow"
+                        file = folder / f"{scored_column}-{aggregate}-{measure}-{name}-{start:012}.arrow"
                         write_batch(file, {"value": distinct, "multiplicity": multiplicities})
 
     def _join_slices(
