@@ -80,14 +80,14 @@ def partition_ids(
     partitions: int,
     workers: Workers,
 ) -> npt.NDArray[Any]:
-    """Return the partition of each row, (rows,), from the hash of its codes. by: columns. parts: their number."""
+    """Return the partition of each row, (rows,), from the hash of its codes. by: columns. partitions: their number."""
     rows = len(codes[0])
-    ids = np.zeros(rows, np.uint16 if parts <= 2**16 else np.uint32)
-    if parts > 1 and by:
+    ids = np.zeros(rows, np.uint16 if partitions <= 2**16 else np.uint32)
+    if partitions > 1 and by:
         layout = KeyLayout.from_cardinalities([cardinalities[column] for column in by])
         keys = layout.pack([codes[column] for column in by], workers)
         masks = np.full(layout.words, ~np.uint64(0))
-        workers.run(lambda a, b: kernels.partition_ids(keys[a:b], masks, parts, ids[a:b]), workers.ranges(rows))
+        workers.run(lambda a, b: kernels.partition_ids(keys[a:b], masks, partitions, ids[a:b]), workers.ranges(rows))
     return ids
 
 
