@@ -242,7 +242,7 @@ def warn_of_unique(
     for column in nearly_unique(columns, rows):
         name = column.name
         on_warning(
-            f"column {name!r}: {column.cardinality:,} different values in {rows:,} rows. While the attacker knows it, "
+            f"column {name!r}: {column.cardinality:,} distinct values in {rows:,} rows. While the attacker knows it, "
             "nearly every cohort is a single row, so every other column looks fully revealed. Exclude it with columns= "
             "(an identifier), or bin it (a measurement)."
             + (" One without a name is often the index of a pandas table: write it with index=False." * (not name)),

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..pipeline.task_graph import Result
 from ..pipeline.task_resources import task_workers
 from ..results.backing import QueryResult, ScoreQuery
-from ..results.query_search import ChunkFacts, QuerySearch, by_column, sum_gains
+from ..results.query_search import QuerySearch, with_scores
 from ..results.riskiest import RiskyCell, riskiest
 from ..results.score_distribution import ColumnQuery, Tally
 from ..results.summary_figures import Figures
@@ -70,29 +70,16 @@ def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, li
     """Return the answer for a partition, and the numbers from which percentiles are computed."""
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
     # The search skips columns: later tasks need the numbers counted below.
-    columns, search = by_column(arrays), QuerySearch(replace(query, of_columns={}))
+    search = QuerySearch(replace(query, of_columns={}))
     with task_workers() as workers:
-        chunk = ChunkFacts(
-            workers.run(search.look_at, [(own, scored_column, 0) for scored_column, own in enumerate(columns)]), None
-        )
+        chunk = search.look_at_chunk(arrays, 0, workers)
     figures, top = search.combine([chunk])
-    top = [
-        cell._replace(
-            scores=[columns[cell.scored_column].column_of(score).values[cell.row].item() for score in query.shown]
-        )
-        for cell in top
-    ]
-    numbers = [
-        np.unique(column.column_of(score).values, return_counts=True)
-        for score in query.of_columns
-        for column in columns
-    ]
-    tallies = [
-        Tally.from_numbers(*one, asked) for one, asked in zip(numbers, _of_columns(query, len(columns)), strict=True)
-    ]
+    top = with_scores(top, query.shown, lambda rows: {output: array[:, rows] for output, array in arrays.items()})
+    numbers = [np.unique(column, return_counts=True) for score in query.of_columns for column in score.compute(arrays)]
+    columns, rows = next(iter(arrays.values())).shape
+    tallies = [Tally.from_numbers(*one, asked) for one, asked in zip(numbers, _of_columns(query, columns), strict=True)]
     if query.gains is not None:
-        numbers.append(np.unique(sum_gains(chunk.columns), return_counts=True))
-    rows = next(iter(arrays.values())).shape[1]
+        numbers.append(np.unique(chunk.sums, return_counts=True))
     return PartialResult(rows, figures, top, tallies), numbers
 
 
@@ -120,12 +107,12 @@ def _start(query: ScoreQuery, columns: int) -> list[PercentileSearch]:
 
 def _count(searches: Sequence[PercentileSearch], numbers: Sequence[Multiplicities]) -> list[dict[int, Multiplicities]]:
     """Return, by search and prefix, the next digits of numbers in a partition, and how often they occur."""
-    found = []
+    counted = []
     for search, (values, multiplicities) in zip(searches, numbers, strict=True):
         counts: DigitCounts = {}
         search.count(values, multiplicities, counts)
-        found.append({prefix: _sparse(dense) for prefix, dense in counts.items()})
-    return found
+        counted.append({prefix: _sparse(dense) for prefix, dense in counts.items()})
+    return counted
 
 
 def _add(*partitions: list[dict[int, Multiplicities]]) -> list[dict[int, Multiplicities]]:
@@ -157,12 +144,12 @@ def _dense(several: Sequence[Multiplicities]) -> npt.NDArray[np.int64]:
 
 
 def _finish(query: ScoreQuery, partial_result: PartialResult, searches: Sequence[PercentileSearch]) -> QueryResult:
-    found = [search.percentiles() for search in searches]
-    of_rows = found.pop() if query.gains is not None else []
+    percentiles = [search.percentiles() for search in searches]
+    of_rows = percentiles.pop() if query.gains is not None else []
     tallies, of_columns = partial_result.tallies, {}
-    columns = len(found) // max(1, len(query.of_columns))
+    columns = len(percentiles) // max(1, len(query.of_columns))
     for number, (score, asked) in enumerate(query.of_columns.items()):
         mine = slice(number * columns, (number + 1) * columns)
-        both = zip(tallies[mine], found[mine], strict=True)
+        both = zip(tallies[mine], percentiles[mine], strict=True)
         of_columns[score] = [tally.answer(asked, shares) for tally, shares in both]
     return QueryResult(partial_result.figures, of_columns, of_rows, partial_result.top)

@@ -43,7 +43,7 @@ from ..rows.partition import Rows
 from ..utils.exact_sums import sum_rows
 from ..utils.progress import Reporter
 from .cluster_progress import compute
-from .dask_graph import Graph
+from .dask_graph import Graph, add_all
 from .lazy_explainer import LazyExplainer, TableTasks
 from .lazy_query import add_query, scores_in
 from .scores_folder import write_scores
@@ -149,12 +149,12 @@ class DaskBacking(Backing):
         """Answer a query, see `Backing`; the table is scored once."""
         graph = Graph()
         partitions = [graph.take(self._frames[output]) for output in query.outputs]
-        found = add_query(graph, query, len(self.about.columns), partitions)
+        answer = add_query(graph, query, len(self.about.columns), partitions)
         facts = [("plan", self.attackers[0].name)]
         if query.figures and query.top:
             # Only summaries ask for figures and the riskiest cells at once; they also show weights and distinct rows.
             facts += [(what, attacker.name) for attacker in self.attackers for what in ("weights", "distinct")]
-        result: QueryResult = self._learn(facts, graph, found)
+        result: QueryResult = self._learn(facts, graph, answer)
         return result
 
     def joined(self, outputs: Mapping[str, CellScore]) -> dd.DataFrame:
@@ -220,18 +220,18 @@ class DaskBacking(Backing):
         said = to_metadata(in_one_file(ScoresDescription(about, outcomes, cells=asked)))
         facts = [(what, self.attackers[0].name) for what in ("plan", "packed")]
         facts += [("weights", attacker.name) for attacker in self.attackers]
-        found: list[Any] = []
+        results: list[Any] = []
         write_scores(
             frame,
             path,
             overwrite,
             {**options, "custom_metadata": {**options.get("custom_metadata", {}), **said}},
             # Facts for the description are computed together with the files.
-            lambda written: found.append(self._learn(facts, graph, result, written)),
+            lambda written: results.append(self._learn(facts, graph, result, written)),
             # No summaries: they need all scores at once, so readers make them on request.
             lambda: describe(False),
         )
-        return found[0]
+        return results[0]
 
     def persist(self, **options: Any) -> DaskBacking:
         import dask
@@ -289,7 +289,7 @@ class DaskBacking(Backing):
         sent = graph.each(f"distinct-{number}", _send_distinct, len(partitions), table.plan, partitions, table.rows)
         arrived = graph.shuffle(f"meet-{number}", sent, len(partitions))
         counts = graph.each(f"count-distinct-{number}", _count_distinct, table.plan, partitions, arrived)
-        return graph.tree(f"distinct-rows-{number}", _sum, counts)
+        return graph.tree(f"distinct-rows-{number}", add_all, counts)
 
 
 def _compute(lazy: Any) -> Any:
@@ -305,15 +305,8 @@ def _first(result: Any, _: Any) -> Any:
     return result
 
 
-def _sum(*counts: int) -> int:
-    return sum(counts)
-
-
 def _facts_of(columns: Sequence[Hashable], plan: Plan) -> _PlanFacts:
-    priors = [plan.prior_of[name] for name in columns]
-    return _PlanFacts(
-        plan.rows, [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in priors], plan.devices
-    )
+    return _PlanFacts(plan.rows, [ColumnFacts.from_prior(plan.prior_of[name]) for name in columns], plan.devices)
 
 
 def _priors_of(columns: Sequence[Hashable], plan: Plan) -> dict[Hashable, Prior]:
@@ -321,8 +314,7 @@ def _priors_of(columns: Sequence[Hashable], plan: Plan) -> dict[Hashable, Prior]
 
 
 def _pack_priors(columns: Sequence[Hashable], plan: Plan) -> dict[str, str]:
-    priors = _priors_of(columns, plan)
-    return pack_priors(priors, {name: prior.column.cardinality for name, prior in priors.items()})
+    return pack_priors(_priors_of(columns, plan))
 
 
 # The facts that follow from a plan.

@@ -64,11 +64,11 @@ def read_files(argument: str, given: Input, pick: Pick) -> Files:
         )
     table = given.path
     try:
-        found = open_parquet(given, pick)
-        keys = keys_of_files(found)
+        source = open_parquet(given, pick)
+        keys = keys_of_files(source)
         pieces = []
         rows = 0
-        for file in found.files:
+        for file in source.files:
             with pq.ParquetFile(file) as opened:
                 sizes = [opened.metadata.row_group(group).num_rows for group in range(opened.num_row_groups)]
             rows += sum(sizes)
@@ -77,13 +77,13 @@ def read_files(argument: str, given: Input, pick: Pick) -> Files:
             ]
     except (pa.ArrowException, OSError) as error:
         raise unreadable(table, "Parquet", error) from error
-    check_rows(table, rows, found.schema.names)
-    names = found.schema.names if found.columns is None else found.columns
-    schema = pa.schema([found.schema.field(name) for name in names])
+    check_rows(table, rows, source.schema.names)
+    names = source.schema.names if source.columns is None else source.columns
+    schema = pa.schema([source.schema.field(name) for name in names])
     meta = _frame(schema.empty_table())
-    kinds = {} if found.keys is None else {field.name: field.type for field in found.keys.schema}
+    kinds = {} if source.keys is None else {field.name: field.type for field in source.keys.schema}
     frame: Any = from_map(_read_piece, pieces, names=list(schema.names), kinds=kinds, meta=meta, enforce_metadata=False)
-    return Files(frame, rows, len(pieces), list(schema.names), pandas_index_names(found.schema))
+    return Files(frame, rows, len(pieces), list(schema.names), pandas_index_names(source.schema))
 
 
 def _grouped(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:

@@ -31,8 +31,7 @@ from ..pipeline.partition_scoring import score_partition
 from ..pipeline.population_graph import PopulationGraph, add_population
 from ..pipeline.received_scores import receive
 from ..pipeline.task_graph import Result
-from ..results.backing import RunDescription
-from ..results.provenance import describe_files, describe_frame, describe_request
+from ..results.provenance import describe_files, describe_frame, describe_run
 from ..results.score_outputs import ScoredAttacker, for_each_aggregate
 from ..results.scores import Scores
 from .dask_graph import Graph
@@ -57,9 +56,9 @@ def score_dask(
     orders = known_orders(table, [name for name in names if walks and name not in placed])
     request = arguments.make_request(names, orders=orders)
     requests = request.by_attacker()
-    for one in requests.values():
+    for own in requests.values():
         # Raise errors now if they do not depend on the number of rows.
-        one.subsets(1)
+        own.subsets(1)
     # A single selection of columns for all attackers, so that Dask reads it once if they are computed together.
     read = table[request.read] if request.read != names else table
     population_graph = None
@@ -67,20 +66,9 @@ def score_dask(
         graph = Graph()
         others = population_chunks(graph, open_dask_population(population.table, request.used), request.used)
         population_graph = add_population(graph, graph.take(read), others, request, names, population.lacks, device)
-    outcomes = [_score(table, read, name, one, device, population_graph) for name, one in requests.items()]
-    about = RunDescription(
-        columns=request.scored_columns,
-        measures=request.cell_measures,
-        dtype=request.dtype,
-        device=device.device,
-        seconds={},
-        request=describe_request(
-            request,
-            origin or _origin(table),
-            None if population is None else _origin(population.table),
-            "" if population is None else population.lacks,
-        ),
-    )
+    outcomes = [_score(table, read, name, own, device, population_graph) for name, own in requests.items()]
+    people, lacks = (None, "") if population is None else (_origin(population.table), population.lacks)
+    about = describe_run(request, origin or _origin(table), device.device, {}, people, lacks)
     return Scores(DaskBacking(table, about, outcomes))
 
 
@@ -122,7 +110,7 @@ def _score(
     if request.weights is not None and any(measure.of_rows_and_people for measure in request.measures):
         counted = graph.each("rows-as-rows", chunk_encoding.rows_as_rows, local, rows)
     received, weights = _add_shuffles(graph, request, planned, rows, counted, indexes, labels, population_graph)
-    attacker = ScoredAttacker(name, tuple(request.known), request.subsets(1))
+    attacker = ScoredAttacker.from_request(name, request, 1)
     each = [graph.each(measure.name, itemgetter(measure.name), received) for measure in request.outputs]
     by_aggregate = graph.one("weights-by-aggregate", _by_aggregate, weights)
     # Make frames after the last task: a frame gets the graph as it is at that time.

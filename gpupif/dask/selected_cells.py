@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..results.cell_selection import CellQuery, ScoredRows
 from ..results.cell_table import CellLayout, check_labels
 from ..results.in_memory import index_columns
 from ..results.riskiest import CellBatch
-from .dask_graph import Graph
+from .dask_graph import Graph, add_all
 from .lazy_explainer import TableTasks, row_codes, row_labels, row_starts
 from .lazy_query import scores_in
 
@@ -71,9 +72,8 @@ class DaskCellSource(CellSource):
     def tables(self) -> Iterator[pa.Table]:
         graph, partitions, starts = self._tasks()
         plain = graph.each("row-numbers", _counts_rows, starts, range(len(self.table.indexes)), self.table.indexes)
-        found, counted = self.compute(
-            graph, graph.one("both", _pair, graph.all("cells", partitions), graph.all("plain", plain))
-        )
+        both = graph.all("both", [graph.all("cells", partitions), graph.all("plain", plain)])
+        found, counted = self.compute(graph, both)
         table = pa.concat_tables(partition.cells for partition in found)
         if not all(counted):
             labels = found[0].labels.append([partition.labels for partition in found[1:]])
@@ -95,7 +95,7 @@ class DaskCellSource(CellSource):
         frames = graph.each("frames", _as_frame, partitions)
         meta = _as_frame(LabelledCells(self._layout.schema.empty_table(), self.meta.index[:0]))
         frame = graph.frame("frames", frames, meta, (None,) * (len(frames) + 1))
-        count = graph.tree("count", _sum, graph.each("counts", _count, partitions))
+        count = graph.tree("count", add_all, graph.each("counts", attrgetter("cells.num_rows"), partitions))
         options = {"schema": TEXTS, **options}
         return int(self.write_frame(frame, path, overwrite, options, describe, graph, count))
 
@@ -106,26 +106,14 @@ class DaskCellSource(CellSource):
         starts = row_starts(graph, table)
         numbers = range(len(table.rows))
         layout = graph.one("cell-layout", _layout, self.columns_scored, query.types, table.plan)
-        found = graph.each(
+        cells = graph.each(
             "find-cells", _find, query, table.plan, starts, numbers, table.rows, table.indexes, *partitions
         )
         if query.top is None:
-            return graph, graph.each("some-cells", _with_labels, layout, starts, numbers, found, table.indexes), starts
-        top = graph.one("riskiest", CellBatch.by_risk, graph.tree("riskier", partial(_riskiest, query.top), found))
+            return graph, graph.each("some-cells", _with_labels, layout, starts, numbers, cells, table.indexes), starts
+        top = graph.one("riskiest", CellBatch.by_risk, graph.tree("riskier", partial(_riskiest, query.top), cells))
         labels = graph.each("labels-of-cells", _labels, top, starts, numbers, table.indexes)
         return graph, [graph.one("some-cells", _riskiest_with_labels, layout, top, *labels)], starts
-
-
-def _pair(*both: Any) -> tuple[Any, ...]:
-    return both
-
-
-def _sum(*counts: int) -> int:
-    return sum(counts)
-
-
-def _count(partition: LabelledCells) -> int:
-    return len(partition.cells)
 
 
 def _layout(columns: Sequence[Hashable], types: Mapping[str, str], plan: Plan) -> CellLayout:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from ..attack.population import Population, encode_population, match_population, open_population
 from ..attack.weights import TableWeights, Units
@@ -22,11 +24,12 @@ from ..frames.dask_frame import check_dask_frame, is_dask, known_orders
 from ..frames.open import device_for, open_table
 from ..io.base import Source
 from ..out_of_core.file_encoding import weigh_chunks
-from ..out_of_core.limited_distinct_rows import Packing, TooManyRowsError, collapse
 from ..out_of_core.memory_budget import Budget
 from ..out_of_core.table_chunks import MemoryChunks, TableChunks
 from ..out_of_core.temporary_table import TemporaryTable, in_streams, open_temporary_table
 from ..pipeline.local_graph import LocalGraph
+from ..rows.distinct import TooManyRowsError, collapse
+from ..rows.keys import KeyLayout
 from ..rows.threads import Workers
 from ..scoring.score import encode_frame
 from ..utils.progress import Reporter, announce_compilation
@@ -127,13 +130,21 @@ def _collapse(
 
     Raises InputError for too many rows if missing values match every value: no cut keeps classes whole then.
     """
-    columns, request = range(len(search.request.columns)), search.request
-    weights = () if weighed is None else (weighed[0], request.read.index(request.weights))
-    packing = Packing.for_columns([column.cardinality for column in chunks.columns], columns, *weights)
+    request, used = search.request, len(search.request.columns)
+    layout = KeyLayout.from_cardinalities([column.cardinality for column in chunks.columns[:used]])
+
+    def rows_of_chunks(workers: Workers) -> Iterator[list[Any]]:
+        for number, size in enumerate(chunks.sizes):
+            codes = chunks.codes(number)
+            weights = [] if weighed is None else [weighed[0].multiplicities(codes[request.read.index(request.weights)])]
+            yield [layout.pack(codes[:used], workers), np.ones(size, np.int64), *weights]
+            report.advance(size)
+
     report.stage("collapse", chunks.rows, "rows")
     with contextlib.suppress(TooManyRowsError), Workers() as workers:
-        rows = collapse(chunks, packing, limit // 2, workers, limit, done=report.advance)
-        return Partition.from_keys(search.job, search.job.scored_columns, columns, rows.keys, *rows.sums)
+        sums = 1 if weighed is None else 2
+        rows = collapse(rows_of_chunks(workers), layout.words, sums, workers, limit // 2, limit)
+        return Partition.from_keys(search.job, search.job.scored_columns, range(used), rows.keys, *rows.sums)
     if search.job.wildcards:
         raise too_many_to_compare(limit, chunks.rows)
     return None

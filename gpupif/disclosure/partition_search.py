@@ -24,7 +24,7 @@ from gpupif.kernels.codes import add_multiplicities
 
 from ..engines.base import SILENT, Engine, EngineResult, Job, Progress, select_columns
 from ..engines.cpu.counting import number_rows
-from ..engines.partition_plan import compact_codes, part_job
+from ..engines.partition_plan import compact_codes, partition_job
 from ..measures import Measure, resolve_measures
 from ..rows.distinct import DistinctRows
 from ..rows.keys import KeyLayout
@@ -71,7 +71,7 @@ class Partition(NamedTuple):
         codes: list[npt.NDArray[Any]] = [np.zeros(len(keys), np.uint8)] * len(job.counts)
         for column, own in zip(columns, key_layout_of(job, columns).unpack(keys), strict=True):
             codes[column] = own
-        return cls(part_job(job, scored_columns, codes, multiplicities), people)
+        return cls(partition_job(job, scored_columns, codes, multiplicities), people)
 
     @classmethod
     def from_table(cls, job: Job) -> Partition:

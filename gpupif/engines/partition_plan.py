@@ -54,40 +54,44 @@ def cohorts_stay_whole(job: Job, any_known: bool) -> bool:
     return not job.wildcards and not any_known
 
 
-def plan_shuffles(job: Job, rows: int, part_rows: int) -> list[Pass]:
+def plan_shuffles(job: Job, rows: int, partition_rows: int) -> list[Pass]:
     """Return the passes that score all scored columns of a table: two at most.
 
-    job: may have no codes. rows: rows of the table. part_rows: about the number of rows of a partition.
+    job: may have no codes. rows: rows of the table. partition_rows: about the number of rows of a partition.
     """
-    if job.wildcards or rows <= part_rows:
+    if job.wildcards or rows <= partition_rows:
         return [Pass(list(job.scored_columns), [])]
     entropies = [entropy_of_counts(counts) for counts in job.counts]
     inside = [column for column in job.scored_columns if column in job.known]
     outside = [column for column in job.scored_columns if column not in job.known]
     if not inside:
         return [Pass(outside, list(job.known))]
-    groups = plan_passes(inside, job.known, entropies, rows, part_rows)
+    groups = plan_passes(inside, job.known, entropies, rows, partition_rows)
     passes = [Pass(group, [column for column in job.known if column not in group]) for group in groups]
     # A scored column that is not known has whole cohorts in each pass: add it to the pass with the smallest partitions.
     finest = max(passes, key=lambda one: sum(entropies[column] for column in one.by))
     return [Pass([*one.scored_columns, *outside], one.by) if one is finest else one for one in passes]
 
 
-def part_ids(
-    codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], by: Sequence[int], parts: int, workers: Workers
+def partition_ids(
+    codes: Sequence[npt.NDArray[Any]],
+    cardinalities: Sequence[int],
+    by: Sequence[int],
+    partitions: int,
+    workers: Workers,
 ) -> npt.NDArray[Any]:
-    """Return the partition of each row, (rows,), from the hash of its codes. by: columns. parts: their number."""
+    """Return the partition of each row, (rows,), from the hash of its codes. by: columns. partitions: their number."""
     rows = len(codes[0])
-    ids = np.zeros(rows, np.uint16 if parts <= 2**16 else np.uint32)
-    if parts > 1 and by:
+    ids = np.zeros(rows, np.uint16 if partitions <= 2**16 else np.uint32)
+    if partitions > 1 and by:
         layout = KeyLayout.from_cardinalities([cardinalities[column] for column in by])
         keys = layout.pack([codes[column] for column in by], workers)
         masks = np.full(layout.words, ~np.uint64(0))
-        workers.run(lambda a, b: kernels.partition_ids(keys[a:b], masks, parts, ids[a:b]), workers.ranges(rows))
+        workers.run(lambda a, b: kernels.partition_ids(keys[a:b], masks, partitions, ids[a:b]), workers.ranges(rows))
     return ids
 
 
-def part_measures(job: Job) -> tuple[Measure, ...]:
+def partition_measures(job: Job) -> tuple[Measure, ...]:
     """Return the measures that partitions are scored for: CIG in place of wCIG. Weights need all partitions."""
     return tuple(
         dict.fromkeys(
@@ -96,7 +100,7 @@ def part_measures(job: Job) -> tuple[Measure, ...]:
     )
 
 
-def part_job(
+def partition_job(
     job: Job,
     scored_columns: Sequence[int],
     codes: Sequence[npt.NDArray[Any]],
@@ -113,7 +117,7 @@ def part_job(
         multiplicities=multiplicities,
         row_counts=row_counts,
         scored_columns=list(scored_columns),
-        measures=part_measures(job),
+        measures=partition_measures(job),
         dtype="float64",
         scores_on="host",
     )

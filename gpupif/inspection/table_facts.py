@@ -24,8 +24,8 @@ from ..io.ipc_batches import BatchReader, BatchWriter
 from ..io.read import in_chunks, open_source
 from ..io.temporary_folder import temporary_folder
 from ..marginals.request import CountRequest
-from ..out_of_core.file_encoding import READS_PER_CHUNK, rows_read
-from ..out_of_core.memory_budget import plan_reading
+from ..out_of_core.file_encoding import rows_read
+from ..out_of_core.memory_budget import READS_PER_CHUNK, plan_reading
 from ..out_of_core.merged_values import MERGING
 from ..rows.threads import Workers
 from ..utils.config import resources

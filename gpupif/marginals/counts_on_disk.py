@@ -25,10 +25,11 @@ from ..engines.cpu.count_tables import combination_bytes, key_layout
 from ..engines.cpu.counting import in_batches
 from ..errors import InputError
 from ..out_of_core.file_encoding import weigh_chunks
-from ..out_of_core.hash_partitions import HashRange, hash_partition
+from ..out_of_core.hash_partitions import hash_partition
 from ..out_of_core.memory_budget import SPARE_FILES, files_to_open
 from ..out_of_core.table_chunks import Chunks, SomeColumns, TableChunks
 from ..out_of_core.temporary_table import TemporaryTable
+from ..pipeline.fitting_rows import Span
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
 from ..utils.progress import Reporter
@@ -56,7 +57,7 @@ class _Partition(NamedTuple):
 
     chunks: Chunks
     by: list[int]
-    span: HashRange
+    span: Span
 
 
 class ChunkCounts(SetCounts):
@@ -172,7 +173,7 @@ class _CountRun:
             number: SetRequest([place_of[column] for column in own.columns], [place_of[column] for column in own.by])
             for number, own in sets.items()
         }
-        self._count_partition(_Partition(SomeColumns(chunks, used), [], HashRange()), moved, folder)
+        self._count_partition(_Partition(SomeColumns(chunks, used), [], Span()), moved, folder)
 
     def _count_partition(self, partition: _Partition, sets: dict[int, SetRequest], folder: Path) -> None:
         """Count sets in a partition that holds their combinations whole; cut the partition finer if it is too large."""
@@ -187,16 +188,16 @@ class _CountRun:
             for half in (numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]):
                 self._count_partition(partition, {number: sets[number] for number in half}, folder)
             return
-        span = partition.span if by == partition.by else HashRange()
+        span = partition.span if by == partition.by else Span()
         if parts * span.of >= HASHES:
             raise InputError("memory_limit: too little to count these columns together. Raise it, or name fewer.")
         own_folder = Path(tempfile.mkdtemp(dir=folder))
         self._expect(partition.chunks.rows)
-        cut = hash_partition(
+        finer = hash_partition(
             partition.chunks, self.cardinalities, by, parts, own_folder, self.workers, span, self.report.advance
         )
-        for _, chunks, finer in cut.each(span, drop=True):
-            self._count_partition(_Partition(chunks, by, finer), sets, folder)
+        for chunks, own_span in finer:
+            self._count_partition(_Partition(chunks, by, own_span), sets, folder)
         shutil.rmtree(own_folder)
 
     def _finer_partitions(self, chunks: Chunks, sets: dict[int, SetRequest]) -> int:

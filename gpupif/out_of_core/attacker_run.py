@@ -1,10 +1,12 @@
-"""A run from files to files against one attacker: the scores of chunks, and their summary.
+"""A run from files to files against each attacker: the scores of chunks, their summary, and the scores of all runs.
 
 An attacker who knows any few columns has two runs: the worst and the mean over all sets of these columns.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import time
 from bisect import bisect_right
 from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,23 +22,42 @@ import numpy.typing as npt
 from ..attack.attackers import KnownSubsets
 from ..attack.priors import Prior
 from ..engines.partition_plan import computed_measure
+from ..io.documents import parse_json
 from ..io.file_errors import disk_errors
 from ..io.ipc_batches import read_batch, write_batch
 from ..measures import POPULATION_SIZE, find_measure
+from ..results.backing import ScoreQuery
 from ..results.cell_explanations import ExplainedCells
-from ..results.riskiest import RiskyCell, cell_records, riskiest, riskiest_in
+from ..results.query_search import QuerySearch, with_scores
+from ..results.riskiest import RiskyCell, cell_records, riskiest
 from ..results.score_distribution import ColumnQuery, ScoreAnswers, ScoreQuestions, answer_column
-from ..results.score_outputs import MEAN
+from ..results.score_outputs import MEAN, CellScore, ScoredAttacker
 from ..results.summary import TOP_CELLS, Summary
 from ..results.summary_figures import OF_COLUMNS, OF_ROWS, SUMMARISED, ColumnFacts, Figures, summary_columns
 from ..rows.threads import Workers
-from ..utils.exact_sums import sum_rows
 from ..utils.percentiles import ONCE, NumberChunks, percentiles
-from ..utils.private_folder import private_folder
-from .chunk_scores import ChunkFacts
+from ..utils.private_folder import private_folder, write_private
 from .one_partition_scoring import OnePartitionScoring
 from .table_chunks import TableChunks
 from .table_scoring import StoredScores, TableScoring, score_name
+
+
+class ChunkFacts(NamedTuple):
+    """Facts of a chunk for the summary: its figures, and the candidates for the riskiest cells."""
+
+    figures: Figures
+    top: list[RiskyCell]
+
+    @classmethod
+    def read(cls, file: Path) -> ChunkFacts:
+        """Return the facts that `write` wrote."""
+        facts = parse_json(file.read_text())
+        return cls(Figures.from_stored(facts["figures"]), [RiskyCell(*cell) for cell in facts["top"]])
+
+    def write(self, file: Path) -> None:
+        """Write the facts to a file, which appears whole or not at all."""
+        with disk_errors(file):
+            write_private(file, json.dumps({"figures": self.figures.to_stored(), "top": self.top}).encode())
 
 
 @dataclass(eq=False)
@@ -58,8 +79,7 @@ class AttackerRun:
 
     def __post_init__(self) -> None:
         self.job = self.scoring.aggregate_job(self.aggregate)
-        # TOP_CELLS cells are at least this risky, so less risky cells need not be kept.
-        self._least = -np.inf
+        self._search = QuerySearch(self._summary_query())
 
     def score(self) -> None:
         """Score the table, unless that is done."""
@@ -148,20 +168,32 @@ class AttackerRun:
 
     def _keep_facts(self, number: int, row: int, arrays: dict[str, npt.NDArray[Any]], workers: Workers) -> None:
         """Write the facts for the summary of a chunk that begins at `row`."""
-        figures = Figures.from_scores({name: arrays[name] for name in SUMMARISED if name in arrays}, workers)
-        if "cig" in arrays:
-            write_batch(self.gains(number), {"rig": sum_rows(arrays["cig"])})
-        shown = list(arrays.values())
-        top = riskiest_in(find_measure(self.by), arrays[self.by], shown, TOP_CELLS, row, self._least)
-        if len(top) == TOP_CELLS:
-            self._least = max(self._least, top[-1].risk)
-        ChunkFacts(figures, top).write(self.facts(number))
+        facts = self._search.look_at_chunk(arrays, row, workers)
+        if facts.sums is not None:
+            write_batch(self.gains(number), {"rig": facts.sums})
+        figures, top = self._search.combine([facts])
+
+        def scores_of(rows: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
+            places = np.array(rows) - row
+            return {name: array[:, places] for name, array in arrays.items()}
+
+        ChunkFacts(figures, with_scores(top, self._search.query.shown, scores_of)).write(self.facts(number))
+
+    def _summary_query(self) -> ScoreQuery:
+        """Return the query for the summary, whose percentiles are found later. Outputs are called by measures."""
+        scores = {name: CellScore(find_measure(name), (name,)) for name in self.measures}
+        return ScoreQuery(
+            figures={name: scores[name] for name in SUMMARISED if name in scores},
+            gains=scores.get("cig"),
+            top=TOP_CELLS,
+            by=scores[self.by],
+            shown=list(scores.values()),
+        )
 
     @property
     def column_facts(self) -> list[ColumnFacts]:
         """The facts of the scored columns."""
-        priors = [self.prior_of[name] for name in self._names]
-        return [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in priors]
+        return [ColumnFacts.from_prior(self.prior_of[name]) for name in self._names]
 
     @cached_property
     def summary(self) -> Summary:
@@ -250,6 +282,77 @@ class AttackerRun:
         units = None if scoring.plan.weights is None else scoring.plan.weights.units
         counts = (asked.count(codes, None if units is None else units.multiplicities(codes[-1])) for codes in pieces)
         return asked.explain(asked.total(counts))
+
+
+class AttackerRuns(NamedTuple):
+    """The runs against one attacker.
+
+    attacker: ScoredAttacker. The attacker.
+    scoring: TableScoring. The scoring of the table.
+    by_aggregate: dict of AttackerRun. The run by aggregate.
+    """
+
+    attacker: ScoredAttacker
+    scoring: TableScoring
+    by_aggregate: dict[str, AttackerRun]
+
+    @property
+    def first(self) -> AttackerRun:
+        """The run of the first aggregate."""
+        return next(iter(self.by_aggregate.values()))
+
+
+class JointScores:
+    """The scores against all attackers, in order, chunk by chunk."""
+
+    def __init__(self, attackers: Sequence[AttackerRuns]) -> None:
+        self._runs = {
+            (runs.attacker.name, aggregate): run for runs in attackers for aggregate, run in runs.by_aggregate.items()
+        }
+        # The attacker, aggregate and measure of each output, in the order of the score columns.
+        self._order = {
+            runs.attacker.output(measure, aggregate): (runs.attacker.name, aggregate, measure)
+            for runs in attackers
+            for measure in runs.first.measures
+            for aggregate in runs.by_aggregate
+        }
+
+    def multiples(self) -> dict[str, tuple[str, Sequence[float]]]:
+        """Return, by output, the output and the factors that give it; see `AttackerRun.multiple`."""
+        outputs = {place: output for output, place in self._order.items()}
+        multiples: dict[str, tuple[str, Sequence[float]]] = {}
+        for output, (name, aggregate, measure) in self._order.items():
+            multiple = self._runs[name, aggregate].multiple(measure)
+            if multiple is not None:
+                multiples[output] = outputs[name, aggregate, multiple[0]], multiple[1]
+        return multiples
+
+    def make_folders(self) -> None:
+        """Make the folders for facts."""
+        for run in self._runs.values():
+            run.make_folder()
+
+    def nothing(self) -> list[npt.NDArray[Any]]:
+        """Return the score columns, without rows."""
+        return [
+            np.empty(0, self._runs[name, aggregate].types[measure])
+            for name, aggregate, measure in self._order.values()
+            for _ in self._runs[name, aggregate].job.scored_columns
+        ]
+
+    def chunks(self, first: int, last: int, row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
+        """Yield the scores of chunks by output, in the order of the score columns; see `AttackerRun.chunk_scores`."""
+        with contextlib.ExitStack() as closing:
+            made = [
+                closing.enter_context(contextlib.closing(run.chunk_scores(first, last, row)))
+                for run in self._runs.values()
+            ]
+            for scores in zip(*made, strict=True):
+                by_run = dict(zip(self._runs, scores, strict=True))
+                yield {
+                    output: by_run[name, aggregate][measure]
+                    for output, (name, aggregate, measure) in self._order.items()
+                }
 
 
 def _occurring_scores(files: Sequence[Path], weight: float | None, dtype: str) -> Iterator[tuple[Any, Any]]:

@@ -41,7 +41,7 @@ def duplicate_rows(chunks: TableChunks, memory: int, shown: int = 10) -> Duplica
     layout = KeyLayout.from_cardinalities([column.cardinality for column in chunks.columns])
     row = KEY_COPIES * 8 * layout.words + NUMBER_BYTES
     passes = max(1, -(-chunks.rows * row // max(1, memory)))
-    found, first = 0, np.empty(0, np.int64)
+    repeated, first = 0, np.empty(0, np.int64)
     with Workers() as workers:
         for turn in range(passes):
             keys, numbers = _some_keys(chunks, layout, turn, passes, workers)
@@ -49,9 +49,9 @@ def duplicate_rows(chunks: TableChunks, memory: int, shown: int = 10) -> Duplica
                 continue
             distinct = distinct_rows(Rows(keys), len(keys), workers)
             again = np.flatnonzero(np.asarray(distinct.rows.counts)[distinct.number] > 1)
-            found += len(again)
+            repeated += len(again)
             first = np.sort(np.append(first, numbers[again[:shown]]))[:shown]
-    return DuplicateRows(found, first.tolist())
+    return DuplicateRows(repeated, first.tolist())
 
 
 def _some_keys(

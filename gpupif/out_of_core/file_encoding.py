@@ -20,13 +20,12 @@ from ..io.read import in_chunks
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .kept_source import KeptSource
+from .memory_budget import READS_PER_CHUNK
 from .merged_values import merge_values, missing_error
 from .table_chunks import EncodedChunks, TableChunks
 
 # Joining the values of a population takes this many times the memory of a column's values.
 JOINED = 4
-# The least number of reads that a chunk is put together from, so that a single read takes little memory.
-READS_PER_CHUNK = 4
 
 
 def encode_files(

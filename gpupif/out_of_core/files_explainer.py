@@ -20,9 +20,9 @@ from ..measures import Measure
 from ..results.backing import RowExplainer, RowValues
 from ..results.cell_explanations import ExplainedCells, weights_of_sets
 from ..results.riskiest import RiskyCell
-from ..rows.distinct import DistinctRows
+from ..rows.distinct import collapse
 from ..rows.threads import Workers
-from .chunk_scores import RowReader
+from .chunk_readers import RowReader
 
 # Rows and bytes that are read at once.
 ROWS, BYTES = 1 << 18, 1 << 26
@@ -84,11 +84,14 @@ class FilesExplainer(RowExplainer):
     def _distinct_rows(self) -> Job:
         """Return the job with the codes of all distinct rows."""
         layout = self.job.layout
-        with Workers() as workers:
-            rows = DistinctRows(layout.words, 2, workers)
-            for codes, multiplicities in self._pieces():
+
+        def rows_of_chunks(workers: Workers) -> Iterator[list[npt.NDArray[Any]]]:
+            for codes, units in self._pieces():
                 ones = np.ones(len(codes[0]), np.int64)
-                rows.add(layout.pack(codes, workers), ones, ones if multiplicities is None else multiplicities)
+                yield [layout.pack(codes, workers), ones, ones if units is None else units]
+
+        with Workers() as workers:
+            rows = collapse(rows_of_chunks(workers), layout.words, 2, workers, ROWS)
         row_counts, multiplicities = rows.sums
         return replace(self.job, codes=layout.unpack(rows.keys), multiplicities=multiplicities, row_counts=row_counts)
 
@@ -99,18 +102,18 @@ class FilesExplainer(RowExplainer):
     def _keys(self, cells: Sequence[RiskyCell]) -> dict[int, list[int]]:
         """Return the codes of the rows of cells, by row number."""
         wanted = sorted({cell.row for cell in cells})
-        found: dict[int, list[int]] = {}
+        keys: dict[int, list[int]] = {}
         start = 0
         for codes, _ in self._pieces():
             size = len(codes[0])
-            for row in wanted[len(found) :]:
+            for row in wanted[len(keys) :]:
                 if row >= start + size:
                     break
-                found[row] = [int(column[row - start]) for column in codes]
+                keys[row] = [int(column[row - start]) for column in codes]
             start += size
-            if len(found) == len(wanted):
+            if len(keys) == len(wanted):
                 break
-        return found
+        return keys
 
     def _pieces(self) -> Iterator[tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64] | None]]:
         """Yield chunks of all rows: the codes in the used columns, and how often each row counts (None: once)."""

@@ -1,4 +1,4 @@
-"""A table on disk, partitioned by hash: rows that agree on some columns are in one partition.
+"""Rows on disk, partitioned by hash: rows that agree on some columns are in one partition.
 
 Rows of a partition keep the order of the table and its chunks.
 """
@@ -7,63 +7,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
 
-from ..engines.partition_plan import part_ids
+from ..engines.partition_plan import partition_ids
 from ..io.ipc_batches import BatchWriter
+from ..pipeline.fitting_rows import Span
 from ..rows.threads import Workers
 from .table_chunks import Chunks, PartitionChunks
-
-
-@dataclass(frozen=True)
-class HashRange:
-    """A range of hashes: number `place` of `of` equal ranges. A partition holds the rows with hashes in its range."""
-
-    place: int = 0
-    of: int = 1
-
-
-@dataclass(frozen=True)
-class HashPartitions:
-    """A table partitioned by hash.
-
-    folder: Path. The folder with one file for each partition.
-    sizes: lists of int. The number of rows of each partition and chunk.
-    """
-
-    folder: Path
-    sizes: Sequence[Sequence[int]]
-
-    @property
-    def partitions(self) -> int:
-        """The number of partitions."""
-        return len(self.sizes)
-
-    def partition(self, number: int) -> PartitionChunks:
-        """Return the rows of a partition."""
-        return PartitionChunks(self.folder / f"part-{number:05}.arrow", self.sizes[number])
-
-    def each(self, hashes: HashRange | None = None, drop: bool = False) -> Iterator[tuple[int, Chunks, HashRange]]:
-        """Yield the number, the rows and the hash range of each partition that has rows; close the rows afterwards.
-
-        hashes: HashRange. The range of the table itself, if it is a partition. Default: all hashes.
-        drop: bool. Whether to delete each partition afterwards. Default False.
-        """
-        whole = hashes or HashRange()
-        for number in range(self.partitions):
-            chunks = self.partition(number)
-            try:
-                if chunks.rows:
-                    yield number, chunks, HashRange(whole.place * self.partitions + number, whole.of * self.partitions)
-            finally:
-                chunks.close()
-            if drop:
-                (self.folder / f"part-{number:05}.arrow").unlink()
 
 
 def hash_partition(
@@ -73,30 +27,29 @@ def hash_partition(
     partitions: int,
     folder: Path,
     workers: Workers,
-    hashes: HashRange | None = None,
-    done: Callable[[int], None] = lambda rows: None,
-) -> HashPartitions:
-    """Partition a table by the hash of the columns `by`; with no columns all rows are in one partition.
+    span: Span,
+    done: Callable[[int], None],
+) -> Iterator[tuple[Chunks, Span]]:
+    """Partition rows by the hash of the columns `by`; yield the rows and the span of each partition that has rows.
 
-    hashes: HashRange. The range of the table itself, if it is a partition by the same columns. Default: all hashes.
+    With no columns all rows are in one partition. A partition is deleted when the next partition is asked for.
+    folder: Path. The folder for the files of the partitions.
+    span: Span. The span of the rows themselves, if they are a partition by the same columns; else all hashes.
     done: function called with the number of rows of each chunk.
     """
     partitions = partitions if by else 1
-    hashes = hashes or HashRange()
+    files = [folder / f"partition-{partition:05}.arrow" for partition in range(partitions)]
     sizes = np.zeros((partitions, len(chunks.sizes)), np.int64)
-    with contextlib.ExitStack() as files:
+    with contextlib.ExitStack() as opened:
         writers: list[BatchWriter] = []
         for number in range(len(chunks.sizes)):
             codes = chunks.codes(number)
             if not writers:
-                schema = {str(place): _arrow_type(column) for place, column in enumerate(codes)}
-                writers = [
-                    files.enter_context(BatchWriter(folder / f"part-{partition:05}.arrow", schema))
-                    for partition in range(partitions)
-                ]
+                schema = {str(place): pa.from_numpy_dtype(column.dtype) for place, column in enumerate(codes)}
+                writers = [opened.enter_context(BatchWriter(file, schema)) for file in files]
             if partitions > 1:
-                ids = part_ids(codes, cardinalities, by, partitions * hashes.of, workers)
-                ids = (ids - hashes.place * partitions).astype(np.uint8 if partitions <= 2**8 else ids.dtype)
+                ids = partition_ids(codes, cardinalities, by, partitions * span.of, workers)
+                ids = (ids - span.place * partitions).astype(np.uint8 if partitions <= 2**8 else ids.dtype)
                 sizes[:, number] = np.bincount(ids, minlength=partitions)
                 order = np.argsort(ids, kind="stable")
                 codes = workers.run(lambda column, order=order: column[order], [(column,) for column in codes])
@@ -109,10 +62,8 @@ def hash_partition(
 
             workers.run(write, [(partition,) for partition in range(partitions)])
             done(chunks.sizes[number])
-    return HashPartitions(folder, sizes.tolist())
-
-
-def _arrow_type(array: npt.NDArray[Any]) -> Any:
-    import pyarrow as pa
-
-    return pa.from_numpy_dtype(array.dtype)
+    for partition, file in enumerate(files):
+        with contextlib.closing(PartitionChunks(file, sizes[partition].tolist())) as rows:
+            if rows.rows:
+                yield rows, Span(span.of * partitions, span.place * partitions + partition)
+        file.unlink()

@@ -1,4 +1,4 @@
-"""A table whose encoded parts are kept: only files without a part are read, and the values of parts are merged once."""
+"""A table whose encoded rows are kept: only files without a kept file are read, and all values are merged once."""
 
 from __future__ import annotations
 
@@ -33,39 +33,37 @@ from ..utils.arrays import read_only
 from ..utils.config import resources
 from ..utils.private_folder import open_private
 from ..utils.progress import Reporter
-from .memory_budget import plan_reading
+from .kept_file_store import FORMAT, KeptChunk, KeptFile, KeptFileKey, KeptFileStore
+from .memory_budget import READS_PER_CHUNK, plan_reading
 from .merged_values import check_values, merge_values, missing_error
-from .part_store import FORMAT, Part, PartKey, PartStore
 from .table_chunks import TableChunks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Largest chunk of a part: it fits into any memory in which a table can be scored.
+# Largest chunk of a kept file: it fits into any memory in which a table can be scored.
 CHUNK_ROWS = 1 << 17
-# The least number of reads that a chunk is put together from, so that a single read takes little memory.
-READS_PER_CHUNK = 4
 
 
-class KeptParts(NamedTuple):
-    """The parts of a table, one for each file.
+class KeptFiles(NamedTuple):
+    """The kept files of a table.
 
-    parts: list of Part. The parts with rows.
-    keys: list of PartKey. The key of each file.
-    read: list of int. The numbers of the files that were read because they had no part.
-    other: int. The number of these files with a part that was read in another way or by another version.
+    files: list of KeptFile. One for each file of the table.
+    keys: list of KeptFileKey. The key of each file.
+    read: list of int. The numbers of the files that were read because they had no kept file.
+    other: int. The number of these with a kept file that was read in another way or by another version.
     """
 
-    parts: Sequence[Part]
-    keys: Sequence[PartKey]
+    files: Sequence[KeptFile]
+    keys: Sequence[KeptFileKey]
     read: Sequence[int]
     other: int
 
 
 def keep_files(
-    source: Source, names: Sequence[str], contents: Sequence[str], store: PartStore, report: Reporter
-) -> KeptParts:
-    """Return the parts of a table's files; files without a part, or with a damaged one, are read and encoded.
+    source: Source, names: Sequence[str], contents: Sequence[str], store: KeptFileStore, report: Reporter
+) -> KeptFiles:
+    """Return the kept files of a table; files without one, or with a damaged one, are read and encoded.
 
     contents: list of str. The digest of each file.
 
@@ -78,33 +76,33 @@ def keep_files(
     ]
     schema, read_by = source.nothing().schema, [source.input_files.format.name, source.input_files.sep]
     recipes = {place: _recipe(schema, names, [*read_by, place]) for place in set(places)}
-    keys = [PartKey(content, recipes[place]) for content, place in zip(contents, places, strict=True)]
-    different = list(dict.fromkeys(keys))
+    keys = [KeptFileKey(content, recipes[place]) for content, place in zip(contents, places, strict=True)]
+    distinct = list(dict.fromkeys(keys))
     with Workers() as workers:
-        report.stage("open kept parts", len(different), "files")
-        found = dict(zip(different, workers.run(store.find, [(key,) for key in different]), strict=True))
-        wanting = {key: file for key, file in zip(keys, source.input_files.files, strict=True) if found[key] is None}
+        report.stage("open kept files", len(distinct), "files")
+        kept = dict(zip(distinct, workers.run(store.find, [(key,) for key in distinct]), strict=True))
+        wanting = {key: file for key, file in zip(keys, source.input_files.files, strict=True) if kept[key] is None}
         budget = plan_reading(resources().memory, len(names))
         rows = min(CHUNK_ROWS, budget.chunk_rows)
         at_once = max(1, min(workers.threads, len(wanting), budget.chunk_rows // rows))
         memory = budget.values_bytes() // at_once
         report.stage("read and encode", len(wanting), "files")
 
-        def read(key: PartKey, file: Path, helpers: Workers | None) -> Part:
+        def read(key: KeptFileKey, file: Path, helpers: Workers | None) -> KeptFile:
             pieces = source.read_file(file, names, rows, memory // READS_PER_CHUNK)
-            part = store.write(key, in_chunks(pieces, rows, memory), names, helpers)
+            written = store.write(key, in_chunks(pieces, rows, memory), names, helpers)
             report.advance()
-            return part
+            return written
 
         if at_once > 1:
             with Workers(at_once) as readers:
                 made = readers.run(read, [(key, file, None) for key, file in wanting.items()])
         else:
             made = [read(key, file, workers) for key, file in wanting.items()]
-    there = found | dict(zip(wanting, made, strict=True))
-    parts = [part for key in keys if (part := there[key]) is not None]
+    kept |= dict(zip(wanting, made, strict=True))
+    files = [file for key in keys if (file := kept[key]) is not None]
     read_files = [number for number, key in enumerate(keys) if key in wanting]
-    return KeptParts(parts, keys, read_files, sum(map(store.has_other, wanting)))
+    return KeptFiles(files, keys, read_files, sum(map(store.has_other, wanting)))
 
 
 def keep_stream(
@@ -113,20 +111,20 @@ def keep_stream(
     origin: str,
     names: Sequence[str],
     content: str,
-    store: PartStore,
+    store: KeptFileStore,
     report: Reporter,
-) -> KeptParts:
-    """Return the part of a table that comes in batches; the batches are read if the content has no part.
+) -> KeptFiles:
+    """Return the kept file of a table that comes in batches; the batches are read if the content has none.
 
     origin: str. The source of the batches.
     content: str. The digest of the content.
 
     Raises InputError, OutputError, and the errors of `batches`.
     """
-    key = PartKey(content, _recipe(schema, names, [origin]))
-    part = store.find(key)
-    if part is not None:
-        return KeptParts([part], [key], [], 0)
+    key = KeptFileKey(content, _recipe(schema, names, [origin]))
+    kept = store.find(key)
+    if kept is not None:
+        return KeptFiles([kept], [key], [], 0)
     budget = plan_reading(resources().memory, len(names))
     rows, memory = min(CHUNK_ROWS, budget.chunk_rows), budget.values_bytes()
     report.stage("read and encode", None, "rows")
@@ -137,8 +135,8 @@ def keep_stream(
             report.advance(batch.num_rows)
 
     with Workers() as workers:
-        part = store.write(key, in_chunks(pieces(), rows, memory), names, workers)
-    return KeptParts([part], [key], [0], int(store.has_other(key)))
+        kept = store.write(key, in_chunks(pieces(), rows, memory), names, workers)
+    return KeptFiles([kept], [key], [0], int(store.has_other(key)))
 
 
 def _recipe(schema: pa.Schema, names: Sequence[str], read_by: Sequence[str | None]) -> str:
@@ -149,28 +147,34 @@ def _recipe(schema: pa.Schema, names: Sequence[str], read_by: Sequence[str | Non
 
 
 class KeptSource(EncodedSource):
-    """A table of encoded parts, to be used in place of a path; a context manager, which deletes temporary files.
+    """A table of kept files, to be used in place of a path; a context manager, which deletes temporary files.
 
-    input_files: Input. The files.
+    input_files: Input. The original files.
     names: list of str. The columns of the table.
-    schema: the types of all columns in the files.
-    parts: list of Part. The encoded parts.
-    live: Source. The files; None if the parts came from batches.
+    schema: the types of all columns in the original files.
+    files: list of KeptFile. The kept files.
+    live: Source. The original files; None if the rows came in batches.
     """
 
     def __init__(
-        self, input_files: Input, names: Sequence[str], schema: pa.Schema, parts: Sequence[Part], live: Source | None
+        self,
+        input_files: Input,
+        names: Sequence[str],
+        schema: pa.Schema,
+        files: Sequence[KeptFile],
+        live: Source | None,
     ) -> None:
         self.input_files = input_files
         self.names = list(names)
         self.stamps = {} if live is None else live.stamps
         self.bytes = sum(stamp.size for stamp in self.stamps.values())
-        self.rows: int = sum(part.rows for part in parts)
+        self.rows: int = sum(file.rows for file in files)
         self.ascending = True if live is None else live.ascending
         self.index_names = [] if live is None else [name for name in live.index_names if name in self.names]
         self.folder_columns = [] if live is None else live.folder_columns
         self.full_schema = schema
-        self._parts = list(parts)
+        self._files = files
+        self._chunks = [chunk for file in files for chunk in file.chunks]
         self._live = live
         self._opened = contextlib.ExitStack()
         self._in_memory: dict[str, Column] = {}
@@ -196,10 +200,9 @@ class KeptSource(EncodedSource):
         return self._live is not None and self._live.input_files.format.as_text
 
     def merge(self) -> None:
-        """Merge the values of all parts now; else they are merged on first use.
+        """Merge the values of all kept files now; else they are merged on first use.
 
-        Raises InputError if the values do not fit into memory, or if a column has incompatible types in different
-        parts.
+        Raises InputError if the values do not fit into memory, or if a column has incompatible types in two files.
         """
         _ = self._merged
 
@@ -208,7 +211,7 @@ class KeptSource(EncodedSource):
         return self.rows
 
     def check_unchanged(self, files: Any) -> None:
-        """Raise an error if a file has changed, see `Source`; parts from batches have no files."""
+        """Raise an error if a file has changed, see `Source`; rows from batches have no files."""
         super().check_unchanged(file for file in files if file in self.stamps)
 
     def nothing(self) -> pa.Table:
@@ -232,11 +235,10 @@ class KeptSource(EncodedSource):
             yield from self._live.read_file(file, columns, rows, size)
             return
         places = [self.names.index(name) for name in columns]
-        for part in self._parts:
-            for chunk, total in enumerate(part.sizes):
-                values = pa.table({self.names[place]: _values(part, chunk, place) for place in places})
-                for start in range(0, total, rows):
-                    yield values.slice(start, rows)
+        for chunk in self._chunks:
+            values = pa.table({self.names[place]: _values(chunk, place) for place in places})
+            for start in range(0, chunk.size, rows):
+                yield values.slice(start, rows)
 
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
         return self.read_file(file, columns, rows, size)
@@ -257,17 +259,15 @@ class KeptSource(EncodedSource):
             places = [self.names.index(name) for name in wanted]
             columns = [self._merged.columns[place] for place in places]
             codes = [np.empty(self.rows, code_type(column.cardinality)) for column in columns]
-            chunks = [(number, chunk) for number, part in enumerate(self._parts) for chunk in range(len(part.sizes))]
-            starts = np.cumsum([0, *(size for part in self._parts for size in part.sizes)]).tolist()
+            starts = np.cumsum([0, *(chunk.size for chunk in self._chunks)]).tolist()
 
-            def fill(number: int, part: int, chunk: int, start: int, stop: int) -> None:
+            def fill(number: int, start: int, stop: int) -> None:
                 for place, out in zip(places, codes, strict=True):
-                    own = read_only(self._parts[part].codes(chunk, place))
+                    own = read_only(self._chunks[number].codes(place))
                     kernels.recode(own, 0, self._merged.new_codes(number, place), out[start:stop])
 
             with Workers() as workers:
-                tasks = zip(chunks, pairwise(starts), strict=True)
-                workers.run(fill, [(number, *chunk, *edges) for number, (chunk, edges) in enumerate(tasks)])
+                workers.run(fill, [(number, *edges) for number, edges in enumerate(pairwise(starts))])
             for name, column, own in zip(wanted, columns, codes, strict=True):
                 self._in_memory[name] = Column(name, own, column.counts, column.labels, column.missing)
         return [self._in_memory[name] for name in names]
@@ -284,8 +284,8 @@ class KeptSource(EncodedSource):
                 raise missing_error(name, self._first_missing(place))
         done(self.rows)
         return {
-            "sizes": [stop - start for _, _, start, stop in _pieces(self._parts, chunk_rows)],
-            "file_rows": [part.rows for part in self._parts],
+            "sizes": [stop - start for _, start, stop in _pieces(self._chunks, chunk_rows)],
+            "file_rows": [file.rows for file in self._files],
             "missing": [self._merged.columns[place].missing_rows for place in places],
             "chunk rows": chunk_rows,
         }
@@ -294,17 +294,16 @@ class KeptSource(EncodedSource):
         """Return some columns chunk by chunk. facts: the result of `facts`."""
         rows = CHUNK_ROWS if facts is None else facts["chunk rows"]
         places = [self.names.index(name) for name in names]
-        return KeptChunks(self._parts, self._merged, places, rows)
+        return KeptChunks(self._chunks, self._merged, places, rows)
 
     def _first_missing(self, place: int) -> int:
         """Return the first row with a missing value in a column that has one."""
         start = 0
-        for part in self._parts:
-            for chunk, size in enumerate(part.sizes):
-                rows = np.flatnonzero(part.codes(chunk, place) == part.labels[chunk][place])
-                if len(rows):
-                    return start + int(rows[0])
-                start += size
+        for chunk in self._chunks:
+            rows = np.flatnonzero(chunk.codes(place) == chunk.labels[place])
+            if len(rows):
+                return start + int(rows[0])
+            start += chunk.size
         raise AssertionError(place)
 
     @cached_property
@@ -318,23 +317,22 @@ class KeptSource(EncodedSource):
     def _merge(
         self, name: str, place: int, memory: int, folder: Path
     ) -> tuple[Column, npt.NDArray[np.int64], npt.NDArray[Any], npt.NDArray[np.int64]]:
-        """Merge a column of all parts; return its items of `MergedColumns`."""
+        """Merge a column of all kept files; return its items of `MergedColumns`."""
         kind = np.dtype(index_type(self.rows))
-        chunks = [(part, chunk) for part in self._parts for chunk in range(len(part.sizes))]
-        ends = np.cumsum([0, *(part.labels[chunk][place] for part, chunk in chunks)])
+        ends = np.cumsum([0, *(chunk.labels[place] for chunk in self._chunks)])
         file = folder / f"numbers-{place}"
         with open_private(file) as sink:
-            parts = (part.values(chunk, place) for part, chunk in chunks)
-            values = merge_values(name, parts, lambda numbers: sink.write(numbers.astype(kind).tobytes()), memory)
+            each = (chunk.values(place) for chunk in self._chunks)
+            values = merge_values(name, each, lambda numbers: sink.write(numbers.astype(kind).tobytes()), memory)
         numbers = np.memmap(file, kind, "r") if os.path.getsize(file) else np.empty(0, kind)
-        values = values._replace(missing=sum(part.missing[place] for part in self._parts))
+        values = values._replace(missing=sum(file.missing[place] for file in self._files))
         labels = self.labels(values.labels)
         rank = final_order(labels, self.ascending)
         return merged_column(name, values, rank, labels), rank, numbers, ends
 
 
 class MergedColumns(NamedTuple):
-    """The merged values of the columns of all parts.
+    """The merged values of the columns of all kept files.
 
     columns: list of Column, without codes of rows.
     ranks: list of arrays, one for each column. The code of each merged value.
@@ -356,46 +354,36 @@ class MergedColumns(NamedTuple):
 
 
 class KeptChunks(TableChunks):
-    """Columns of kept parts in chunks of at most `rows` rows, with the codes of the whole table."""
+    """Columns of a kept table in chunks of at most `rows` rows, with the codes of the whole table."""
 
-    def __init__(self, parts: Sequence[Part], merged: MergedColumns, places: Sequence[int], rows: int) -> None:
-        self._pieces = list(_pieces(parts, rows))
-        self.sizes = [stop - start for _, _, start, stop in self._pieces]
+    def __init__(self, chunks: Sequence[KeptChunk], merged: MergedColumns, places: Sequence[int], rows: int) -> None:
+        self._pieces = list(_pieces(chunks, rows))
+        self.sizes = [stop - start for _, start, stop in self._pieces]
         self.columns = [merged.columns[place] for place in places]
-        self._numbers = {
-            (number, chunk): place
-            for place, (number, chunk) in enumerate(
-                (number, chunk) for number, part in enumerate(parts) for chunk in range(len(part.sizes))
-            )
-        }
-        self._parts = parts
+        self._chunks = chunks
         self._merged = merged
         self._places = places
 
     def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
-        part, chunk, start, stop = self._pieces[number]
-        whole = self._numbers[part, chunk]
+        whole, start, stop = self._pieces[number]
+        chunk = self._chunks[whole]
         own = [self._places[place] for place in places]
-        return [
-            recode(self._parts[part].codes(chunk, place)[start:stop], self._merged.new_codes(whole, place))
-            for place in own
-        ]
+        return [recode(chunk.codes(place)[start:stop], self._merged.new_codes(whole, place)) for place in own]
 
     def close(self) -> None:
         """Do nothing: the files belong to the table."""
 
 
-def _pieces(parts: Sequence[Part], rows: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield slices of at most `rows` rows: number of the part, number of its chunk, first row, and last row plus 1."""
-    for number, part in enumerate(parts):
-        for chunk, size in enumerate(part.sizes):
-            for start in range(0, size, rows):
-                yield number, chunk, start, min(start + rows, size)
+def _pieces(chunks: Sequence[KeptChunk], rows: int) -> Iterator[tuple[int, int, int]]:
+    """Yield slices of at most `rows` rows: number of the chunk, first row, and last row plus 1."""
+    for number, chunk in enumerate(chunks):
+        for start in range(0, chunk.size, rows):
+            yield number, start, min(start + rows, chunk.size)
 
 
-def _values(part: Part, chunk: int, place: int) -> pa.Array:
+def _values(chunk: KeptChunk, place: int) -> pa.Array:
     """Return the values of a chunk's column."""
-    codes, labels = part.codes(chunk, place), part.values(chunk, place).labels
+    codes, labels = chunk.codes(place), chunk.values(place).labels
     missing = codes == len(labels)
     numbers = pa.array(codes.astype(np.int64), mask=missing)
     return pa.DictionaryArray.from_arrays(numbers, labels).dictionary_decode()

@@ -16,7 +16,7 @@ from ..attack.request import ScoreRequest
 from ..engines.base import Job
 from ..engines.individual_risk import scores_at_once
 from ..engines.memory import AnyKnownNeeds
-from ..engines.partition_plan import computed_measure, part_measures
+from ..engines.partition_plan import computed_measure, partition_measures
 from ..errors import InputError, OutputError
 from ..io.base import Source
 from ..io.checkpoints import free_disk
@@ -28,6 +28,8 @@ from .output_options import OutputOptions
 RESERVE = 96 << 20
 LEAST_CHUNK, MOST_CHUNK = 1 << 14, 1 << 20
 LEAST_PARTITION = 1 << 14
+# The least number of reads that a chunk is put together from, so that a single read takes little memory.
+READS_PER_CHUNK = 4
 # Most open files of a run; and the share of them that is not for partitions and columns.
 MOST_FILES, SPARE_FILES = 1 << 13, 128
 # Shares of the working memory: of a chunk, of a partition, and of the values of a column.
@@ -84,7 +86,7 @@ class Budget(NamedTuple):
         codes = sum(max(1, (len(counts) - 1).bit_length() // 8) for counts in job.counts)
         # All scored columns are scored together if missing values are wildcards.
         at_once = len(job.scored_columns) if job.wildcards else -(-len(job.scored_columns) // 2)
-        scores = 8 * scores_at_once(replace(job, measures=part_measures(job))) * at_once
+        scores = 8 * scores_at_once(replace(job, measures=partition_measures(job))) * at_once
         # Row numbers and counts; sums of weights are large.
         index = 4 if job.unit is None else 8
         row = codes + 8 * 5 * words + 12 * index + scores + 8
@@ -102,17 +104,17 @@ class Budget(NamedTuple):
 
         row: int. The bytes of one row.
         """
-        different = sum(job.cardinalities)
+        distinct = sum(job.cardinalities)
         # Scores of one-value cohorts: of all columns, and once more of the column at work.
-        values = 8 * ((3 + len(job.measures)) * different + len(job.measures) * max(map(len, job.counts)))
-        least, found = LEAST_PARTITION * row, int(share * (self.working - values))
-        if found < least:
+        values = 8 * ((3 + len(job.measures)) * distinct + len(job.measures) * max(map(len, job.counts)))
+        least, there = LEAST_PARTITION * row, int(share * (self.working - values))
+        if there < least:
             more = values + least / share - self.working
             raise InputError(
-                f"memory_limit: the columns have {different:,} different values, so that {shown(more)} more are needed "
+                f"memory_limit: the columns have {distinct:,} distinct values, so that {shown(more)} more are needed "
                 "to score. Leave identifiers out, bin measurements, or raise it."
             )
-        return found
+        return there
 
     def planned_rows(self, limit: int, rows: int, columns: int, files: int = 1) -> int:
         """Return the number of rows to plan a partition with.

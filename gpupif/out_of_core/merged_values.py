@@ -43,7 +43,7 @@ def check_values(name: Hashable, values: ValueCounts, memory: int) -> None:
     needed = MERGING * values.labels.nbytes
     if needed > memory:
         raise InputError(
-            f"column {name!r}: at least {len(values.labels):,} different values; to number them takes more than "
+            f"column {name!r}: at least {len(values.labels):,} distinct values; to number them takes more than "
             f"{needed / 2**30:.2f} GiB, of the memory limit {memory / 2**30:.2f} GiB are there for it. Leave the "
             "column out (an identifier), bin it (a measurement), round it (a weight), or raise memory_limit "
             "(--memory-limit)."

@@ -7,8 +7,9 @@ columns at a time.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -26,16 +27,12 @@ from ..io.ipc_batches import BatchReader, BatchWriter, read_batch, write_batch
 from ..pipeline.fitting_rows import FittingRows, Span
 from ..pipeline.local_graph import LocalGraph
 from ..pipeline.partition_routes import hash_routes
-from ..pipeline.partition_scoring import PartitionScorer
 from ..pipeline.shuffle_messages import unpack
 from ..pipeline.table_plan import Plan
 from ..rows.partition import index_type
 from ..rows.threads import Workers, default_threads
 from ..utils.memory import shown
-from .table_scoring import Multiset, PartitionFacts, Scores, StoredCut, TableScoring, multiset
-
-# Number of distinct rows whose scores are counted at once.
-COUNTED_AT_ONCE = 1 << 22
+from .table_scoring import PartitionFacts, StoredCut, TableScoring
 
 
 @dataclass(eq=False)
@@ -66,6 +63,7 @@ class OnePartitionScoring(TableScoring):
         started = time.perf_counter()
         self.groups = store.once(self.step("groups"), partial(self._groups, distinct, memory))
         self._check_groups(distinct, memory)
+        self._empty_folders()
         sets = [sum(map(self._sets_of, group)) for group in self.groups]
         context.report.stage("score", distinct * sum(sets), "cells")
         for number, group in enumerate(self.groups):
@@ -83,14 +81,6 @@ class OnePartitionScoring(TableScoring):
 
     def cuts(self) -> list[StoredCut]:
         return [StoredCut(0, [self._scores_file(number)], group) for number, group in enumerate(self.groups)]
-
-    def values(self, aggregate: str, scored_column: int, measure: str) -> list[Path]:
-        (number,) = (number for number, group in enumerate(self.groups) if scored_column in group)
-        return sorted(
-            self._values_file(number, aggregate, scored_column, measure).parent.glob(
-                f"values-{number:05}-{scored_column}-{aggregate}-{measure}-*.arrow"
-            )
-        )
 
     def weights_of(self, scored_column: int) -> npt.NDArray[np.float64]:
         """Return the weight of a scored column against each set of known columns."""
@@ -144,7 +134,7 @@ class OnePartitionScoring(TableScoring):
         Returns the number of distinct rows. Raises InputError for more than `limit`.
         """
         self.context.report.stage("collapse", len(arrived), "partitions")
-        folder, found = self.context.store.fresh(self.step("rows")), 0
+        folder, distinct = self.context.store.fresh(self.step("rows")), 0
         cut = self.routes.cuts[0]
         kind = index_type(self._all_rows + 1)
         for partition, messages in enumerate(arrived):
@@ -160,19 +150,19 @@ class OnePartitionScoring(TableScoring):
                     columns = dict(zip(names, [*fit.keys.T, *fit.counts], strict=True))
                     write_batch(folder / f"rows-{partition:05}-{number:05}.arrow", columns)
                     for chunk, (mine, place) in zip(own, rows.located(fit, len(own)), strict=True):
-                        some = (place + found).astype(kind)
+                        some = (place + distinct).astype(kind)
                         if mine is None:
                             numbers[chunk] = some
                         else:
                             numbers.setdefault(chunk, np.empty(len(mine), kind))[mine] = some
-                    found += len(fit.keys)
-                    if found > limit:
+                    distinct += len(fit.keys)
+                    if distinct > limit:
                         raise self._too_many(limit, memory)
             with BatchWriter(folder / f"numbers-{partition:05}.arrow", {"number": pa.from_numpy_dtype(kind)}) as writer:
                 for chunk in range(len(self.table.sizes)):
                     writer.write([numbers.get(chunk, np.empty(0, kind))])
             self.context.report.advance()
-        return found
+        return distinct
 
     def _share(self, rows: int, memory: int, scored_columns: int, kept: int = 0) -> AnyKnownShares | None:
         if self._needs is None:
@@ -196,7 +186,7 @@ class OnePartitionScoring(TableScoring):
         needed = self._needs.least(rows, kept=max(left))
         if needed > memory:
             raise InputError(
-                f"memory_limit: the run to be resumed had more, for {max(left)} columns of {rows:,} different rows at "
+                f"memory_limit: the run to be resumed had more, for {max(left)} columns of {rows:,} distinct rows at "
                 f"once; these take {shown(needed)}, and the limit leaves {shown(memory)}. Raise it, or start again "
                 "without resume (--resume)."
             )
@@ -205,12 +195,12 @@ class OnePartitionScoring(TableScoring):
         rows = self._all_rows
         if self.subsets is None:
             return InputError(
-                "missing: 'wildcard' compares all different rows with each other, and these have to fit into memory: "
+                "missing: 'wildcard' compares all distinct rows with each other, and these have to fit into memory: "
                 f"they are more than {limit:,} of the {rows:,} rows, for which the memory limit has room. Raise it "
                 "(memory_limit), score or know fewer columns, or use missing='category'."
             )
         return InputError(
-            "memory_limit: the different rows of the table, of which each has a worst and a mean score over all "
+            "memory_limit: the distinct rows of the table, of which each has a worst and a mean score over all "
             f"attackers who know any {self.subsets.known} columns, have to fit into memory: they are more than "
             f"{limit:,} of the {rows:,} rows, which take {shown(memory)}, all that the limit leaves. Raise it, score "
             "fewer columns (columns=, among=), bin those with many values, or name the known columns."
@@ -218,63 +208,26 @@ class OnePartitionScoring(TableScoring):
 
     def _score_group(self, group: Sequence[int], number: int, memory: int) -> dict[str, Any]:
         """Score a group of scored columns and write the scores; return the facts that the step keeps."""
-        fit = self._distinct
-        mine, own_rows, occurs, others = self._by_table(fit)
 
         def shares(plan: Plan, job: Job, sets: Sequence[KnownSubset], rows: int, more: int) -> AnyKnownShares | None:
             return self._share(rows + more, memory, len(group), len(group))
 
-        weighted = self.plan.weights is not None
-        scored = PartitionScorer(
-            self.plan,
-            self.context.engine,
-            list(group),
-            own_rows,
-            occurs if weighted else None,
-            others,
-            self.context.report,
-            anywhere=True,
-            shares=shares,
-        ).score()
-        if number == 0:
-            self.context.store.fresh(self.step("partitions"))
-        with Workers() as workers:
-            columns = self._columns(scored, len(group), workers)
-            self._write_scores(number, group, columns, mine, workers)
-            self._write_values(number, group, columns, occurs, workers)
+        fit = self._distinct._replace(scored_columns=list(group))
+        values = self.context.store.fresh(self.step("values"), f"{number:05}")
+        scored = self._score_fit(
+            fit, self._numbers(), self._scores_file(number), values, "", progress=self.context.report, shares=shares
+        )
         for scored_column, weights in zip(group, scored.weights or [], strict=False):
             write_batch(self._weights_file(scored_column), {"weight": weights})
         return PartitionFacts(scored.sums, scored.distinct_rows).to_json()
 
-    def _write_scores(
-        self, number: int, group: Sequence[int], columns: Sequence[Scores], mine: Any, workers: Workers
-    ) -> None:
-        """Write the scores of distinct rows as the scores of the rows that each chunk sent."""
-        place = None if mine is None else np.cumsum(mine) - 1
-        readers = [BatchReader(file) for file in sorted(self.file("rows").glob("numbers-*.arrow"))]
-        with self._writer(self._scores_file(number), group, columns) as writer:
+    def _numbers(self) -> Iterator[npt.NDArray[Any]]:
+        """Yield for each chunk of the table the numbers of the distinct rows of the rows that it sent."""
+        with contextlib.ExitStack() as opened:
+            files = sorted(self.file("rows").glob("numbers-*.arrow"))
+            readers = [opened.enter_context(BatchReader(file)) for file in files]
             for chunk in range(len(self.table.sizes)):
-                rows = np.concatenate([reader.arrays(chunk)[0] for reader in readers])
-                rows = rows if place is None else place[rows]
-                writer.write(workers.run(lambda column, rows=rows: column[rows], [(column,) for column in columns]))
-        for reader in readers:
-            reader.__exit__()
-
-    def _write_values(
-        self, number: int, group: Sequence[int], columns: Sequence[Scores], occurs: Any, workers: Workers
-    ) -> None:
-        """Write the distinct scores and how often each occurs, a few rows at a time to save memory."""
-        names = list(self.stored)
-        for aggregate in self.aggregates:
-            for name in self.context.counted(self.aggregate_job(aggregate)):
-                for slot, scored_column in enumerate(group):
-                    scores = columns[slot * len(names) + names.index((aggregate, name))]
-                    file = self._values_file(number, aggregate, scored_column, name)
-                    for start in range(0, len(scores), COUNTED_AT_ONCE):
-                        some = slice(start, start + COUNTED_AT_ONCE)
-                        found: Multiset = multiset(scores[some], occurs[some], workers)
-                        each = file.with_name(f"{file.stem}-{start:012}.arrow")
-                        write_batch(each, {"value": found[0], "multiplicity": found[1]})
+                yield np.concatenate([reader.arrays(chunk)[0] for reader in readers])
 
     def _weights_file(self, scored_column: int) -> Path:
         return self.file("partitions", f"weights-{scored_column}.arrow")

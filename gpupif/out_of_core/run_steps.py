@@ -22,18 +22,17 @@ from ..results.backing import AttackerOutcome, RunDescription, ScoresDescription
 from ..results.cell_file import CellFileBacking, SummaryBacking
 from ..results.in_files import FileBacking
 from ..results.packed_priors import pack_priors
-from ..results.provenance import describe_files, describe_request
+from ..results.provenance import describe_files, describe_run
 from ..results.score_distribution import ScoreAnswers
 from ..results.score_outputs import ScoredAttacker, ScoreView, for_each_aggregate
 from ..results.scores import Scores
 from ..results.summary import Summary
 from ..results.summary_figures import ColumnFacts
 from ..utils.progress import Reporter
-from .attacker_run import AttackerRun
+from .attacker_run import AttackerRun, AttackerRuns, JointScores
 from .encoded_population import EncodedPopulation
 from .file_encoding import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
 from .files_explainer import FilesExplainer
-from .joint_scores import JointScores
 from .memory_budget import Budget
 from .one_partition_scoring import OnePartitionScoring
 from .output_options import OutputOptions, PopulationFiles
@@ -42,9 +41,6 @@ from .scores_writer import ScoreWriter
 from .selected_cells import CellSearch
 from .table_chunks import SomeColumns, TableChunks
 from .table_scoring import TableScoring
-
-# The runs by name of attacker (None without a name), and by aggregate: "", or the worst and the mean.
-AttackerRuns = dict[str | None, dict[str, AttackerRun]]
 
 
 class RunFindings(NamedTuple):
@@ -121,20 +117,18 @@ class Steps:
         if not self.options.summary_only:
             about_to_publish()
             self.writer.publish(outputs, finished["identity"])
-        each = {name: next(iter(aggregates.values())) for name, aggregates in runs.items()}
         explainers = {
-            name: FilesExplainer(
+            attacker.name: FilesExplainer(
                 self.source,
-                run.chunks.columns,
-                run.job,
-                None if run.scoring.plan.weights is None else run.scoring.plan.weights.units,
-                run.subsets,
+                scoring.table.columns,
+                scoring.plan.job,
+                None if scoring.plan.weights is None else scoring.plan.weights.units,
+                attacker.subsets,
                 self.context.engine,
             )
-            for name, run in each.items()
+            for attacker, scoring, _ in runs
         }
-        prior_of = next(iter(each.values())).prior_of
-        findings = RunFindings(prior_of, explainers, self._summaries, self.spilled)
+        findings = RunFindings(runs[0].first.prior_of, explainers, self._summaries, self.spilled)
         return stored_scores(self.options, self._place, self.request, self.about, finished, findings)
 
     @cached_property
@@ -142,7 +136,9 @@ class Steps:
         """The description of the run that all attackers share."""
         return about_run(self.source, self.request, self.context.engine, self.population, self.seconds)
 
-    def _score_and_write(self, runs: AttackerRuns, chunks: TableChunks, outputs: list[ScoreFile]) -> dict[str, Any]:
+    def _score_and_write(
+        self, runs: Sequence[AttackerRuns], chunks: TableChunks, outputs: list[ScoreFile]
+    ) -> dict[str, Any]:
         """Score the encoded table and write the scores; return the facts for the last checkpoint."""
         started = self._write_scores(runs, chunks, outputs)
         for source in (self.source, None if self.population is None else self.population.source):
@@ -150,70 +146,58 @@ class Steps:
                 source.check_unchanged(source.input_files.files)
         # Summaries are part of writing, because files contain them; their time is counted apart.
         self._timed("write", started + self.seconds.get("summarise", 0.0))
-        self._summaries = {
-            (name, aggregate): run.summary for name, aggregates in runs.items() for aggregate, run in aggregates.items()
-        }
+        every = [
+            (attacker.name, aggregate, run)
+            for attacker, _, by_aggregate in runs
+            for aggregate, run in by_aggregate.items()
+        ]
+        self._summaries = {(name, aggregate): run.summary for name, aggregate, run in every}
         return {
             "options": self.store.done(BEGUN),
             "summaries": [
-                [name, aggregate, replace(summary, seconds=self.seconds).to_stored()]
-                for (name, aggregate), summary in self._summaries.items()
+                [name, aggregate, replace(run.summary, seconds=self.seconds).to_stored()]
+                for name, aggregate, run in every
             ],
-            "answers": [
-                [name, aggregate, run.answers.to_stored()]
-                for name, aggregates in runs.items()
-                for aggregate, run in aggregates.items()
-            ],
+            "answers": [[name, aggregate, run.answers.to_stored()] for name, aggregate, run in every],
             "identity": [] if self.options.summary_only else identity(self.writer.staged(outputs)),
             "files": [] if self.options.summary_only else [piece.path for piece in outputs],
         }
 
-    def _write_scores(self, runs: AttackerRuns, chunks: TableChunks, outputs: list[ScoreFile]) -> float:
+    def _write_scores(self, runs: Sequence[AttackerRuns], chunks: TableChunks, outputs: list[ScoreFile]) -> float:
         """Score the table, and write the requested scores; return the time at which writing began."""
-        attackers, describe = self._attackers(runs), partial(self._describe, runs, chunks.rows, outputs)
         selection = self.options.selection
-        view = ScoreView(self.about.measures, attackers, self.about.dtype)
-        query = None if selection is None else selection.query(view)
-        places = [self.request.read.index(name) for name in self.request.scored_columns]
-        for run in (run for aggregates in runs.values() for run in aggregates.values()):
-            run.score()
-        joint_scores = JointScores([(attacker, runs[attacker.name]) for attacker in attackers])
-        started = time.perf_counter()
-        if query is not None:
+        if selection is not None:
+            # Raise errors of the selection before scoring.
+            attackers = tuple(attacker for attacker, *_ in runs)
+            query = selection.query(ScoreView(self.about.measures, attackers, self.about.dtype))
+            places = [self.request.read.index(name) for name in self.request.scored_columns]
             self.writer.search = CellSearch(query, chunks, places)
-        self.writer.write(joint_scores, chunks.sizes, outputs, describe)
+        for _, _, by_aggregate in runs:
+            for run in by_aggregate.values():
+                run.score()
+        started = time.perf_counter()
+        self.writer.write(JointScores(runs), chunks.sizes, outputs, partial(self._describe, runs, chunks.rows, outputs))
         return started
 
-    def _attackers(self, runs: AttackerRuns) -> tuple[ScoredAttacker, ...]:
-        """Return all attackers, in order."""
-        return tuple(
-            ScoredAttacker(name, tuple(one.known), next(iter(runs[name].values())).subsets)
-            for name, one in self.request.by_attacker().items()
-        )
-
     def _describe(
-        self, runs: AttackerRuns, rows: int, outputs: Sequence[ScoreFile], with_summaries: bool
+        self, runs: Sequence[AttackerRuns], rows: int, outputs: Sequence[ScoreFile], with_summaries: bool
     ) -> ScoresDescription:
         """Return the description that score files hold."""
         outcomes = [
             AttackerOutcome(
-                one,
-                for_each_aggregate({aggregate: run.weights for aggregate, run in runs[one.name].items()}),
-                next(iter(runs[one.name].values())).scoring.distinct_rows(),
-                summaries={aggregate: run.summary for aggregate, run in runs[one.name].items()}
-                if with_summaries
-                else {},
+                attacker,
+                for_each_aggregate({aggregate: run.weights for aggregate, run in by_aggregate.items()}),
+                scoring.distinct_rows(),
+                summaries={aggregate: run.summary for aggregate, run in by_aggregate.items()} if with_summaries else {},
             )
-            for one in self._attackers(runs)
+            for attacker, scoring, by_aggregate in runs
         ]
-        run = next(iter(next(iter(runs.values())).values()))
-        facts = run.column_facts
-        values = {name: fact.distinct_values for name, fact in zip(self.request.scored_columns, facts, strict=True)}
-        priors = pack_priors({name: run.prior_of[name] for name in values}, values)
+        first = runs[0].first
+        priors = pack_priors({name: first.prior_of[name] for name in self.request.scored_columns})
         files = [] if is_file(self.options.output) else [piece.path for piece in outputs]
         selection = self.options.selection
         cells = None if selection is None else selection.to_dict()
-        return ScoresDescription(self.about, outcomes, facts, priors, rows, files, cells)
+        return ScoresDescription(self.about, outcomes, first.column_facts, priors, rows, files, cells)
 
     def _encoded_population(self, chunks: TableChunks) -> EncodedPopulation | None:
         """Return the encoded population; None without population.
@@ -233,21 +217,21 @@ class Steps:
             others.close()
             raise
 
-    def _attacker_runs(self, chunks: TableChunks, encoded_population: EncodedPopulation | None) -> AttackerRuns:
-        """Return the runs of each attacker, by aggregate."""
+    def _attacker_runs(self, chunks: TableChunks, encoded_population: EncodedPopulation | None) -> list[AttackerRuns]:
+        """Return the runs of each attacker."""
         request, weighted, units = self.request, None, None
         if request.weights is not None:
             units, weighted = weigh_chunks(chunks, request.read.index(request.weights), len(request.used))
-        runs: AttackerRuns = {}
+        runs = []
         on_warning = WarnOnce()
-        for number, (name, one) in enumerate(request.by_attacker().items()):
-            mine = SomeColumns(chunks, [request.read.index(column) for column in one.read])
+        for number, (name, own) in enumerate(request.by_attacker().items()):
+            mine = SomeColumns(chunks, [request.read.index(column) for column in own.read])
             columns = list(mine.columns)
-            population = None if encoded_population is None else encoded_population.plan.for_columns(one.used)
+            population = None if encoded_population is None else encoded_population.plan.for_columns(own.used)
             priors = None if population is None else population.columns.priors()
-            job, prior_of = one.job(columns[: len(one.used)], chunks.rows, "host", on_warning, weighted, priors)
+            job, prior_of = own.job(columns[: len(own.used)], chunks.rows, "host", on_warning, weighted, priors)
             plan = Plan(
-                one,
+                own,
                 job,
                 prior_of,
                 job.layout if population is None else population.columns.layout,
@@ -259,13 +243,15 @@ class Steps:
                 self.context.engine.device,
                 population,
             )
-            subsets = one.subsets(chunks.rows)
             prefix = "" if name is None else f"attacker-{number}-"
+            attacker = ScoredAttacker.from_request(name, own, chunks.rows)
             scores = OnePartitionScoring if plan.in_one_partition else TableScoring
-            scoring = scores(self.context, prefix, plan, mine, subsets, encoded_population)
-            runs[name] = {
-                aggregate: AttackerRun(scoring, aggregate, mine, prior_of, subsets) for aggregate in scoring.aggregates
+            scoring = scores(self.context, prefix, plan, mine, attacker.subsets, encoded_population)
+            by_aggregate = {
+                aggregate: AttackerRun(scoring, aggregate, mine, prior_of, attacker.subsets)
+                for aggregate in scoring.aggregates
             }
+            runs.append(AttackerRuns(attacker, scoring, by_aggregate))
         return runs
 
     def _timed(self, stage: str, started: float) -> None:
@@ -295,18 +281,9 @@ def about_run(
     """Return the description of a run that all attackers share."""
     input_files = describe_files(source.input_files.path, source.stamps)
     if population is None:
-        described = describe_request(request, input_files)
-    else:
-        files = describe_files(population.source.input_files.path, population.source.stamps)
-        described = describe_request(request, input_files, files, population.lacks)
-    return RunDescription(
-        columns=request.scored_columns,
-        measures=request.cell_measures,
-        dtype=request.dtype,
-        device=engine.device,
-        seconds=seconds,
-        request=described,
-    )
+        return describe_run(request, input_files, engine.device, seconds)
+    files = describe_files(population.source.input_files.path, population.source.stamps)
+    return describe_run(request, input_files, engine.device, seconds, files, population.lacks)
 
 
 def stored_scores(
@@ -337,7 +314,7 @@ def stored_scores(
     for name, one in request.by_attacker().items():
         aggregates = for_each_aggregate(summaries[name])
         weights = {aggregate: summary.columns["weight"].tolist() for aggregate, summary in aggregates.items()}
-        attacker = ScoredAttacker(name, tuple(one.known), one.subsets(first.rows))
+        attacker = ScoredAttacker.from_request(name, one, first.rows)
         distinct = next(iter(aggregates.values())).distinct_rows
         found = for_each_aggregate(answers[name])
         outcomes.append(AttackerOutcome(attacker, weights, distinct, findings.explainers.get(name), aggregates, found))

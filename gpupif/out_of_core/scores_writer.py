@@ -25,8 +25,8 @@ from ..results.backing import ScoresDescription
 from ..results.provenance import in_one_file, to_metadata
 from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter
-from .chunk_scores import RowReader, prefetched
-from .joint_scores import JointScores
+from .attacker_run import JointScores
+from .chunk_readers import RowReader, prefetched
 from .memory_budget import Budget
 from .output_options import OutputOptions
 from .selected_cells import CellSearch

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from .output_options import OutputOptions, PopulationFiles
 from .run_steps import RunFindings, Steps, about_run, stored_scores
 
 # Version of the files that a run keeps; a run with another version is not resumed.
-FORMAT, FORMAT_OF_FILES = 11, "format of temporary files"
+FORMAT, FORMAT_OF_FILES = 12, "format of temporary files"
 # The name of the setting with the identity of the population's files.
 FILES_OF_POPULATION = "files of the population"
 # Settings with a single value, for the grammar of messages.
@@ -70,44 +72,80 @@ def _score_source(
     names = [str(name) for name in request.scored_columns]
     if options.selection is None:
         attacker_names(request.output_names, names, source.names if options.keep_input else [])
-    work = work_folder(options.output)
-    spill = work if options.temp is None else work_folder(options.output, options.temp)
-    store = Store(work, spill)
-    keep, shield = False, Shield()
-    try:
-        about = about_run(source, request, engine, population, {})
-        settings = _settings(about, request, options)
-        budget = plan_budget(options.memory_limit, request, mend, options)
-        check_riskiest(budget, source, request, options)
-        finished = published_by(options.output) if options.resume else None
-        there = store.open(options.resume, options.output.resolve(), finished=finished is not None)
-        if there and finished is not None:
-            # The run was killed in the clean-up after its output was complete.
-            keep = True
-            check_same(finished["options"], settings, options.output)
-            shield.raise_()
-            keep = False
-            return stored_scores(options, options.output, request, about, finished, RunFindings())
-        if there:
-            keep = True
-            begun = store.done(BEGUN)
-            check_same(begun, settings, options.output)
-            report.say(f"going on with a run that was ended: {store.progress()}.")
-            budget = _same_chunks(budget, begun["chunk rows"])
+    about = about_run(source, request, engine, population, {})
+    budget = plan_budget(options.memory_limit, request, mend, options)
+    check_riskiest(budget, source, request, options)
+    with open_run(options, _settings(about, request, options), report) as run:
+        if run.finished is not None:
+            return stored_scores(options, options.output, request, about, run.finished, RunFindings())
+        if run.begun is not None:
+            budget = _same_chunks(budget, run.begun["chunk rows"])
         else:
-            if options.resume:
-                report.say("there is no run to resume; this one begins anew.")
-            check_disk(source, request, spill, work, options, None if population is None else population.source)
-            store.mark(BEGUN, settings | {"chunk rows": budget.chunk_rows})
-            keep = options.resume
+            place, spill = run.store.place, run.store.spill_place
+            check_disk(source, request, spill, place, options, None if population is None else population.source)
+            run.begin({"chunk rows": budget.chunk_rows})
         check_files("columns", len(request.read), "Score")
-        steps = Steps(source, request, engine, options, store, budget, report, population)
-        scores = steps.scores(about_to_publish=shield.raise_)
-        keep = False
-        return scores
+        steps = Steps(source, request, engine, options, run.store, budget, report, population)
+        return steps.scores(about_to_publish=run.shield.raise_)
+
+
+@dataclass
+class Run:
+    """A run that writes an output and can be resumed if it is killed.
+
+    store: Store. The checkpoint.
+    settings: dict. The settings, which have to be equal in a resumed run.
+    resume: bool. Whether the files of this run are kept if it fails.
+    shield: Shield. It ignores signals to end while the output is published.
+    begun: dict. The facts of the first mark of a killed run that goes on; None for a new run.
+    finished: dict. The facts of the last mark if the killed run had published its output; else None.
+    keep: bool. Whether the files are kept if an error is raised now.
+    """
+
+    store: Store
+    settings: Mapping[str, Any]
+    resume: bool
+    shield: Shield = field(default_factory=Shield)
+    begun: dict[str, Any] | None = None
+    finished: dict[str, Any] | None = None
+    keep: bool = False
+
+    def begin(self, facts: Mapping[str, Any]) -> None:
+        """Make the first mark of a new run. facts: further facts for the mark."""
+        self.store.mark(BEGUN, {**self.settings, **facts})
+        self.keep = self.resume
+
+
+@contextlib.contextmanager
+def open_run(options: OutputOptions, settings: Mapping[str, Any], report: Reporter) -> Iterator[Run]:
+    """Open the working folder of a run, and delete it at the end; after an error a run that can be resumed keeps it.
+
+    settings: by name, in the order in which differences to a killed run are reported.
+
+    Raises OutputError if another run works there, or if a killed run had other settings.
+    """
+    work = work_folder(options.output)
+    store = Store(work, work if options.temp is None else work_folder(options.output, options.temp))
+    run = Run(store, settings, options.resume)
+    try:
+        finished = published_by(options.output) if options.resume else None
+        run.keep = store.open(options.resume, options.output.resolve(), finished=finished is not None)
+        if run.keep:
+            run.begun = store.done(BEGUN) if finished is None else finished["options"]
+            _check_same(run.begun or {}, settings, options.output)
+            if finished is None:
+                report.say(f"going on with a run that was ended: {store.progress()}.")
+            else:
+                run.finished = finished
+                run.shield.raise_()
+                run.keep = False
+        elif options.resume:
+            report.say("there is no run to resume; this one begins anew.")
+        yield run
+        run.keep = False
     finally:
-        with shield:
-            store.close(keep)
+        with run.shield:
+            store.close(run.keep)
 
 
 def check_place(source: Source, options: OutputOptions, inputs_only: bool = False) -> None:
@@ -179,7 +217,7 @@ def _by_path(described: Mapping[str, Any]) -> dict[str, Any]:
     return {file["path"]: file for file in described["files"]}
 
 
-def check_same(begun: Mapping[str, Any], settings: Mapping[str, Any], output: Path) -> None:
+def _check_same(begun: Mapping[str, Any], settings: Mapping[str, Any], output: Path) -> None:
     """Raise OutputError if a resumed run had other settings."""
     for what, now in settings.items():
         before: Any = begun.get(what)

@@ -8,7 +8,7 @@ rows, the place of the row's scores in this order.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from gpupif.kernels.codes import add_multiplicities
 from ..attack.attackers import AGGREGATES, KnownSubsets, aggregate_of
 from ..attack.joined_columns import SAMPLE
 from ..engines.base import Job
-from ..engines.partition_plan import WeightSums, part_measures, plan_shuffles
+from ..engines.partition_plan import WeightSums, partition_measures, plan_shuffles
 from ..engines.shared_scores import take_scored_column
 from ..io.ipc_batches import BatchReader, BatchWriter, arrow_type, read_batch, write_batch
 from ..measures import POPULATION_SIZE, resolve_measures
@@ -57,6 +57,8 @@ from .table_chunks import TableChunks
 Scores = npt.NDArray[Any] | Repeated
 # Distinct scores, and the multiplicity of each.
 Multiset = tuple[Any, Any]
+# Number of distinct rows whose scores are counted at once.
+COUNTED_AT_ONCE = 1 << 22
 
 
 class StoredCut(NamedTuple):
@@ -150,18 +152,18 @@ class TableScoring:
     @cached_property
     def stored(self) -> dict[tuple[str, str], str]:
         """The types of the scores that are written for each scored column, by aggregate and measure."""
-        found = {}
+        types = {}
         for aggregate in self.aggregates:
             for measure in (
-                part_measures(self.aggregate_job(aggregate))
+                partition_measures(self.aggregate_job(aggregate))
                 if self.subsets is None
                 else self.aggregate_job(aggregate).measures
             ):
-                found[aggregate, measure.name] = measure.type_in("float64")
+                types[aggregate, measure.name] = measure.type_in("float64")
             kind = self.size_type(aggregate)
             if kind is not None:
-                found[aggregate, POPULATION_SIZE.name] = "float64" if kind == "float32" else kind
-        return found
+                types[aggregate, POPULATION_SIZE.name] = "float64" if kind == "float32" else kind
+        return types
 
     def step(self, name: str) -> str:
         """Return the name of a step of this attacker."""
@@ -195,11 +197,7 @@ class TableScoring:
 
     def values(self, aggregate: str, scored_column: int, measure: str) -> list[Path]:
         """Return the files with the distinct scores of a scored column, and their multiplicities."""
-        files = [
-            self._values_file(partition, aggregate, scored_column, measure)
-            for partition in range(self.routes.partitions)
-        ]
-        return [file for file in files if file.exists()]
+        return sorted(self.file("values").glob(f"*/{scored_column}-{aggregate}-{measure}-*.arrow"))
 
     def distinct_rows(self) -> int:
         """Return the number of distinct rows of the table."""
@@ -299,18 +297,24 @@ class TableScoring:
         """
         store, started = self.context.store, time.perf_counter()
         self.context.report.stage("score", self.routes.partitions, "partitions")
-        if store.done(self.step("scored-0")) is None:
-            store.fresh(self.step("partitions"))
-        found = []
+        self._empty_folders()
+        facts = []
         for partition, messages in enumerate(arrived):
             store.once(
                 self.step(f"scored-{partition}"), partial(self._score_partition, graph, partition, messages, limit)
             )
-            found.append(self._facts(partition))
+            facts.append(self._facts(partition))
             self.context.report.advance()
         store.drop(self.step("slices"))
         self.context.timed("score", started)
-        return WeightSums.total(*(facts.sums for facts in found))
+        return WeightSums.total(*(own.sums for own in facts))
+
+    def _empty_folders(self) -> None:
+        """Make empty folders for scores and distinct scores, unless a partition is scored already."""
+        store = self.context.store
+        if store.done(self.step("scored-0")) is None:
+            store.fresh(self.step("partitions"))
+            store.fresh(self.step("values"))
 
     def _facts(self, partition: int) -> PartitionFacts:
         return PartitionFacts.from_json(self.context.store.done(self.step(f"scored-{partition}")))
@@ -353,15 +357,16 @@ class TableScoring:
         own: list of int. The chunks of the table that sent rows.
         facts: PartitionFacts. They are updated.
         """
-        folder = self.context.store.fresh(self.step("slices"))
+        store = self.context.store
+        folder = store.fresh(self.step("slices"))
+        values = store.fresh(self.step("values"), f"{partition:05}")
         slices: list[tuple[FittingRows, Path]] = []
-        values: dict[tuple[str, int, str], Multiset] = {}
         columns = len(self.plan.job.cardinalities)
         spans: set[Span] = set()
         for fit in rows.fitting(cut.scored_columns):
             whole = fit.span.of == 1 and len(fit.scored_columns) == len(cut.scored_columns)
             file = self._scores_file(partition) if whole else folder / f"{len(slices):06}.arrow"
-            scored = self._score_fit(fit, rows, own, file, values)
+            scored = self._score_fit(fit, self._places(fit, rows, own), file, values, f"{len(slices):06}")
             facts.sums = WeightSums.total(facts.sums, scored.sums)
             if len({*self.plan.job.known, *fit.scored_columns}) < columns:
                 facts.rows = None
@@ -378,40 +383,38 @@ class TableScoring:
                 rows, known=range(columns), by=range(columns), bins=1, senders=rows.senders[: len(own)]
             )
             facts.rows = sum(len(fit.keys) for fit in everything.fitting((), collapse=True))
-        for (aggregate, scored_column, name), (found, multiplicities) in values.items():
-            file = self._values_file(partition, aggregate, scored_column, name)
-            write_batch(file, {"value": found, "multiplicity": multiplicities})
+
+    def _places(self, fit: FittingRows, rows: PartitionRows, own: Sequence[int]) -> Iterator[Any]:
+        """Yield for each chunk of the table the places in `fit` of the rows that it sent. own: chunks with rows."""
+        places, sent = rows.located(fit, len(own)), {*own}
+        for chunk in range(len(self.table.sizes)):
+            yield next(places)[1] if chunk in sent else slice(0)
 
     def _score_fit(
-        self,
-        fit: FittingRows,
-        rows: PartitionRows,
-        own: Sequence[int],
-        file: Path,
-        values: dict[tuple[str, int, str], Multiset],
+        self, fit: FittingRows, places: Iterator[Any], file: Path, values: Path, name: str, **scorer: Any
     ) -> ScoredRows:
-        """Score rows that fit into memory, write their scores chunk by chunk, and add to the distinct scores.
+        """Score rows that fit into memory; write their scores chunk by chunk, and their distinct scores.
 
-        own: list of int. The chunks of the table that sent rows.
-        values: by aggregate, scored column and measure the distinct scores so far.
+        places: for each chunk of the table the places of its rows in `fit`.
+        file: Path. The file for the scores.
+        values: Path. The folder for the distinct scores.
+        name: str. The name of these rows in the partition, for names of files.
+        scorer: further arguments of `PartitionScorer`.
         """
         mine, own_rows, occurs, others = self._by_table(fit)
-        weighted = self.plan.weights is not None
-        counted = occurs if weighted else None
+        counted = None if self.plan.weights is None else occurs
+        scored_columns = fit.scored_columns
         scored = PartitionScorer(
-            self.plan, self.context.engine, fit.scored_columns, own_rows, counted, others, anywhere=True
+            self.plan, self.context.engine, scored_columns, own_rows, counted, others, anywhere=True, **scorer
         ).score()
-        columns = self._columns(scored, len(fit.scored_columns), rows.workers)
-        self._add_values(values, fit.scored_columns, columns, occurs, rows.workers)
         number = None if mine is None else np.cumsum(mine) - 1
-        with self._writer(file, fit.scored_columns, columns) as writer:
-            places = iter(rows.located(fit, len(own)))
-            sent = {*own}
-            for chunk in range(len(self.table.sizes)):
-                place: Any = next(places)[1] if chunk in sent else slice(0)
-                if number is not None:
-                    place = number[place]
-                writer.write([column[place] for column in columns])
+        with Workers() as workers:
+            columns = self._columns(scored, len(scored_columns), workers)
+            with self._writer(file, scored_columns, columns) as writer:
+                for place in places:
+                    some = place if number is None else number[place]
+                    writer.write(workers.run(lambda column, some=some: column[some], [(own,) for own in columns]))
+            self._write_values(values, name, scored_columns, columns, occurs, workers)
         # Drop the scores, so that their memory is free.
         return scored._replace(values={})
 
@@ -442,26 +445,26 @@ class TableScoring:
         found: list[list[Scores]] = workers.run(keep, [(place,) for place in range(scored_columns)])
         return [scores for several in found for scores in several]
 
-    def _add_values(
+    def _write_values(
         self,
-        values: dict[tuple[str, int, str], Multiset],
+        folder: Path,
+        name: str,
         scored_columns: Sequence[int],
         columns: Sequence[Scores],
         occurs: npt.NDArray[np.int64],
         workers: Workers,
     ) -> None:
-        """Add the distinct scores of some rows, and their multiplicities, to those of other rows."""
+        """Write the distinct scores and how often each occurs, of a few rows at a time to save memory."""
         names = list(self.stored)
         for aggregate in self.aggregates:
-            for name in self.context.counted(self.aggregate_job(aggregate)):
+            for measure in self.context.counted(self.aggregate_job(aggregate)):
                 for slot, scored_column in enumerate(scored_columns):
-                    scores = columns[slot * len(names) + names.index((aggregate, name))]
-                    found = multiset(scores, occurs, workers)
-                    before = values.get((aggregate, scored_column, name), (found[0][:0], found[1][:0]))
-                    values[aggregate, scored_column, name] = (
-                        np.concatenate([before[0], found[0]]),
-                        np.concatenate([before[1], found[1]]),
-                    )
+                    scores = columns[slot * len(names) + names.index((aggregate, measure))]
+                    for start in range(0, len(scores), COUNTED_AT_ONCE):
+                        some = slice(start, start + COUNTED_AT_ONCE)
+                        distinct, multiplicities = multiset(scores[some], occurs[some], workers)
+                        file = folder / f"{scored_column}-{aggregate}-{measure}-{name}-{start:012}.arrow"
+                        write_batch(file, {"value": distinct, "multiplicity": multiplicities})
 
     def _join_slices(
         self,
@@ -507,9 +510,6 @@ class TableScoring:
 
     def _scores_file(self, partition: int) -> Path:
         return self.file("partitions", f"{partition:05}.arrow")
-
-    def _values_file(self, partition: int, aggregate: str, scored_column: int, measure: str) -> Path:
-        return self.file("partitions", f"values-{partition:05}-{scored_column}-{aggregate}-{measure}.arrow")
 
 
 def score_name(scored_column: int, aggregate: str, measure: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..rows.distinct import DistinctRows, distinct_rows
+from ..rows.distinct import DistinctRows, TooManyRowsError, collapse, distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
@@ -47,10 +47,6 @@ class FittingRows(NamedTuple):
     keys: npt.NDArray[np.uint64]
     counts: list[npt.NDArray[np.int64]]
     collapsed: bool
-
-
-class _TooManyRowsError(Exception):
-    """The error that stops a collapse: there are more distinct rows than fit."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +133,7 @@ class PartitionRows:
         limit = math.inf if tried and len(scored_columns) <= 1 else self.limit
         try:
             found = self._collapse(scored_columns, span, limit)
-        except _TooManyRowsError:
+        except TooManyRowsError:
             found = None
         if found is not None:
             yield FittingRows(scored_columns, span, found.keys, list(found.sums), collapsed=True)
@@ -165,27 +161,10 @@ class PartitionRows:
         return [Span(span.of * times, span.place * times + int(place)) for place in np.flatnonzero(sizes)]
 
     def _collapse(self, scored_columns: Sequence[int], span: Span, limit: float) -> DistinctRows:
-        """Return the distinct rows of a span; raise _TooManyRowsError for more than `limit`."""
+        """Return the distinct rows of a span; raise TooManyRowsError for more than `limit`."""
         needed = self.layout.masks({*self.known, *scored_columns})
-        rows = DistinctRows(self.layout.words, len(self.senders[0]), self.workers)
-        waiting: list[list[npt.NDArray[Any]]] = []
-        size = 0
-        # Add about as many rows at once as there are distinct rows: each time all distinct rows are grouped again.
-        for own in self._rows_of(span):
-            if waiting and size + len(own[0]) > min(max(len(rows), 1), self.limit):
-                self._add(rows, waiting, limit)
-                waiting, size = [], 0
-            waiting.append([own[0] & needed, *own[1:]])
-            size += len(own[0])
-        self._add(rows, waiting, limit)
-        return rows
-
-    @staticmethod
-    def _add(rows: DistinctRows, waiting: list[list[npt.NDArray[Any]]], limit: float) -> None:
-        keys, *counts = (np.concatenate(arrays) for arrays in zip(*waiting, strict=True))
-        rows.add(keys, *counts)
-        if len(rows) > limit:
-            raise _TooManyRowsError
+        rows = ([keys & needed, *counts] for keys, *counts in self._rows_of(span))
+        return collapse(rows, self.layout.words, len(self.senders[0]), self.workers, self.limit, limit)
 
     def _rows_of(self, span: Span) -> Iterator[list[Any]]:
         """Yield the keys and counts of the rows of a span, sender by sender."""

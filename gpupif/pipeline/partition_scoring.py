@@ -23,7 +23,7 @@ from ..engines.base import (
     KnownSubset,
     Progress,
 )
-from ..engines.partition_plan import WeightSums, compact_codes, part_job
+from ..engines.partition_plan import WeightSums, compact_codes, partition_job
 from ..measures import POPULATION_SIZE
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
@@ -132,7 +132,7 @@ class PartitionScorer:
         plan = self.plan
         codes = plan.layout.unpack(self.rows.keys)
         codes = codes if plan.population is None else plan.population.own(codes)
-        job = part_job(plan.job, self.scored_columns, codes, self.rows.counts, self.row_counts)
+        job = partition_job(plan.job, self.scored_columns, codes, self.rows.counts, self.row_counts)
         if self._sets is None and (self.anywhere or self.engine.device == "cpu"):
             job = replace(job, scores_on="either")
         elif self._sets is not None:

@@ -21,7 +21,6 @@ from ..errors import InputError
 from ..measures import Measure
 from ..utils.display import plural
 from .cell_selection import CellQuery, Selection
-from .packed_priors import pack_priors
 from .riskiest import RiskyCell
 from .score_distribution import ColumnAnswer, ColumnQuery, ScoreAnswers
 from .score_outputs import CellScore, ScoredAttacker, outputs_of
@@ -290,10 +289,9 @@ class Backing(ABC):
     def column_facts(self) -> list[ColumnFacts]:
         """Return the facts about each scored column."""
 
+    @abstractmethod
     def packed_priors(self) -> dict[str, str]:
         """Return the priors that score files keep, see `pack_priors`."""
-        values = [fact.distinct_values for fact in self.column_facts()]
-        return pack_priors(self.priors(), dict(zip(self.about.columns, values, strict=True)))
 
     def size(self) -> str:
         """Return the number of rows, or of partitions, in words, without computing anything."""

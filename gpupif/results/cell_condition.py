@@ -113,12 +113,12 @@ class _Parser:
         self._tokens: list[tuple[str, str, int]] = []
         place = 0
         while text[place:].strip():
-            found = TOKEN.match(text, place)
-            if found is None:
+            token = TOKEN.match(text, place)
+            if token is None:
                 raise self._error("a name, a number, or one of > >= < <= ( )", len(text) - len(text[place:].lstrip()))
-            kind = str(found.lastgroup)
-            self._tokens.append((kind, found[kind], found.start(kind) - (kind == "quoted")))
-            place = found.end()
+            kind = str(token.lastgroup)
+            self._tokens.append((kind, token[kind], token.start(kind) - (kind == "quoted")))
+            place = token.end()
         self._next = 0
 
     def parse(self) -> Condition:

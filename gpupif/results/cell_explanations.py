@@ -94,16 +94,16 @@ class ExplainedCells:
         against each of the subsets. by: the measure that says who is the worst. Nobody is the worst by the size of
         cohorts in a population, whose rows are not at hand: then the cell is described without a cohort.
         """
-        found = []
+        explained = []
         for column, key in self._placed():
             if by.name == POPULATION_SIZE.name:
-                found.append(self._value(column, key[column]))
+                explained.append(self._value(column, key[column]))
                 continue
             weights = weights_of(rows, column) if by.weighted else np.ones(0)
             known, count = _find_worst(rows, key, column, subsets.places_of(column), weights, by)
             names = ", ".join(str(subsets.names[place]) for place in known)
-            found.append(self._explain(column, key[column], count) | {"known": names})
-        return found
+            explained.append(self._explain(column, key[column], count) | {"known": names})
+        return explained
 
     def _placed(self) -> Iterator[tuple[int, Sequence[int]]]:
         """Return for each cell the place of its column among all columns, and the codes of its row."""

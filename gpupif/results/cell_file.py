@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from ..errors import NotScoredError
 from ..io.base import Stamp
@@ -71,24 +73,11 @@ class CellFileBacking(ScorelessBacking):
             raise self._not_there()
         return _CellFileSource(self)
 
-    def tables(self) -> Iterator[pa.Table]:
-        """Return the cells in the file, some at a time. Raises TableReadError."""
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[ds.Dataset]:
+        """Open the file while the block runs. Raises TableReadError."""
         with self._reading():
-            dataset = self._dataset()
-            yield dataset.schema.empty_table()
-            for batch in dataset.to_batches():
-                yield pa.Table.from_batches([batch])
-
-    @property
-    def cell_columns(self) -> list[str]:
-        """The names of the columns of the file."""
-        with self._reading():
-            return list(self._dataset().schema.names)
-
-    def count(self) -> int:
-        """Return the number of cells in the file. Raises TableReadError."""
-        with self._reading():
-            return int(self._dataset().count_rows())
+            yield self._dataset()
 
     def _column_types(self) -> dict[str, pa.DataType]:
         scores = {output: pa.from_numpy_dtype(np.dtype(kind)) for output, kind in self._view.types().items()}
@@ -102,15 +91,20 @@ class CellFileBacking(ScorelessBacking):
 
 
 class _CellFileSource(CellSource):
-    """The cells of a file."""
+    """The cells of a file. Reading them raises TableReadError."""
 
     def __init__(self, file: CellFileBacking) -> None:
-        self.columns = file.cell_columns
+        with file.opened() as dataset:
+            self.columns = list(dataset.schema.names)
         self.selection = file.selection
         self._file = file
 
     def tables(self) -> Iterator[pa.Table]:
-        return self._file.tables()
+        with self._file.opened() as dataset:
+            yield dataset.schema.empty_table()
+            for batch in dataset.to_batches():
+                yield pa.Table.from_batches([batch])
 
     def count(self) -> int:
-        return self._file.count()
+        with self._file.opened() as dataset:
+            return int(dataset.count_rows())

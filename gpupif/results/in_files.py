@@ -6,6 +6,7 @@ import contextlib
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset as ds
 
-from ..attack.priors import AsDict
+from ..attack.priors import AsDict, Prior
 from ..errors import InputError, TableReadError, reason_of
 from ..io.base import Stamp, check_unchanged
 from ..io.formats import CSV, written_format
@@ -27,9 +28,9 @@ from .backing import CellSource, OutcomeBacking, QueryResult, ScoreQuery, Scores
 from .cell_selection import CellQuery, ScoredRows
 from .cell_table import CellLayout, LocalCellSource
 from .lazy_tables import StoredFrame
-from .packed_priors import PackedPrior
+from .packed_priors import PackedPrior, pack_priors
 from .provenance import to_metadata
-from .query_search import ChunkFacts, QuerySearch, by_column
+from .query_search import ChunkFacts, QuerySearch, with_scores
 from .riskiest import RiskyCell
 from .score_distribution import ColumnAnswer, ColumnQuery, Tally
 from .score_outputs import CellScore, ScoreView, outputs_of
@@ -58,7 +59,7 @@ class StoredBacking(OutcomeBacking):
         description: ScoresDescription,
         rows: int,
         spilled_bytes: int | None = None,
-        priors: Mapping[Hashable, AsDict] | None = None,
+        priors: Mapping[Hashable, Prior] | None = None,
     ) -> None:
         super().__init__(description.about, description.outcomes)
         self.path = path
@@ -66,9 +67,10 @@ class StoredBacking(OutcomeBacking):
         self._stamps = stamps
         self.spilled_bytes = spilled_bytes
         self._facts = list(description.facts)
-        self._packed = None if priors else dict(description.priors)
-        self._priors = priors or {
-            name: PackedPrior(name, description.priors.get(str(name)), str(path)) for name in self.about.columns
+        self._packed = dict(description.priors)
+        self._priors_at_hand = priors
+        self._priors: Mapping[Hashable, AsDict] = priors or {
+            name: PackedPrior(name, self._packed.get(str(name)), str(path)) for name in self.about.columns
         }
         self._rows = rows
 
@@ -80,7 +82,7 @@ class StoredBacking(OutcomeBacking):
         return self._priors
 
     def packed_priors(self) -> dict[str, str]:
-        return super().packed_priors() if self._packed is None else self._packed
+        return pack_priors(self._priors_at_hand) if self._priors_at_hand else self._packed
 
     def column_facts(self) -> list[ColumnFacts]:
         return self._facts
@@ -145,15 +147,15 @@ class FileBacking(StoredBacking):
         return self._frame(outputs, output_names(list(outputs), self.about.columns, []))
 
     def _frame(self, outputs: Mapping[str, CellScore], names: Sequence[Hashable]) -> StoredFrame:
-        several = list(outputs.values())
-        read = outputs_of(several)
+        scores = list(outputs.values())
+        read = outputs_of(scores)
 
         def columns() -> Iterator[list[Any]]:
             for arrays in self._chunks(read):
-                yield [column for score in several for column in score.compute(arrays)]
+                yield [column for score in scores for column in score.compute(arrays)]
 
         nothing = {output: np.empty((0, 0), self._types[output]) for output in read}
-        types = [score.compute(nothing).dtype for score in several for _ in self.about.columns]
+        types = [score.compute(nothing).dtype for score in scores for _ in self.about.columns]
         return StoredFrame(columns, names, types)
 
     def array(self, score: CellScore) -> npt.NDArray[Any]:
@@ -183,27 +185,17 @@ class FileBacking(StoredBacking):
         row = 0
         with Workers() as workers:
             for arrays in self._chunks(outputs_of(search.query.looked_at)):
-                columns = [(scores, column, row) for column, scores in enumerate(by_column(arrays))]
-                chunks.append(ChunkFacts(workers.run(search.look_at, columns), None))
+                chunks.append(search.look_at_chunk(arrays, row, workers))
                 row += next(iter(arrays.values())).shape[1]
         figures, top = search.combine(chunks)
-        return figures, self._with_scores(top, query.shown)
+        return figures, with_scores(top, query.shown, partial(self._scores_of_rows, outputs_of(query.shown)))
 
-    def _with_scores(self, top: Sequence[RiskyCell], shown: Sequence[CellScore]) -> list[RiskyCell]:
-        """Return cells with their scores; only their rows are read."""
-        if not top:
-            return []
-        rows = sorted({cell.row for cell in top})
-        read = outputs_of(shown)
-        names = [f"{output}_{column}" for output in read for column in self.about.columns]
+    def _scores_of_rows(self, outputs: Sequence[str], rows: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
+        """Return the scores (scored columns, rows) of some rows by output; only these rows are read."""
+        names = [f"{output}_{column}" for output in outputs for column in self.about.columns]
         with self._reading():
             table = self._dataset().take(pa.array(rows), columns=names).combine_chunks()
-        arrays = self._arrays(table, read, range(len(self.about.columns)))
-        scores = [score.compute(arrays) for score in shown]
-        return [
-            cell._replace(scores=[array[cell.scored_column, rows.index(cell.row)].item() for array in scores])
-            for cell in top
-        ]
+        return self._arrays(table, outputs, range(len(self.about.columns)))
 
     def _answers(self, score: CellScore, asked: ColumnQuery, columns: Sequence[int]) -> list[ColumnAnswer]:
         """Return the answer for each of some scored columns."""

@@ -38,6 +38,7 @@ from .backing import (
 from .cell_explanations import ExplainedCells
 from .cell_selection import CellQuery, ScoredRows
 from .cell_table import CellLayout, LocalCellSource
+from .packed_priors import pack_priors
 from .provenance import to_metadata
 from .query_search import ChunkColumn, ChunkFacts, ColumnScores, QuerySearch, cut_rows, sum_gains
 from .riskiest import RiskyCell
@@ -80,8 +81,11 @@ class MemoryBacking(OutcomeBacking):
     def priors(self) -> Mapping[Hashable, Prior]:
         return {name: self._priors[name] for name in self.about.columns}
 
+    def packed_priors(self) -> dict[str, str]:
+        return pack_priors(self.priors())
+
     def column_facts(self) -> list[ColumnFacts]:
-        return [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in self.priors().values()]
+        return [*map(ColumnFacts.from_prior, self.priors().values())]
 
     def where(self) -> str:
         return f"device {self.about.device}"

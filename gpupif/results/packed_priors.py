@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..attack.priors import AsDict
+from ..attack.priors import Prior
 from ..errors import InputError
 
 # The most bytes of all packed priors together; the smallest come first.
@@ -18,10 +18,10 @@ PRIOR_BYTES = 1 << 20
 PROBABILITY_BYTES = 8
 
 
-def pack_priors(priors: Mapping[Hashable, AsDict], values: Mapping[Hashable, int]) -> dict[str, str]:
-    """Return the smallest priors, packed, as many as there is room for. values: number of values of each prior."""
+def pack_priors(priors: Mapping[Hashable, Prior]) -> dict[str, str]:
+    """Return the smallest priors, packed, as many as there is room for."""
     most = PRIOR_BYTES // PROBABILITY_BYTES
-    packed = {str(name): _pack(prior.as_dict()) for name, prior in priors.items() if values[name] <= most}
+    packed = {str(name): _pack(prior.as_dict()) for name, prior in priors.items() if prior.column.cardinality <= most}
     room, kept = PRIOR_BYTES, {}
     for name, text in sorted(packed.items(), key=lambda item: len(item[1])):
         room -= len(text)

@@ -42,22 +42,29 @@ FOLDER_FILE = "_common_metadata"
 DISTANCE_BYTES = 1 << 16
 
 
-def describe_request(
-    request: ScoreRequest, source: Mapping[str, Any], population: Mapping[str, Any] | None = None, lacks: str = ""
-) -> dict[str, Any]:
-    """Return the request as `RunDescription` has it.
+def describe_run(
+    request: ScoreRequest,
+    source: Mapping[str, Any],
+    device: str,
+    seconds: dict[str, float],
+    population: Mapping[str, Any] | None = None,
+    lacks: str = "",
+    through_host: str = "",
+) -> RunDescription:
+    """Return the description of a run.
 
-    source, population: where the tables came from, see `describe_files`. lacks: see `Population`.
+    source, population: where the tables came from, see `describe_files`. lacks: see `Population`. device, seconds,
+    through_host: see `RunDescription`.
     """
     distances = {str(name): _plain(distance) for name, distance in request.distances.items()}
     large = [name for name, distance in distances.items() if len(json.dumps(distance)) > DISTANCE_BYTES]
-    return {
+    asked = {
         "gpupif": __version__,
         "input": dict(source),
         "population": None if population is None else {**population, "lacks": lacks},
         "measures": [measure.name for measure in request.measures],
         "dtype": request.dtype,
-        "attackers": {"" if name is None else name: _knows(one) for name, one in request.by_attacker().items()},
+        "attackers": {"" if name is None else name: _knows(own) for name, own in request.by_attacker().items()},
         "weights": None if request.weights is None else str(request.weights),
         "missing": request.missing,
         "accuracies": {str(name): float(accuracy) for name, accuracy in request.accuracies.items()},
@@ -66,6 +73,9 @@ def describe_request(
         "distances_left_out": large,
         "used": [str(name) for name in request.used],
     }
+    return RunDescription(
+        request.scored_columns, request.cell_measures, request.dtype, device, seconds, through_host, asked
+    )
 
 
 def _knows(request: ScoreRequest) -> dict[str, Any]:

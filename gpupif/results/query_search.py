@@ -7,7 +7,7 @@ exact, so the answer does not depend on how the rows are cut or on the number of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from ..utils.exact_sums import sum_rows
 from ..utils.percentiles import ONCE, count_repeated, percentiles_of
 from ..utils.repeated import Repeated, find_repeated
 from .backing import QueryResult, ScoreQuery
-from .riskiest import RiskyCell, riskiest, riskiest_in
+from .riskiest import RiskyCell, riskiest, riskiest_in_column
 from .score_distribution import ColumnAnswer, ColumnQuery, answer_column, answer_on_device
 from .score_outputs import CellScore
 from .summary_figures import ColumnFigures, Figures
@@ -64,12 +64,6 @@ class ColumnScores:
             arrays = {output: self._values[output][None] for output in score.outputs}
             column = self._made[score] = ScoreColumn(score.compute(arrays)[0])
         return column
-
-
-def by_column(arrays: Mapping[str, Any]) -> list[ColumnScores]:
-    """Split the scores of a chunk by column. arrays: scores (columns, rows) of each output."""
-    columns = range(len(next(iter(arrays.values()))))
-    return [ColumnScores({output: array[column] for output, array in arrays.items()}) for column in columns]
 
 
 class ChunkColumn(NamedTuple):
@@ -137,14 +131,26 @@ class QuerySearch:
             }
         )
         if query.by is not None:
-            by = scores.column_of(query.by).values[None]
-            risky = riskiest_in(query.by.measure, by, [], query.top, first, self._least_risk)
-            top = [cell._replace(scored_column=scored_column) for cell in risky]
+            by = scores.column_of(query.by).values
+            top = riskiest_in_column(query.by.measure, by, query.top, scored_column, first, self._least_risk)
             if query.top and len(top) == query.top:
                 self._least_risk = max(self._least_risk, top[-1].risk)
         return ChunkColumn(
             figures, top, multiplicities, None if query.gains is None else scores.column_of(query.gains).values
         )
+
+    def look_at_chunk(self, arrays: Mapping[str, Any], first: int, workers: Workers) -> ChunkFacts:
+        """Return the facts that the query needs of one chunk.
+
+        arrays: scores (columns, rows) of each output. first: number of the chunk's first row in the table.
+        """
+
+        def look_at(scored_column: int) -> ChunkColumn:
+            scores = ColumnScores({output: array[scored_column] for output, array in arrays.items()})
+            return self.look_at(scores, scored_column, first)
+
+        columns = workers.run(look_at, [(number,) for number in range(len(next(iter(arrays.values()))))])
+        return ChunkFacts([column._replace(gains=None) for column in columns], sum_gains(columns))
 
     def combine(self, chunks: Sequence[ChunkFacts]) -> tuple[Figures, list[RiskyCell]]:
         """Return the figures and the riskiest cells of some chunks, in the order of their rows.
@@ -173,6 +179,24 @@ class QuerySearch:
         if query.gains is not None:
             of_rows = _percentiles_of_rows([chunk.sums for chunk in chunks], query.of_rows, workers)
         return QueryResult(figures, of_columns, of_rows, top)
+
+
+def with_scores(
+    cells: Sequence[RiskyCell], shown: Sequence[CellScore], scores_of: Callable[[list[int]], Mapping[str, Any]]
+) -> list[RiskyCell]:
+    """Return cells with their scores.
+
+    shown: the scores that the cells get. scores_of: returns the scores of some rows, (columns, rows) by output.
+    """
+    if not cells:
+        return []
+    rows = sorted({cell.row for cell in cells})
+    arrays = scores_of(rows)
+    scores, place_of = [score.compute(arrays) for score in shown], {row: place for place, row in enumerate(rows)}
+    return [
+        cell._replace(scores=[array[cell.scored_column, place_of[cell.row]].item() for array in scores])
+        for cell in cells
+    ]
 
 
 def sum_gains(columns: Iterable[ChunkColumn], rows: slice = ALL_ROWS) -> Any:

@@ -32,35 +32,30 @@ def riskiest(cells: Iterable[RiskyCell], n: int) -> list[RiskyCell]:
     return sorted(cells, key=lambda cell: (-cell.risk, cell.row, cell.scored_column))[:n]
 
 
-def riskiest_in(
-    measure: Measure, scores: Any, shown: Sequence[Any], n: int, first: int = 0, least: float = -np.inf
+def riskiest_in_column(
+    measure: Measure, scores: npt.NDArray[Any], n: int, scored_column: int, first: int, least: float
 ) -> list[RiskyCell]:
-    """Return the cells of a chunk that may be among the n riskiest of the table.
+    """Return the cells of one column of a chunk that may be among the n riskiest of the table, without their scores.
 
-    measure, scores: by which cells are risky, an array (scored columns, rows); cells without a score (NaN) are not.
-    shown: arrays of further scores, which the cells get. first: number of the chunk's first row in the table. least: n
-    cells of the table are known to be at least this risky.
+    measure, scores: by which cells are risky, (rows,); cells without a score (NaN) are not. scored_column: place of the
+    column among the scored ones. first: number of the chunk's first row in the table. least: n cells of the table are
+    known to be at least this risky.
     """
-    candidates: list[RiskyCell] = []
-    for scored_column, column in enumerate(scores):
-        scored = None
-        if column.dtype.kind == "f" and not (known := column == column).all():
-            scored = np.flatnonzero(known)
-            column = column[scored]
-        if not len(column):
-            continue
-        risks = as_risk(measure, column)
-        if risks.max() < least:
-            continue
-        candidates += [
-            RiskyCell(risk, place if scored is None else int(scored[place]), scored_column, [])
-            for risk, place in highest(risks, n)
-            if risk >= least
-        ]
-    return [
-        cell._replace(row=first + cell.row, scores=[array[cell.scored_column, cell.row].item() for array in shown])
-        for cell in riskiest(candidates, n)
+    scored = None
+    if scores.dtype.kind == "f" and not (known := scores == scores).all():
+        scored = np.flatnonzero(known)
+        scores = scores[scored]
+    if not len(scores):
+        return []
+    risks = as_risk(measure, scores)
+    if risks.max() < least:
+        return []
+    cells = [
+        RiskyCell(risk, first + (place if scored is None else int(scored[place])), scored_column, [])
+        for risk, place in highest(risks, n)
+        if risk >= least
     ]
+    return riskiest(cells, n)
 
 
 def highest(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:

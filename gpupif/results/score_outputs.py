@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..attack.attackers import AGGREGATES, KnownSubsets, aggregate_name, aggregate_of
+from ..attack.request import ScoreRequest
 from ..engines.worst_and_mean import mean_of, worst_of
 from ..measures import Measure
 
@@ -29,6 +30,11 @@ class ScoredAttacker:
     known: tuple[Hashable, ...]
     subsets: KnownSubsets | None = None
     only: str | None = None
+
+    @classmethod
+    def from_request(cls, name: str | None, request: ScoreRequest, rows: int) -> ScoredAttacker:
+        """Return the attacker of a request. rows: number of rows of the table."""
+        return cls(name, tuple(request.known), request.subsets(rows))
 
     @property
     def aggregates(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..rows.threads import Workers
+from ..attack.priors import Prior
 from ..utils.exact_sums import ExactSum
 from ..utils.percentiles import ONCE
 
@@ -33,6 +33,11 @@ class ColumnFacts(NamedTuple):
 
     distinct_values: int
     prior_entropy: float
+
+    @classmethod
+    def from_prior(cls, prior: Prior) -> ColumnFacts:
+        """Return the facts of the column with a prior."""
+        return cls(prior.column.cardinality, prior.entropy)
 
 
 class ColumnFigures(NamedTuple):
@@ -74,35 +79,25 @@ class Figures:
     of_columns: Mapping[str, Sequence[ColumnFigures]]
 
     @classmethod
-    def from_scores(cls, scores: Mapping[str, Any], workers: Workers) -> Figures:
-        """Return the figures of scores (columns, rows) by measure, on the host or a device."""
-        return cls(
-            {
-                measure: workers.run(ColumnFigures.from_scores, [(measure, column) for column in array])
-                for measure, array in scores.items()
-            }
-        )
-
-    @classmethod
-    def together(cls, *several: Figures) -> Figures:
+    def together(cls, *chunks: Figures) -> Figures:
         """Return the figures of all chunks of a table together."""
         return cls(
             {
                 measure: [
                     ColumnFigures.together(parts)
-                    for parts in zip(*(figures.of_columns[measure] for figures in several), strict=True)
+                    for parts in zip(*(figures.of_columns[measure] for figures in chunks), strict=True)
                 ]
-                for measure in several[0].of_columns
+                for measure in chunks[0].of_columns
             }
         )
 
     @classmethod
-    def beside(cls, *several: Figures) -> Figures:
+    def beside(cls, *columns_of: Figures) -> Figures:
         """Return the figures of the same rows in all columns, from figures of some columns each, in their order."""
         return cls(
             {
-                measure: [column for figures in several for column in figures.of_columns[measure]]
-                for measure in several[0].of_columns
+                measure: [column for figures in columns_of for column in figures.of_columns[measure]]
+                for measure in columns_of[0].of_columns
             }
         )
 
@@ -145,20 +140,20 @@ def summary_columns(
     records = []
     for place, fact in enumerate(facts):
         row: dict[str, float] = fact._asdict()
-        found = {measure: columns[place] for measure, columns in figures.of_columns.items()}
-        if "cig" in found:
-            total, highest, _ = found["cig"]
+        figures_of = {measure: columns[place] for measure, columns in figures.of_columns.items()}
+        if "cig" in figures_of:
+            total, highest, _ = figures_of["cig"]
             median, high = percentiles[place]
             row |= {"cig_mean": total.over(rows), "cig_median": median, "cig_p95": high}
             row |= {"cig_max": highest, "fig": total.over(1)}
         for measure, wanted in ROW_MEASURES.items():
-            if measure in found:
-                total, highest, lowest = found[measure]
+            if measure in figures_of:
+                total, highest, lowest = figures_of[measure]
                 # With sampling weights a class may weigh 0.
                 values = {"mean": total.over(rows), "max": highest, "min": lowest if highest else 0.0}
                 row |= {f"{measure}_{figure}": values[figure] for figure in wanted}
-        if "csf" in found:
-            total, highest, _ = found["csf"]
+        if "csf" in figures_of:
+            total, highest, _ = figures_of["csf"]
             row |= {"csf_mean": total.mean, "csf_max": highest if total.terms else math.nan}
         records.append(row | {"weight": weights[place]})
     return pd.DataFrame.from_records(records, index=pd.Index([*names], name="column", tupleize_cols=False))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -103,3 +105,48 @@ class DistinctRows:
             add_multiplicities(number, more, own)
         self.sums = sums
         return number
+
+
+class TooManyRowsError(Exception):
+    """The error that there are more distinct rows than the limit.
+
+    Its traceback keeps these rows in memory; suppress the error to free them.
+    """
+
+
+def collapse(
+    chunks: Iterable[list[npt.NDArray[Any]]],
+    words: int,
+    sums: int,
+    workers: Workers,
+    most: float,
+    limit: float = math.inf,
+) -> DistinctRows:
+    """Return the distinct rows of chunks, with the sums of their amounts.
+
+    chunks: lists of the keys (rows, words) of a chunk and the amounts (rows,) for each sum.
+    words: int. The number of words of a key.
+    sums: int. The number of sums.
+    most: number of rows that are added at once, unless a chunk has more.
+    limit: number of distinct rows. Default: no limit.
+
+    Raises TooManyRowsError as soon as there are more than `limit` distinct rows.
+    """
+    distinct = DistinctRows(words, sums, workers)
+    waiting: list[list[npt.NDArray[Any]]] = []
+    size = 0
+
+    def add_waiting() -> None:
+        distinct.add(*(np.concatenate(arrays) for arrays in zip(*waiting, strict=True)))
+        if len(distinct) > limit:
+            raise TooManyRowsError
+
+    for chunk in chunks:
+        # Add about as many rows at once as there are distinct rows: each time all distinct rows are grouped again.
+        if waiting and size + len(chunk[0]) > min(len(distinct), most):
+            add_waiting()
+            waiting, size = [], 0
+        waiting.append(chunk)
+        size += len(chunk[0])
+    add_waiting()
+    return distinct

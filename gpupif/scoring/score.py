@@ -25,9 +25,9 @@ from ..frames.base import Frame
 from ..frames.dask_frame import is_dask
 from ..frames.open import device_for, open_table
 from ..measures import POPULATION_SIZE
-from ..results.backing import AttackerOutcome, RunDescription
+from ..results.backing import AttackerOutcome
 from ..results.in_memory import MemoryBacking, TableExplainer
-from ..results.provenance import describe_frame, describe_request
+from ..results.provenance import describe_frame, describe_run
 from ..results.score_outputs import ScoredAttacker, for_each_aggregate
 from ..results.scores import Scores
 from ..rows.threads import Workers
@@ -223,7 +223,7 @@ def score(
     Warns
     -----
     NearlyUniqueWarning
-        A table of 50 or more rows with a column in which at least 90 % of the rows have different values.
+        A table of 50 or more rows with a column in which at least 90 % of the rows have distinct values.
     NothingKnownWarning
         A single column of several is scored, and ``known`` is not given or names only this column. ``known=[]`` and
         ``known=0`` say it expressly, and cause no warning.
@@ -297,8 +297,9 @@ def score_frame(
     people = None if population is None else match_population(population, encoded.columns, request.missing, lacks)
     coded = time.perf_counter()
     requests = request.by_attacker()
-    subsets = {name: own_request.subsets(frame.rows) for name, own_request in requests.items()}
-    cells = sum(len(request.scored_columns) if own is None else sum(own.scored.values()) for own in subsets.values())
+    attackers = {name: ScoredAttacker.from_request(name, own, frame.rows) for name, own in requests.items()}
+    subsets = [attacker.subsets for attacker in attackers.values()]
+    cells = sum(len(request.scored_columns) if own is None else sum(own.scored.values()) for own in subsets)
     report.stage("score", frame.rows * cells, "cells")
     on_warning, through_host = WarnOnce(), ""
     distinct = None
@@ -312,7 +313,7 @@ def score_frame(
         with frame.active():
             priors = None if people is None else people.priors(used)
             job, prior_of = own_request.job(used, frame.rows, frame.scores_on, on_warning, weighted, priors)
-        attacker = ScoredAttacker(name, tuple(own_request.known), subsets[name])
+        attacker = attackers[name]
         sets = None if attacker.subsets is None else attacker.subsets.sets
         if distinct is None:
             result = score_attacker(engine, job, sets, report)
@@ -332,16 +333,14 @@ def score_frame(
         )
         values |= attacker.named(result.by_aggregate())
         through_host = through_host or result.through_host
-    about = RunDescription(
-        columns=request.scored_columns,
-        measures=request.cell_measures,
-        dtype=request.dtype,
-        device=engine.device,
-        seconds=by_stage(frame, coded - opened, time.perf_counter() - coded),
-        through_host=through_host,
-        request=describe_request(
-            request, describe_frame(frame), None if population is None else describe_frame(population), lacks
-        ),
+    about = describe_run(
+        request,
+        describe_frame(frame),
+        engine.device,
+        by_stage(frame, coded - opened, time.perf_counter() - coded),
+        None if population is None else describe_frame(population),
+        lacks,
+        through_host,
     )
     return Scores(MemoryBacking(frame, about, outcomes, values, prior_of))
 

@@ -21,8 +21,8 @@ from ..io.checkpoints import Store
 from ..io.file_errors import disk_errors
 from ..io.parquet_files import READ_BYTES
 from ..io.read import in_chunks
-from ..out_of_core.file_encoding import READS_PER_CHUNK, rows_read
-from ..out_of_core.memory_budget import CHUNK_SHARE, LEAST_CHUNK, Budget
+from ..out_of_core.file_encoding import rows_read
+from ..out_of_core.memory_budget import CHUNK_SHARE, LEAST_CHUNK, READS_PER_CHUNK, Budget
 from ..out_of_core.merged_values import MERGING, check_values
 from ..out_of_core.output_options import OutputOptions
 from ..out_of_core.scoring_run import score_source

@@ -17,7 +17,7 @@ from .._version import __version__
 from ..errors import InputError
 from ..frames.arrow_frame import kept_metadata, with_values, without_unused
 from ..io.base import Source
-from ..io.checkpoints import BEGUN, FINISHED, Store, identity, publish, work_folder
+from ..io.checkpoints import FINISHED, Store, identity, publish
 from ..io.feather_files import GrowingDictionaries, open_feather
 from ..io.file_errors import disk_errors
 from ..io.formats import FEATHER, PARQUET, written_format
@@ -25,17 +25,15 @@ from ..io.read import open_source
 from ..io.row_group import RowGroup
 from ..io.score_files import MARK, is_file, score_names
 from ..io.write import write_groups
-from ..out_of_core.chunk_scores import prefetched
-from ..out_of_core.file_encoding import READS_PER_CHUNK
-from ..out_of_core.memory_budget import CHUNK_SHARE, Budget, plan_reading
+from ..out_of_core.chunk_readers import prefetched
+from ..out_of_core.memory_budget import CHUNK_SHARE, READS_PER_CHUNK, Budget, plan_reading
 from ..out_of_core.output_options import OutputOptions
-from ..out_of_core.scoring_run import FORMAT_OF_FILES, check_place, check_same, published_by
+from ..out_of_core.scoring_run import FORMAT_OF_FILES, check_place, open_run
 from ..results.provenance import describe_files, digest
 from ..utils.arrays import GROUP_ROWS
 from ..utils.docs import documented_as
 from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.signals import Shield
 from .coded_columns import Changes
 from .file_table import FileTable
 from .plan import Plan
@@ -342,30 +340,13 @@ def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, re
     """Treat a table of files, see `treat_files`. All arguments are already checked."""
     started = time.perf_counter()
     check_place(source, options)
-    output = options.output.resolve()
-    work = work_folder(options.output)
-    store = Store(work, work if options.temp is None else work_folder(options.output, options.temp))
-    keep, shield = False, Shield()
-    try:
-        settings = _settings(source, options, plan, key)
-        finished = published_by(options.output) if options.resume else None
-        there = store.open(options.resume, output, finished=finished is not None)
-        keep = there
-        if there:
-            check_same((finished or {}).get("options") or store.done(BEGUN), settings, options.output)
-        if there and finished is not None:
-            # The run was killed after publishing, before it removed its temporary files.
-            shield.raise_()
-            keep = False
-            record = TreatmentsRecord.from_stored(finished["record"])
+    with open_run(options, _settings(source, options, plan, key), report) as run:
+        if run.finished is not None:
+            record = TreatmentsRecord.from_stored(run.finished["record"])
             return Treated(options.output, record, None, [], _files(options.output))
-        if there:
-            report.say(f"going on with a run that was ended: {store.progress()}.")
-        else:
-            if options.resume:
-                report.say("there is no run to resume; this one begins anew.")
-            store.mark(BEGUN, settings)
-            keep = options.resume
+        if run.begun is None:
+            run.begin({})
+        store = run.store
         budget = plan_reading(options.memory_limit, len(source.names), "take columns out of the table first")
         table = FileTable(source, store, budget, report, all_typed=not written_as_text(options.output))
         applied = apply_plan(table, plan, key, report)
@@ -373,14 +354,11 @@ def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, re
         rows = writer.write(table.counts)
         described = describe_files(source.input_files.path, source.stamps)
         record = make_record(plan, applied, table.counts, described, rows, key, started)
-        store.mark(FINISHED, {"identity": identity(writer.staged()), "options": settings, "record": record.to_stored()})
-        shield.raise_()
+        facts = {"identity": identity(writer.staged()), "options": run.settings, "record": record.to_stored()}
+        store.mark(FINISHED, facts)
+        run.shield.raise_()
         writer.publish()
-        keep = False
         return Treated(options.output, record, table, applied, _files(options.output))
-    finally:
-        with shield:
-            store.close(keep)
 
 
 def written_as_text(output: Path) -> bool:
@@ -401,7 +379,7 @@ def _digests_of_files(plan: Plan) -> dict[str, str]:
 
 
 def _settings(source: Source, options: OutputOptions, plan: Any, key: Any) -> dict[str, Any]:
-    """Return the settings by name that a resumed run must repeat. `check_same` names the first that differs."""
+    """Return the settings by name that a resumed run must repeat. `open_run` names the first that differs."""
     described = describe_files(source.input_files.path, source.stamps)
     return {
         "gpupif": __version__,

@@ -17,7 +17,7 @@ from ..frames.arrow_frame import other_column, other_type
 from ..frames.replacement import Replacement
 from ..io.base import Source
 from ..io.read import in_chunks
-from ..out_of_core.chunk_scores import prefetched
+from ..out_of_core.chunk_readers import prefetched
 from .coded_columns import coded_column
 from .steps import Chunk, StepCounts, Steps
 

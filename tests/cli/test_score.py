@@ -202,7 +202,7 @@ def test_overwrite_replaces_the_output_and_quiet_prints_nothing(run, folder):
 def test_a_warning_is_one_line(run, folder):
     (folder / "ids.csv").write_text("id,sex\n" + "".join(f"{number},f\n" for number in range(60)))
     ended = run("score", "ids.csv", "-o", "scores.parquet", "--json")
-    assert ended.err.startswith("gpupif: warning: column 'id': 60 different values in 60 rows.")
+    assert ended.err.startswith("gpupif: warning: column 'id': 60 distinct values in 60 rows.")
     assert ended.err.count("\n") == 1
     assert json.loads(ended.out)["rows"] == 60
 

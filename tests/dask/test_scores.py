@@ -293,7 +293,7 @@ class TestBadInput:
     def test_nearly_unique_columns_are_warned_of_when_dask_computes(self):
         unique = pd.DataFrame({"id": range(60), "b": [0, 1] * 30})
         scores = gpupif.score(cut(unique, [20]))
-        with pytest.warns(gpupif.errors.NearlyUniqueWarning, match="'id': 60 different values"):
+        with pytest.warns(gpupif.errors.NearlyUniqueWarning, match="'id': 60 distinct values"):
             scores.cig.compute()
 
 

@@ -18,7 +18,7 @@ KNOWN = {"age", "person's town", "a b"}
         ("column 'age': negative, -17.25 in row 3.", "column 'age': negative, *** in row 3."),
         ('column "person\'s town": got "O\'Hara".', "column \"person's town\": got '***'."),
         ("in row 12 of 1,000 rows, got 1e-3", "in row 12 of 1,000 rows, got ***"),
-        ("at least 12,000 different values; 3.5 GiB", "at least 12,000 different values; 3.5 GiB"),
+        ("at least 12,000 distinct values; 3.5 GiB", "at least 12,000 distinct values; 3.5 GiB"),
         ("/data/2026/part-7.parquet: no such file", "/data/2026/part-7.parquet: no such file"),
         (
             "a.csv: no CSV (CSV parse error: Expected 2 columns, got 3: Ann,flu (x)., 7, after row 1,200).",

@@ -20,7 +20,7 @@ from gpupif.nightly.table.kept_table import KeptTable, verify_state
 from gpupif.nightly.table.table_changes import InputChanges
 from gpupif.out_of_core import kept_source
 from gpupif.out_of_core.duplicate_rows import duplicate_rows
-from gpupif.out_of_core.part_store import PartStore
+from gpupif.out_of_core.kept_file_store import KeptFileStore
 from tests.helpers.pieces import assert_same_summaries, in_pieces, nothing_left, stored
 from tests.helpers.tables import SHARED_FIXTURES
 
@@ -287,7 +287,7 @@ def test_damage_to_any_byte_is_found_and_mended(folder, tmp_path):
     content = file.read_bytes()
     for place in [*range(0, len(content), 7), *range(len(content) - 48, len(content))]:
         file.write_bytes(content[:place] + bytes([content[place] ^ 0x10]) + content[place + 1 :])
-        assert PartStore(file.parent).verify() == [f"{file}: damaged; the next run makes it again."]
+        assert KeptFileStore(file.parent).verify() == [f"{file}: damaged; the next run makes it again."]
     for damaged in (content[:-1], b"", content + b"x", whole[0].read_bytes()):
         file.write_bytes(damaged)
         assert len(verify_state(state)) == 1
@@ -422,13 +422,13 @@ def test_missing_values_are_refused_by_their_row(folder, tmp_path):
 
 
 def test_a_file_that_changes_while_it_is_read_is_an_error(folder, tmp_path, monkeypatch):
-    real = PartStore.write
+    real = KeptFileStore.write
 
     def write(self, *given):
         os.utime(folder.file("part-b"), (1, 1))
         return real(self, *given)
 
-    monkeypatch.setattr(PartStore, "write", write)
+    monkeypatch.setattr(KeptFileStore, "write", write)
     with pytest.raises(TableReadError, match=r"part-b\.parquet: the file changed"):
         KeptTable.of_files(folder.path, tmp_path / "state")
 

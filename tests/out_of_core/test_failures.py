@@ -21,7 +21,7 @@ from tests.helpers.runs_that_fail import MEASURES, fail
 FAILURES = [
     "gpupif.out_of_core.file_encoding.encode_part",
     "gpupif.out_of_core.table_scoring.find_sends",
-    "gpupif.pipeline.partition_scoring.part_job",
+    "gpupif.pipeline.partition_scoring.partition_job",
     "gpupif.out_of_core.attacker_run.write_batch",
     "gpupif.out_of_core.scores_writer.write_groups",
     "gpupif.out_of_core.attacker_run._codes_of_row",

@@ -191,7 +191,7 @@ def test_a_run_resumed_with_less_memory_is_refused(census, expected, tmp_path, m
         patch.setattr("gpupif.pipeline.partition_scoring.score_attacker", failing)
         with pytest.raises(InputError, match="stop"):
             gpupif.score_files(census, scores_path, FEW, known=2, resume=True)
-    says = r"memory_limit: the run to be resumed had more, for 5 columns of \d+ different rows"
+    says = r"memory_limit: the run to be resumed had more, for 5 columns of \d+ distinct rows"
     with room_for(expected.distinct_rows, 30), pytest.raises(InputError, match=says):
         gpupif.score_files(census, scores_path, FEW, known=2, resume=True)
     with room_for(20 * expected.distinct_rows, 30):

@@ -63,7 +63,7 @@ def test_too_many_riskiest_cells_for_the_memory_are_refused(tmp_path, monkeypatc
 def test_a_column_with_too_many_values_is_refused(tmp_path, monkeypatch):
     source = write_parts(tmp_path / "in", pd.DataFrame({"id": [f"id{n}" for n in range(100)], "b": [1, 2] * 50}))
     monkeypatch.setattr(budget, "VALUES_SHARE", 1e-9)
-    with pytest.raises(InputError, match=r"column 'id': at least 100 different values.*--memory-limit"):
+    with pytest.raises(InputError, match=r"column 'id': at least 100 distinct values.*--memory-limit"):
         gpupif.score_files(source, tmp_path / "out")
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
@@ -143,7 +143,7 @@ def test_columns_with_too_many_values_for_the_memory_are_refused(tmp_path, monke
         "gpupif.out_of_core.scoring_run.plan_budget", lambda *given: real(*given)._replace(working=1 << 15)
     )
     monkeypatch.setattr(budget, "VALUES_SHARE", 1)
-    with pytest.raises(InputError, match=r"memory_limit: the columns have 300 different values"):
+    with pytest.raises(InputError, match=r"memory_limit: the columns have 300 distinct values"):
         gpupif.score_files(source, tmp_path / "out")
 
 

@@ -66,7 +66,7 @@ def test_a_resumed_run_selects_cells_from_the_stored_scores(tmp_path, monkeypatc
         gpupif.score_files(source, output, **asked | {"top": 21})
     with in_pieces(30, 40), monkeypatch.context() as patch:
         fail(patch, "gpupif.out_of_core.table_scoring.find_sends")
-        fail(patch, "gpupif.pipeline.partition_scoring.part_job")
+        fail(patch, "gpupif.pipeline.partition_scoring.partition_job")
         found = gpupif.score_files(source, output, **asked)
     expected = gpupif.score(source, MEASURES, known=known)
     assert found.cells().to_arrow().equals(expected.cells(top=20, by=by).to_arrow())

@@ -17,12 +17,12 @@ pytestmark = pytest.mark.every_engine
 def test_a_warning_names_nearly_unique_columns():
     names = [f"name {number}" for number in range(50)]
     table = pd.DataFrame({"id": [*range(45), 0, 1, 2, 3, 4], "sex": ["f", "m"] * 25, "name": names})
-    with pytest.warns(NearlyUniqueWarning, match="'id': 45 different values in 50 rows") as caught:
+    with pytest.warns(NearlyUniqueWarning, match="'id': 45 distinct values in 50 rows") as caught:
         gpupif.score(table)
     assert len(caught) == 2
     of_id, of_name = warned(table)
     assert "'id'" in of_id
-    assert "'name': 50 different" in of_name
+    assert "'name': 50 distinct" in of_name
     assert "columns=" in of_name
     assert warned(table, columns=["id", "sex"]) == [of_id]
     assert warned(table, columns=["sex"], known=["name"]) == [of_name]

@@ -23,9 +23,9 @@ from ...io.paths import find_input
 from ...io.read import open_source
 from ...io.section_file import DamagedFileError, checked_facts
 from ...out_of_core.duplicate_rows import DuplicateRows, duplicate_rows
+from ...out_of_core.kept_file_store import KeptFileKey, KeptFileStore
 from ...out_of_core.kept_source import KeptSource, keep_files, keep_stream
 from ...out_of_core.memory_budget import plan_reading
-from ...out_of_core.part_store import PartKey, PartStore
 from ...utils.config import resources
 from ...utils.progress import Reporter
 from ...utils.validation import check_exist
@@ -57,8 +57,8 @@ class KeptTable(KeptSource):
     notes: list[str]
     seconds: dict[str, float]
     _folder: Path
-    _store: PartStore
-    _keys: Sequence[PartKey]
+    _store: KeptFileStore
+    _keys: Sequence[KeptFileKey]
     # The last good run, where its values were looked for and not found.
     _lost: int | None = None
 
@@ -93,11 +93,11 @@ class KeptTable(KeptSource):
                 f"{folder / PARTS}: state of another version of gpupif, or of other columns or options, is not used: "
                 f"{kept.other:,} of {len(source.input_files.files):,} files are read again."
             )
-        table = cls(source.input_files, names, source.nothing().schema, kept.parts, source)
+        table = cls(source.input_files, names, source.nothing().schema, kept.files, source)
         paths = [file.relative_to(source.input_files.base).as_posix() for file in source.input_files.files]
         table.files = [
-            InputFile(path, stamp.size, stamp.changed, digest, part.rows)
-            for path, stamp, digest, part in zip(paths, source.stamps.values(), digests, kept.parts, strict=True)
+            InputFile(path, stamp.size, stamp.changed, digest, file.rows)
+            for path, stamp, digest, file in zip(paths, source.stamps.values(), digests, kept.files, strict=True)
         ]
         table.read_files = [paths[number] for number in kept.read]
         table._complete(folder, store, kept.keys, notes)
@@ -134,14 +134,14 @@ class KeptTable(KeptSource):
         schema = batches.schema.remove_metadata()
         kept = keep_stream(schema, batches.batches, name, names, content, store, report or Reporter(visible=False))
         read = time.perf_counter()
-        table = cls(Input(Path(name), FEATHER, Path(), [STREAM_FILE]), names, schema, kept.parts, None)
+        table = cls(Input(Path(name), FEATHER, Path(), [STREAM_FILE]), names, schema, kept.files, None)
         table.files = [InputFile(name, 0, 0, content, table.rows)]
         table.read_files = [name] if kept.read else []
         table._complete(folder, store, () if key is None else kept.keys, notes)
         table.seconds = {"read and encode": read - started, "merge": time.perf_counter() - read}
         return table
 
-    def _complete(self, folder: Path, store: PartStore, keys: Sequence[PartKey], notes: list[str]) -> None:
+    def _complete(self, folder: Path, store: KeptFileStore, keys: Sequence[KeptFileKey], notes: list[str]) -> None:
         self._folder, self._store, self._keys, self.notes = folder, store, keys, notes
         try:
             self.merge()
@@ -217,7 +217,7 @@ class KeptTable(KeptSource):
 def verify_state(folder: Path) -> list[str]:
     """Return a sentence for each problem of the state of a table in a folder; nothing is changed."""
     files = dict.fromkeys(sorted(folder.glob(VALUES.format("*"))), "cannot say which values are new.")
-    problems = PartStore(folder / PARTS).verify()
+    problems = KeptFileStore(folder / PARTS).verify()
     for file, consequence in ({folder / FILES: "hashes all files again."} | files).items():
         try:
             checked_facts(file)
@@ -241,9 +241,9 @@ def _values_file(folder: Path, number: int) -> Path:
     return folder / VALUES.format(f"{number:06}")
 
 
-def _open_store(folder: Path) -> tuple[list[str], PartStore]:
+def _open_store(folder: Path) -> tuple[list[str], KeptFileStore]:
     notes: list[str] = []
-    store = PartStore(folder / PARTS, notes.append)
+    store = KeptFileStore(folder / PARTS, notes.append)
     store.prepare()
     return notes, store
 

@@ -1,39 +1,13 @@
-"""Chunks of scores: the facts of a chunk for the summary, and readers of rows from chunks."""
+"""Readers of chunks: any ranges of their rows in order, and the next chunk made ahead in a thread."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
-
-from ..io.documents import parse_json
-from ..io.file_errors import disk_errors
-from ..results.riskiest import RiskyCell
-from ..results.summary_figures import Figures
-from ..utils.private_folder import write_private
+from typing import Any, Generic, TypeVar
 
 Piece = TypeVar("Piece")
-
-
-class ChunkFacts(NamedTuple):
-    """Facts of a chunk for the summary: its figures, and the candidates for the riskiest cells."""
-
-    figures: Figures
-    top: list[RiskyCell]
-
-    @classmethod
-    def read(cls, file: Path) -> ChunkFacts:
-        """Return the facts that `write` wrote."""
-        facts = parse_json(file.read_text())
-        return cls(Figures.from_stored(facts["figures"]), [RiskyCell(*cell) for cell in facts["top"]])
-
-    def write(self, file: Path) -> None:
-        """Write the facts to a file, which appears whole or not at all."""
-        with disk_errors(file):
-            write_private(file, json.dumps({"figures": self.figures.to_stored(), "top": self.top}).encode())
 
 
 class RowReader(Generic[Piece]):

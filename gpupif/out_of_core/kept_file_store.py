@@ -1,7 +1,8 @@
-"""Encoded parts of a table that are kept between runs; a part is the encoded rows of one file or stream.
+"""Kept files: each has the encoded rows of one file or stream, and is kept between runs.
 
-A part is found by the content of its file and the way in which the file was read. A file that changed, or is read in
-another way, has another part. A part is a file of sections with a checksum, and appears whole or not at all.
+A kept file is found by the content of the original file and the way in which that was read. An original file that
+changed, or is read in another way, has another kept file. A kept file is made of sections with a checksum, and appears
+whole or not at all.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from ..io.section_file import (
 from ..rows.threads import Workers
 from ..utils.private_folder import BESIDE, private_folder
 
-# Version of the layout of a part's file.
+# Version of the layout of a kept file.
 FORMAT = 1
 ENDING = ".part"
 # Digits of digests in the names of files; the files themselves contain the whole digests.
 CONTENT_DIGITS, RECIPE_DIGITS = 40, 16
 
 
-class PartKey(NamedTuple):
-    """The key of a part.
+class KeptFileKey(NamedTuple):
+    """The key of a kept file.
 
     content: str. The digest of the content that was read.
     recipe: str. The digest of the way in which it was read.
@@ -54,65 +55,63 @@ class PartKey(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """The name of the part's file."""
+        """The name of the kept file."""
         return f"{self.content[:CONTENT_DIGITS]}-{self.recipe[:RECIPE_DIGITS]}{ENDING}"
 
 
-class _Codes(NamedTuple):
-    """The section and the type of the codes of a chunk's column."""
-
-    place: Section
-    dtype: str
-
-
 @dataclass(frozen=True)
-class Part:
-    """Encoded rows in chunks; each chunk has codes of its own.
+class KeptChunk:
+    """A chunk of encoded rows, with codes of its own.
 
-    file: Path. The file of the part.
-    sizes: list of int. The number of rows of each chunk.
-    missing: list of int, one for each column. The number of missing values.
-    labels: lists of int. The number of distinct values by chunk and column.
+    file: Path. The kept file.
+    size: int. The number of rows.
+    labels: list of int, one for each column. The number of distinct values.
     """
 
     file: Path
-    sizes: Sequence[int]
-    missing: Sequence[int]
-    labels: Sequence[Sequence[int]]
+    size: int
+    labels: Sequence[int]
     _kinds: Sequence[pa.DataType]
-    _codes: Sequence[Sequence[_Codes]]
-    _values: Sequence[Sequence[Section]]
+    _codes: Sequence[tuple[Section, str]]
+    _values: Sequence[Section]
 
-    @property
-    def rows(self) -> int:
-        """The number of rows."""
-        return sum(self.sizes)
-
-    def codes(self, chunk: int, place: int) -> npt.NDArray[Any]:
-        """Return the codes of a chunk's column; missing values have the last code."""
-        where, dtype = self._codes[chunk][place]
+    def codes(self, place: int) -> npt.NDArray[Any]:
+        """Return the codes of a column; missing values have the last code."""
+        where, dtype = self._codes[place]
         return np.frombuffer(self._read(where), dtype)
 
-    def values(self, chunk: int, place: int) -> ValueCounts:
-        """Return the values of a chunk's column by code, with multiplicities; 0 for missing values."""
-        batch = ipc.read_record_batch(self._read(self._values[chunk][place]), _values_schema(self._kinds[place]))
+    def values(self, place: int) -> ValueCounts:
+        """Return the values of a column by code, with multiplicities; 0 for missing values."""
+        batch = ipc.read_record_batch(self._read(self._values[place]), _values_schema(self._kinds[place]))
         return ValueCounts(batch.column(0), batch.column(1).to_numpy(), 0)
 
     def _read(self, where: Section) -> pa.Buffer:
         try:
             return read_section(self.file, where)
         except (DamagedFileError, OSError) as error:
-            raise OutputError(f"{self.file}: an encoded part is damaged or gone. Run again.") from error
+            raise OutputError(f"{self.file}: the kept file is damaged or gone. Run again.") from error
+
+
+class KeptFile(NamedTuple):
+    """The encoded rows of a file in chunks. missing: list of int, one for each column. The number of missing values."""
+
+    chunks: Sequence[KeptChunk]
+    missing: Sequence[int]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(chunk.size for chunk in self.chunks)
 
 
 def _values_schema(kind: pa.DataType) -> pa.Schema:
     return pa.schema([("label", kind), ("count", pa.int64())])
 
 
-class PartStore:
-    """A folder of parts, readable by its owner only; one run uses it at a time.
+class KeptFileStore:
+    """A folder of kept files, readable by its owner only; one run uses it at a time.
 
-    say: function called with a sentence for each damaged part. Default: does nothing.
+    say: function called with a sentence for each damaged file. Default: does nothing.
     """
 
     def __init__(self, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
@@ -131,10 +130,10 @@ class PartStore:
             for file in self.folder.glob(f"*{ENDING}"):
                 self._there[file.name.partition("-")[0]].add(file.name)
 
-    def find(self, key: PartKey) -> Part | None:
-        """Return the part with a key after a check of all its bytes; None if there is none, or it is damaged.
+    def find(self, key: KeptFileKey) -> KeptFile | None:
+        """Return the kept file with a key after a check of all its bytes; None if there is none, or it is damaged.
 
-        A damaged part is renamed. Raises TableReadError if it may not be read, OutputError if it cannot be renamed.
+        A damaged file is renamed. Raises TableReadError if it may not be read, OutputError if it cannot be renamed.
         """
         file = self.folder / key.file_name
         try:
@@ -150,14 +149,14 @@ class PartStore:
             return None
         return _opened(file, facts)
 
-    def has_other(self, key: PartKey) -> bool:
-        """Return whether there was a part of the same content, read in another way or by another version."""
+    def has_other(self, key: KeptFileKey) -> bool:
+        """Return whether there was a kept file of the same content, read in another way or by another version."""
         return bool(self._there.get(key.content[:CONTENT_DIGITS], set()) - {key.file_name})
 
     def write(
-        self, key: PartKey, chunks: Iterable[pa.Table], names: Sequence[str], workers: Workers | None = None
-    ) -> Part:
-        """Encode chunks of rows as the part with a key. workers: threads, one for each column; None: this thread.
+        self, key: KeptFileKey, chunks: Iterable[pa.Table], names: Sequence[str], workers: Workers | None = None
+    ) -> KeptFile:
+        """Encode chunks of rows as the kept file with a key. workers: threads, one for each column; None: this thread.
 
         Raises ColumnTypeError, OutputError, and the errors of `chunks`.
         """
@@ -166,8 +165,8 @@ class PartStore:
             facts = writer.facts = _write_chunks(writer, chunks, names, workers) | {"key": list(key)}
         return _opened(file, facts)
 
-    def forget_unused(self, keys: Collection[PartKey]) -> None:
-        """Delete all parts except the parts with these keys, and their damaged copies, which stay for inspection."""
+    def forget_unused(self, keys: Collection[KeptFileKey]) -> None:
+        """Delete all kept files except those with these keys, and their damaged copies, which stay for inspection."""
         used = {key.file_name for key in keys}
         with disk_errors(self.folder):
             for file in self.folder.glob(f"*{ENDING}"):
@@ -175,13 +174,15 @@ class PartStore:
                     file.unlink(missing_ok=True)
 
     def verify(self) -> list[str]:
-        """Return a sentence for each problem of a part; nothing is changed."""
+        """Return a sentence for each problem of a kept file; nothing is changed."""
 
         def check(file: Path) -> list[str]:
             with contextlib.suppress(FileNotFoundError):
                 try:
-                    key = PartKey(*checked_facts(file)["key"])
-                    return [] if key.file_name == file.name else [f"{file}: this is another part, {key.file_name}."]
+                    key = KeptFileKey(*checked_facts(file)["key"])
+                    return (
+                        [] if key.file_name == file.name else [f"{file}: this is another kept file, {key.file_name}."]
+                    )
                 except DamagedFileError:
                     return [f"{file}: damaged; the next run makes it again."]
                 except PermissionError as error:
@@ -223,14 +224,18 @@ def _write_chunks(
     }
 
 
-def _opened(file: Path, facts: dict[str, Any]) -> Part:
-    """Return the part in a file with these facts."""
-    return Part(
-        file,
-        facts["sizes"],
-        facts["missing"],
-        [[count for *_, count in chunk] for chunk in facts["values"]],
-        ipc.read_schema(pa.py_buffer(base64.b64decode(facts["kinds"]))).types,
-        [[_Codes(Section(*where), dtype) for *where, dtype in chunk] for chunk in facts["codes"]],
-        [[Section(*where) for *where, _ in chunk] for chunk in facts["values"]],
-    )
+def _opened(file: Path, facts: dict[str, Any]) -> KeptFile:
+    """Return the kept file with these facts."""
+    kinds = ipc.read_schema(pa.py_buffer(base64.b64decode(facts["kinds"]))).types
+    chunks = [
+        KeptChunk(
+            file,
+            size,
+            [count for *_, count in values],
+            kinds,
+            [(Section(*where), dtype) for *where, dtype in codes],
+            [Section(*where) for *where, _ in values],
+        )
+        for size, codes, values in zip(facts["sizes"], facts["codes"], facts["values"], strict=True)
+    ]
+    return KeptFile(chunks, facts["missing"])
