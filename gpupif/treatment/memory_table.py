@@ -181,14 +181,12 @@ class MemoryTable(TreatedTable):
     def _take(self, step: Step, chunks: Sequence[Chunk], counts: Sequence[StepCounts]) -> None:
         """Join the treated chunks, and make them the current table."""
         total = StepCounts(dropped=step.drops)
-        sizes = [min(CHUNK_ROWS, self.rows - start) for start in range(0, max(1, self.rows), CHUNK_ROWS)]
         for own in counts:
             total.add(own.changed, own.rows_removed)
         self.names = chunks[0].names
         self._columns = {name: column for name, column in self._columns.items() if name in self.names}
         if total.rows_removed:
-            kept = [chunk.kept_rows(size) for chunk, size in zip(chunks, sizes, strict=True)]
-            self._keep(np.concatenate(kept))
+            self._keep(np.concatenate([chunk.kept_rows() for chunk in chunks]))
         for name, changed in total.changed.items():
             self._put(name, MemoryColumn(joined(name, [chunk[name] for chunk in chunks])), changed)
         self.counts.append(total)

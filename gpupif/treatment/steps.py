@@ -103,7 +103,7 @@ class Chunk:
     """Consecutive rows of a table, after the steps so far. Steps read and replace columns of the chunk.
 
     start: int. Number of the chunk's first row in the table, counted before the current step.
-    rows: int. The number of rows that are left.
+    rows: int. The number of rows that are left. rows_before: int. The number of original rows.
     names: list of column names. The columns that are left.
     kept: booleans (original rows,). Whether each row is left; None if all are left.
     replaced: set of column names. The columns that steps have replaced.
@@ -118,7 +118,7 @@ class Chunk:
         column: Callable[[Hashable], CodedColumn],
         facts: Mapping[str, Mapping[str, npt.NDArray[Any]]] | None = None,
     ) -> None:
-        self.start, self.rows = 0, rows
+        self.start, self.rows, self.rows_before = 0, rows, rows
         self.names = list(names)
         self.kept: npt.NDArray[np.bool_] | None = None
         self.replaced: set[Hashable] = set()
@@ -182,9 +182,9 @@ class Chunk:
         if not left.all():
             self._left = left
 
-    def kept_rows(self, rows: int) -> npt.NDArray[np.bool_]:
-        """Return for each original row whether it is left: booleans (rows,). rows: number of original rows."""
-        return np.ones(rows, np.bool_) if self.kept is None else self.kept
+    def kept_rows(self) -> npt.NDArray[np.bool_]:
+        """Return for each original row whether it is left: booleans (original rows,)."""
+        return np.ones(self.rows_before, np.bool_) if self.kept is None else self.kept
 
 
 @contextlib.contextmanager
@@ -202,60 +202,3 @@ def name_treatment(error: GpupifError, said: str) -> GpupifError:
     """Return an error with a prefix such as "treatment 2 (noise)", without naming the treatment twice."""
     do = said.rpartition("(")[2].removesuffix(")")
     return error.about(said, f"{do}: ", f"{do} of ")
-
-
-class Steps:
-    """The steps of a table whose rows are treated when they are read.
-
-    names: the columns that are left.
-    types: Arrow type by column name. Types of the columns that steps write, equal in all chunks.
-    values: `ColumnValues` by column name. Values after the steps so far, of the columns that were counted.
-    type_before: function of a column name. It returns the type of the values before the first step.
-    """
-
-    def __init__(self, names: Sequence[Any], type_before: Callable[[Any], pa.DataType]) -> None:
-        self.names = list(names)
-        self.types: dict[Any, pa.DataType] = {}
-        self.values: dict[Any, ColumnValues] = {}
-        # Each step, and the prefix of its errors.
-        self.applied: list[tuple[Step, str]] = []
-        self._type_before = type_before
-
-    def add(self, step: Step, said: str) -> None:
-        """Add a step. The step is applied to columns without rows now, to find the types that it writes."""
-        nothing = np.empty(0, np.uint8)
-        chunk = Chunk(self.names, 0, lambda name: CodedColumn(nothing, pa.array([], self.type_of(name))))
-        chunk.apply(step)
-        for name in step.writes:
-            kind = chunk[name].labels.type
-            if not pa.types.is_null(kind):
-                self.types[name] = kind
-        self.applied.append((step, said))
-        self.names = list(chunk.names)
-        if step.removes_rows:
-            self.values = {}
-        for name in step.writes:
-            values = self.values.pop(name, None)
-            after = None if values is None else step.values_after(values)
-            if after is not None:
-                self.values[name] = after
-
-    def type_of(self, name: Any) -> pa.DataType:
-        """Return the type of the values of a column after the steps so far."""
-        return self.types[name] if name in self.types else self._type_before(name)
-
-    def typed(self, name: Any, labels: pa.Array) -> pa.Array:
-        """Return labels of a column; empty labels get the column's type."""
-        return labels if len(labels) else labels.cast(self.type_of(name))
-
-    def needed(self, columns: Sequence[Any], every: bool) -> tuple[list[bool], set[Any]]:
-        """Return for each step whether it is needed to read some columns, and the original columns to read.
-
-        every: whether all steps that write columns are needed, also if a later step drops these columns.
-        """
-        read: set[Any] = set(columns)
-        needed: list[bool] = []
-        for step, _ in reversed(self.applied):
-            needed.append(step.removes_rows or bool(step.writes if every else read & set(step.writes)))
-            read |= {*step.reads, *step.writes} if needed[-1] else set()
-        return needed[::-1], read

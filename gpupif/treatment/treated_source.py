@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from ..frames.replacement import Replacement
 from ..io.base import Source
 from ..io.read import in_chunks
 from ..out_of_core.chunk_scores import prefetched
-from .coded_columns import coded_column
-from .steps import Chunk, StepCounts, Steps
+from .coded_columns import CodedColumn, coded_column
+from .lazy_table import Steps
+from .steps import Chunk, StepCounts
 
 # The most rows of a chunk that steps are applied to.
 CHUNK_ROWS = 1 << 18
@@ -31,8 +33,6 @@ class TreatedSource(Source):
     counts: list of `StepCounts`, an item for each step. The changes so far, if `counted` is True.
     counted: bool. Whether changes are counted while rows are read. Default False.
     coded: bool. Whether changed text is read as dictionaries, as Parquet encodes it: writing is faster. Default False.
-    masked: bool. Whether reading no columns gives a boolean for each original row, True if the row is left. Default
-        False: reading no columns gives a null for each row that is left.
     plain: bool. Whether changed columns are read in the plain types of steps, else in the types of the output.
     """
 
@@ -43,7 +43,7 @@ class TreatedSource(Source):
         self.index_names = [name for name in source.index_names if name in self.names]
         self.folder_columns = [name for name in source.folder_columns if name in self.names]
         self.counts = [StepCounts() for _ in steps.applied]
-        self.counted = self.coded = self.masked = False
+        self.counted = self.coded = False
         self._base = source
         self._steps = steps
         self._plain = plain
@@ -93,33 +93,31 @@ class TreatedSource(Source):
         return files[files.index(file) + 1]
 
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
+        for table, chunk in self.treated(file, columns, rows, size):
+            self.bytes_read = self._base.bytes_read
+            if columns:
+                yield pa.Table.from_arrays([self._array(name, table, chunk) for name in columns], names=columns)
+            else:
+                yield pa.table({"": pa.nulls(chunk.rows)})
+
+    def treated(self, file: Path, columns: Sequence[str], rows: int, size: int) -> Iterator[tuple[pa.Table, Chunk]]:
+        """Yield the chunks of a file as they are read, and with the steps that some columns need, see `read`."""
         if file not in self._starts:
             before = self.found.files[list(self.found.files).index(file) - 1]
-            for _ in self._read_file(before, [], rows, size):
+            for _ in self.treated(before, [], rows, size):
                 pass
         starts = list(self._starts[file])
         needed, read = self._steps.needed(columns, self.counted)
+        counts = self.counts if self.counted else None
         # If no column is needed, the first column is read to count the rows.
         names = [name for name in self._base.names if name in read] or self._base.names[:1]
         chunks = in_chunks(self._base.read_file(file, names, rows, size), min(CHUNK_ROWS, rows), max(1, size))
         with contextlib.closing(prefetched(chunks)) as read_ahead:
-            for chunk in read_ahead:
-                self.bytes_read = self._base.bytes_read
-                yield self._treat(chunk, needed, starts, columns)
+            for table in read_ahead:
+                chunk = Chunk(names, table.num_rows, partial(_column_of, table))
+                self._steps.run(chunk, starts, needed, counts)
+                yield table, chunk
         self._starts[self.next_file(file)] = starts
-
-    def _treat(self, table: pa.Table, needed: Sequence[bool], starts: list[int], columns: Sequence[str]) -> pa.Table:
-        """Apply the needed steps to a chunk, and advance `starts` by its rows before each step and after the last."""
-        chunk = Chunk(table.column_names, table.num_rows, lambda name: coded_column(name, table.column(str(name))))
-        for number, ((step, said), is_needed) in enumerate(zip(self._steps.applied, needed, strict=True)):
-            start, starts[number] = starts[number], starts[number] + chunk.rows
-            if is_needed:
-                chunk.apply(step, start, said, self.counts[number] if self.counted else None)
-        starts[-1] += chunk.rows
-        if not columns:
-            kept = pa.array(chunk.kept_rows(table.num_rows)) if self.masked else pa.nulls(chunk.rows)
-            return pa.table({"": kept})
-        return pa.Table.from_arrays([self._array(name, table, chunk) for name in columns], names=list(columns))
 
     def _array(self, name: str, table: pa.Table, chunk: Chunk) -> Any:
         """Return a column of a treated chunk in its type for readers."""
@@ -144,6 +142,10 @@ class TreatedSource(Source):
                 f"column {name!r}: some of its new values do not fit into its type, {kind} ({error}). Make it a wider "
                 "type first."
             ) from error
+
+
+def _column_of(table: pa.Table, name: Any) -> CodedColumn:
+    return coded_column(name, table.column(name))
 
 
 class TypedSource(Source):
