@@ -31,21 +31,14 @@ class Drop(Treatment):
         names = as_list("drop: columns", self.columns)
         if len(names) == len(table.names):
             raise InputError("drop: expected to leave a column, got the names of all. Leave one out of columns.")
-        return DropStep(names)
+        return DropStep(drops=names)
 
 
-@dataclass(frozen=True)
 class DropStep(Step):
     """The prepared `Drop`."""
 
-    columns: Sequence[Hashable]
-
-    @property
-    def drops(self) -> Sequence[Hashable]:
-        return self.columns
-
     def apply(self, chunk: Chunk) -> None:
-        for name in self.columns:
+        for name in self.drops:
             chunk.drop(name)
 
 

@@ -31,31 +31,32 @@ class RowFacts(ABC):
         """Return the arrays (rows of the chunk,) by name."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class Step(ABC):
     """A treatment prepared for one table.
 
     A step declares the columns that it reads, writes and drops, and whether it removes rows. It may do nothing else.
+
+    writes: names of the columns whose values the step may replace. It may read them, too.
+    reads: names of the columns that the step reads without writing them.
+    drops: names of the columns that the step drops.
+    removes_rows: whether the step may remove rows.
+    record: facts for the record, beside the plan and the counts of changes, ready for JSON.
+    revealing: keys of `record` that a public record omits.
     """
 
-    @property
-    def writes(self) -> Sequence[Hashable]:
-        """The columns whose values the step may replace. It may read them, too."""
-        return ()
+    writes: Sequence[Hashable] = ()
+    reads: Sequence[Hashable] = ()
+    drops: Sequence[Hashable] = ()
+    removes_rows: bool = False
+    record: Mapping[str, Any] = field(default_factory=dict)
+    revealing: Sequence[str] = ()
 
     @property
-    def reads(self) -> Sequence[Hashable]:
-        """The columns that the step reads without writing them."""
-        return ()
-
-    @property
-    def drops(self) -> Sequence[Hashable]:
-        """The columns that the step drops."""
-        return ()
-
-    @property
-    def removes_rows(self) -> bool:
-        """The possibility that the step removes rows."""
-        return False
+    def column(self) -> Hashable:
+        """The column that the step writes, if it writes one column."""
+        (name,) = self.writes
+        return name
 
     @abstractmethod
     def apply(self, chunk: Chunk) -> None:
@@ -64,14 +65,6 @@ class Step(ABC):
     def values_after(self, values: ColumnValues) -> ColumnValues | None:
         """Return the values of the written column, from its values before; None if only the rows can tell."""
         return None
-
-    def record(self) -> dict[str, Any]:
-        """Return facts for the record, beside the plan and the counts of changes, ready for JSON."""
-        return {}
-
-    def revealing(self) -> Sequence[str]:
-        """Return the keys of `record` that a public record omits."""
-        return ()
 
     def estimates(self, column: Hashable, values: ColumnValues) -> pd.DataFrame | None:
         """Estimate from the treated table how often each value of a column occurred before this step.

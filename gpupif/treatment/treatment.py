@@ -157,7 +157,7 @@ class ValueMap(Treatment):
         """Return the function of values. The table tells how often each value occurs. Raises InputError."""
 
     def prepare(self, table: TreatedTable, tools: Tools) -> ValueMapStep:
-        return ValueMapStep(self.column, self.mapper(table, tools), self.missing_value(tools))
+        return ValueMapStep(self.mapper(table, tools), self.missing_value(tools), writes=[self.column])
 
     def missing_value(self, tools: Tools) -> str | None:
         """Return the value that replaces missing values; None if they stay missing."""
@@ -171,13 +171,8 @@ class ValueMapStep(Step):
     mapper: see `Mapper`. missing_value: the text that replaces missing values; None if they stay missing.
     """
 
-    column: Hashable
     mapper: Mapper
     missing_value: str | None = None
-
-    @property
-    def writes(self) -> Sequence[Hashable]:
-        return (self.column,)
 
     def mapped(self, column: CodedColumn) -> CodedColumn:
         """Return a column with the mapped values."""

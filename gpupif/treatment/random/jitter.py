@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -44,21 +44,17 @@ class Jitter(Treatment):
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         labels = table.values(self.column).labels
         units = units_of(self.column, labels, dates=True, numbers=True)
-        return JitterStep(self.column, tools.draws(self.do, self.column), int(self.within), units.places)
+        draws = tools.draws(self.do, self.column)
+        return JitterStep(draws, int(self.within), units.places, writes=[self.column])
 
 
 @dataclass(frozen=True)
 class JitterStep(Step):
     """The prepared `Jitter` of a column. within: days or units. places: see `Units.places`."""
 
-    column: Hashable
     draws: Draws
     within: int
     places: int | None = None
-
-    @property
-    def writes(self) -> Sequence[Hashable]:
-        return (self.column,)
 
     def apply(self, chunk: Chunk) -> None:
         missing, labels, places = PresentCells.from_column(chunk[self.column])

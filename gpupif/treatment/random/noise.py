@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -73,7 +73,11 @@ class Noise(Treatment):
         spread = deviation(units.amounts / units.step, values) if self.relative == DEVIATION else 1.0
         scale = float(self.scale) * spread
         return NoiseStep(
-            self.column, draws, scale, DISTRIBUTIONS[self.distribution], self.relative == VALUE, units.places
+            *(draws, scale, DISTRIBUTIONS[self.distribution], self.relative == VALUE, units.places),
+            writes=[self.column],
+            record={"scale": scale},
+            # A public record always omits the scale: a scale that was only sometimes omitted would tell something.
+            revealing=["scale"],
         )
 
 
@@ -94,16 +98,11 @@ class NoiseStep(Step):
     `DISTRIBUTIONS`. places: see `Units.places`.
     """
 
-    column: Hashable
     draws: Draws
     scale: float
     distribution: int
     relative: bool
     places: int | None = None
-
-    @property
-    def writes(self) -> Sequence[Hashable]:
-        return (self.column,)
 
     def apply(self, chunk: Chunk) -> None:
         missing, labels, places = PresentCells.from_column(chunk[self.column])
@@ -116,13 +115,6 @@ class NoiseStep(Step):
                 raise units.range_error()
             noise = rounded.astype(np.int64)
         chunk[self.column] = column_from_values(units.moved(places, noise), missing)
-
-    def record(self) -> dict[str, Any]:
-        return {"scale": self.scale}
-
-    def revealing(self) -> Sequence[str]:
-        # A public record always omits the scale: a scale that was only sometimes omitted would tell something.
-        return ("scale",)
 
 
 def variates(distribution: int, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:

@@ -96,7 +96,8 @@ class Pram(Treatment):
         facts = {"values": domain.randomised, "kept_of_each": kept, "least_kept": min(kept, default=1.0)}
         # An invariant matrix follows from the shares of values in the table, which a public record must not show.
         hidden = () if rows is not None else ("kept_of_each", "least_kept")
-        return TransitionStep(self.column, draws, domain, Matrix(matrix, domain.states), facts, hidden)
+        transitions = Matrix(matrix, domain.states)
+        return TransitionStep(draws, domain, transitions, writes=[self.column], record=facts, revealing=hidden)
 
     def _matrix(self, rows: Rows, domain: Domain, given: Sequence[str]) -> npt.NDArray[np.float64]:
         """Return the matrix (states, states). A state that is only recorded, and never true, stays."""

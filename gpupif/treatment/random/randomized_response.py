@@ -118,7 +118,7 @@ class RandomizedResponse(Treatment):
         }
         # With "prior", these facts follow from the shares of values in the table: a public record must not show them.
         hidden = ("keep", "epsilon", "replaced_by_each") if self.replaced == PRIOR else ()
-        return TransitionStep(self.column, draws, domain, replacement, facts, hidden)
+        return TransitionStep(draws, domain, replacement, writes=[self.column], record=facts, revealing=hidden)
 
 
 def _amounts(keep: Fraction, shares: Sequence[Fraction]) -> list[int]:

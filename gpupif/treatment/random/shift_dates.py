@@ -77,7 +77,11 @@ class ShiftDates(Treatment):
             units_of(name, table.values(name).labels, dates=True, numbers=False, written=self.format)
         draws = tools.draws(self.do, self.person)
         row_draws = tools.draws(self.do, self.person, "rows without a person")
-        return ShiftStep(columns, self.person, draws, row_draws, int(self.days), self.missing == SUPPRESS, self.format)
+        return ShiftStep(
+            *(draws, row_draws, int(self.days), self.missing == SUPPRESS, self.format),
+            writes=columns,
+            reads=[self.person],
+        )
 
 
 @dataclass(frozen=True)
@@ -88,25 +92,15 @@ class ShiftStep(Step):
     rows without a person become missing. written: format of dates that are not in ISO form.
     """
 
-    columns: Sequence[Hashable]
-    person: Hashable
     draws: Draws
     row_draws: Draws
     days: int
     suppress: bool
     written: str | None = None
 
-    @property
-    def writes(self) -> Sequence[Hashable]:
-        return self.columns
-
-    @property
-    def reads(self) -> Sequence[Hashable]:
-        return (self.person,)
-
     def apply(self, chunk: Chunk) -> None:
         shifts, nobody = self._shifts(chunk)
-        for name in self.columns:
+        for name in self.writes:
             missing, labels, places = PresentCells.from_column(chunk[name])
             units = units_of(name, labels, dates=True, numbers=False, written=self.written)
             if self.suppress:
@@ -115,7 +109,7 @@ class ShiftStep(Step):
 
     def _shifts(self, chunk: Chunk) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Return the shift of each row in days, int64 (rows,), and whether the row has no person, booleans (rows,)."""
-        nobody, persons, places = PresentCells.from_column(chunk[self.person])
+        nobody, persons, places = PresentCells.from_column(chunk[self.reads[0]])
         shifts = np.zeros(len(nobody), np.int64)
         shifts[~nobody] = whole_steps(self.draws.of_values(texts(persons).to_pylist()), self.days)[places]
         if nobody.any() and not self.suppress:

@@ -78,7 +78,7 @@ class Swap(Treatment):
             arrays[f"swapped {number}"] = codes
             labels.append(own.labels)
         facts = {"rows_swapped": len(taking) - alone, "rows_alone_in_their_class": alone}
-        return SwapStep(columns, labels, table.facts_of(arrays), facts)
+        return SwapStep(labels, table.facts_of(arrays), writes=columns, record=facts, revealing=list(facts))
 
 
 def class_numbers(columns: Sequence[tuple[npt.NDArray[Any], int]], rows: int) -> npt.NDArray[np.int64]:
@@ -115,24 +115,12 @@ def circles(classes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]
 
 @dataclass(frozen=True)
 class SwapStep(Step):
-    """The prepared `Swap`. labels: by column. facts: codes of rows after swapping. counted: facts for the record."""
+    """The prepared `Swap`. labels: by column. facts: codes of rows after swapping."""
 
-    columns: Sequence[Hashable]
     labels: Sequence[Any]
     facts: RowFacts
-    counted: dict[str, int]
-
-    @property
-    def writes(self) -> Sequence[Hashable]:
-        return self.columns
 
     def apply(self, chunk: Chunk) -> None:
         arrays = self.facts.read(chunk)
-        for number, (name, labels) in enumerate(zip(self.columns, self.labels, strict=True)):
+        for number, (name, labels) in enumerate(zip(self.writes, self.labels, strict=True)):
             chunk[name] = CodedColumn(arrays[f"swapped {number}"], labels)
-
-    def record(self) -> dict[str, Any]:
-        return dict(self.counted)
-
-    def revealing(self) -> Sequence[str]:
-        return ("rows_swapped", "rows_alone_in_their_class")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -249,21 +249,11 @@ def labels_of(column: Hashable, given: Sequence[Any], labels: pa.Array) -> pa.Ar
 
 @dataclass(frozen=True)
 class TransitionStep(Step):
-    """The prepared randomisation of a column by transitions.
+    """The prepared randomisation of a column by transitions."""
 
-    facts: facts for the record. hidden: names of the facts that a public record omits.
-    """
-
-    column: Hashable
     draws: Draws
     domain: Domain
     transitions: Transitions
-    facts: Mapping[str, Any]
-    hidden: Sequence[str] = ()
-
-    @property
-    def writes(self) -> Sequence[Hashable]:
-        return (self.column,)
 
     def apply(self, chunk: Chunk) -> None:
         column = chunk[self.column]
@@ -271,12 +261,6 @@ class TransitionStep(Step):
         states = np.append(places, len(self.domain.labels)).astype(np.int64)
         codes = self.draws.values_of_rows(chunk.start, column.codes, states, self.transitions.entries)
         chunk[self.column] = CodedColumn(codes, self.domain.labels)
-
-    def record(self) -> dict[str, Any]:
-        return dict(self.facts)
-
-    def revealing(self) -> Sequence[str]:
-        return self.hidden
 
     def estimates(self, column: Hashable, values: ColumnValues) -> pd.DataFrame | None:
         return estimate(column, values, self.domain, self.transitions) if column == self.column else None

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...criteria.criterion import read_criteria
-from ...criteria.criterion_set import CriterionSet, CriterionValue
+from ...criteria.criterion_set import CriterionSet
 from ...errors import InputError
 from ...utils.validation import brief, check_exist, check_word, is_number, whole_number
 from ..coded_columns import CodedColumn
@@ -131,7 +131,7 @@ class Suppress(Treatment):
             facts = cells_where(
                 self.where, table, names, self.known, self.attackers, self.weights, self.missing or "category"
             )
-            return SuppressStep(names, facts)
+            return SuppressStep(facts, writes=names)
         known = names if self.quasi_identifiers is None else as_names("quasi_identifiers", self.quasi_identifiers)
         sensitive = [] if self.sensitive is None else as_names("sensitive", self.sensitive)
         check_exist("quasi_identifiers", known, table.names)
@@ -143,7 +143,17 @@ class Suppress(Treatment):
         codes = table.codes(needed, ROW_BYTES + COLUMN_BYTES * len(needed))
         result, values = suppress_to_criteria(codes, needed, criteria, importance, self.missing)
         facts = table.facts_of({str(place): result.cells[needed.index(name)] for place, name in enumerate(names)})
-        return SuppressStep(names, facts, result.rounds, result.restored, values, int(result.cells.any(axis=0).sum()))
+        reached: dict[str, dict[str, float | None]] = {}
+        for reading, own in values.items():
+            for at in own:
+                reached.setdefault(str(at.criterion), {})[reading] = None if at.value is None else float(at.value)
+        counted = {
+            "rounds": result.rounds,
+            "restored": result.restored,
+            "rows": int(result.cells.any(axis=0).sum()),
+        }
+        record = {**counted, "criteria": reached}
+        return SuppressStep(facts, writes=names, record=record, revealing=list(counted))
 
 
 def check_way(treatment: Any, ways: Sequence[str], only: Mapping[str, Sequence[str]]) -> str:
@@ -179,38 +189,15 @@ def _check_importance(importance: Any, names: Sequence[Hashable]) -> None:
 class SuppressStep(Step):
     """The prepared `Suppress`.
 
-    columns: names of the columns. facts: booleans (rows,) by position of a column, as text: whether cells become
-    missing. rounds, restored: see `Suppressed`. values: see `MeasuredCriteria.values`. rows: the number of rows with a
-    suppressed cell. The last four are None without criteria.
+    facts: booleans (rows,) by position of a column, as text: whether cells become missing.
     """
 
-    columns: Sequence[Hashable]
     facts: RowFacts
-    rounds: int | None = None
-    restored: int | None = None
-    values: Mapping[str, Sequence[CriterionValue]] | None = None
-    rows: int | None = None
-
-    @property
-    def writes(self) -> Sequence[Hashable]:
-        return self.columns
 
     def apply(self, chunk: Chunk) -> None:
         facts = self.facts.read(chunk)
-        for place, name in enumerate(self.columns):
+        for place, name in enumerate(self.writes):
             suppress_in(chunk, name, facts[str(place)])
-
-    def record(self) -> dict[str, Any]:
-        if self.values is None:
-            return {}
-        criteria: dict[str, dict[str, float | None]] = {}
-        for reading, values in self.values.items():
-            for own in values:
-                criteria.setdefault(str(own.criterion), {})[reading] = None if own.value is None else float(own.value)
-        return {"rounds": self.rounds, "restored": self.restored, "rows": self.rows, "criteria": criteria}
-
-    def revealing(self) -> Sequence[str]:
-        return ("rounds", "restored", "rows")
 
 
 def suppress_in(chunk: Chunk, name: Hashable, rows: Any) -> None:
@@ -315,32 +302,21 @@ class SuppressRows(Treatment):
             facts = cells_where(
                 self.where, table, columns, theirs, self.attackers, self.weights, self.missing or "category", True
             )
-        return SuppressRowsStep(facts, None if self.remove else known)
+        return SuppressRowsStep(facts, writes=() if self.remove else known or (), removes_rows=self.remove)
 
 
 @dataclass(frozen=True)
 class SuppressRowsStep(Step):
     """The prepared `SuppressRows`.
 
-    facts: booleans (rows,), named "0": whether each row is suppressed. columns: names of the columns that become
-    missing in these rows; None to remove the rows.
+    facts: booleans (rows,), named "0": whether each row is suppressed.
     """
 
     facts: RowFacts
-    columns: Sequence[Hashable] | None
-
-    @property
-    def writes(self) -> Sequence[Hashable]:
-        return self.columns or ()
-
-    @property
-    def removes_rows(self) -> bool:
-        return self.columns is None
 
     def apply(self, chunk: Chunk) -> None:
         suppressed = self.facts.read(chunk)["0"]
-        if self.columns is None:
+        if self.removes_rows:
             chunk.keep_rows(~suppressed)
-            return
-        for name in self.columns:
+        for name in self.writes:
             suppress_in(chunk, name, suppressed)

@@ -89,7 +89,7 @@ def test_relative_noise_scales_with_the_value_or_the_deviation():
     assert moved[3::4].std() == pytest.approx(0.1, rel=0.1)
     moved = after(values, Noise("x", 0.1, relative="deviation")).to_numpy() - np.array(values)
     assert moved.std() == pytest.approx(0.1 * np.std(values), rel=0.1)
-    assert prepared(table_of(values), Noise("x", 0.1, relative="deviation"), KEY).record()["scale"] == pytest.approx(
+    assert prepared(table_of(values), Noise("x", 0.1, relative="deviation"), KEY).record["scale"] == pytest.approx(
         0.1 * np.std(values)
     )
 

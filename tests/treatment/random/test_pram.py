@@ -169,14 +169,14 @@ def test_a_matrix_that_cannot_be_inverted_gives_no_estimates():
 
 
 def test_records_of_invariant_matrices_reveal_shares():
-    assert prepared(letters(100), Pram("x", MATRIX), KEY).revealing() == ()
-    assert prepared(letters(100), Pram("x", MATRIX), KEY).record() == {
+    assert prepared(letters(100), Pram("x", MATRIX), KEY).revealing == ()
+    assert prepared(letters(100), Pram("x", MATRIX), KEY).record == {
         "values": 3,
         "kept_of_each": [0.9, 0.75, 0.5],
         "least_kept": 0.5,
     }
     step = prepared(letters(100), Pram("x", invariant=0.5), KEY)
-    assert set(step.revealing()) == {"kept_of_each", "least_kept"}
+    assert set(step.revealing) == {"kept_of_each", "least_kept"}
 
 
 @pytest.mark.parametrize(
