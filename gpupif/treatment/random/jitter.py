@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from ...utils.validation import whole_number
+from ..field_checks import whole
 from ..steps import Chunk, Step
 from ..treatment import Tools, TreatedTable, Treatment
 from .draws import Draws, whole_steps
@@ -36,10 +36,7 @@ class Jitter(Treatment):
     is_random: ClassVar[bool] = True
 
     column: Hashable
-    within: int
-
-    def check(self) -> None:
-        whole_number(f"{self.do} of column {self.column!r}: within", self.within, "days or units", 1, MOST_STEPS)
+    within: Annotated[int, whole("days or units", 1, MOST_STEPS)]
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         labels = table.values(self.column).labels

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels.variates import LAPLACE, NORMAL, UNIFORM, draw_variates
 
-from ...errors import InputError
 from ...rows.threads import Workers
-from ...utils.validation import brief, check_word, is_number
 from ..coded_columns import ColumnValues
+from ..field_checks import positive
 from ..steps import Chunk, Step
 from ..treatment import Tools, TreatedTable, Treatment
 from .draws import Draws
@@ -23,7 +22,6 @@ from .transitions import PresentCells, column_from_values
 from .units import units_of
 
 DISTRIBUTIONS = {"normal": NORMAL, "laplace": LAPLACE, "uniform": UNIFORM}
-VALUE, DEVIATION = "value", "deviation"
 
 
 @dataclass(frozen=True)
@@ -54,26 +52,18 @@ class Noise(Treatment):
     is_random: ClassVar[bool] = True
 
     column: Hashable
-    scale: float
-    distribution: str = "normal"
-    relative: str | None = None
-
-    def check(self) -> None:
-        said = f"{self.do} of column {self.column!r}"
-        if not is_number(self.scale) or not 0 < self.scale < math.inf:
-            raise InputError(f"{said}: scale: expected a number above 0, got {brief(self.scale)}.")
-        check_word(f"{said}: distribution", self.distribution, tuple(DISTRIBUTIONS))
-        if self.relative is not None:
-            check_word(f"{said}: relative", self.relative, (VALUE, DEVIATION))
+    scale: Annotated[float, positive]
+    distribution: Literal["normal", "laplace", "uniform"] = "normal"
+    relative: Literal["value", "deviation"] | None = None
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         values = table.values(self.column)
         units = units_of(self.column, values.labels, dates=False, numbers=True)
         draws = tools.draws(self.do, self.column)
-        spread = deviation(units.amounts / units.step, values) if self.relative == DEVIATION else 1.0
+        spread = deviation(units.amounts / units.step, values) if self.relative == "deviation" else 1.0
         scale = float(self.scale) * spread
         return NoiseStep(
-            *(draws, scale, DISTRIBUTIONS[self.distribution], self.relative == VALUE, units.places),
+            *(draws, scale, DISTRIBUTIONS[self.distribution], self.relative == "value", units.places),
             writes=[self.column],
             record={"scale": scale},
             # A public record always omits the scale: a scale that was only sometimes omitted would tell something.

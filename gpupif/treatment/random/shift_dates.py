@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ...encoding.plain_values import texts
 from ...errors import InputError
-from ...utils.validation import as_list, check_exist, whole_number
+from ...utils.validation import check_exist
+from ..field_checks import date_format, not_empty, whole
 from ..steps import Chunk, Step
 from ..treatment import Tools, TreatedTable, Treatment
-from ..value_maps.date_part import check_format
 from .draws import Draws, whole_steps
 from .jitter import MOST_STEPS
-from .transitions import PresentCells, check_missing_rule, column_from_values
+from .transitions import PresentCells, column_from_values
 from .units import units_of
-
-ROW, SUPPRESS = "row", "suppress"
 
 
 @dataclass(frozen=True)
@@ -46,23 +44,18 @@ class ShiftDates(Treatment):
     do: ClassVar[str] = "shift_dates"
     is_random: ClassVar[bool] = True
 
-    columns: Sequence[Hashable]
+    columns: Annotated[Sequence[Hashable], not_empty]
     person: Hashable
-    days: int
-    missing: str | None = None
-    format: str | None = None
+    days: Annotated[int, whole("days", 1, MOST_STEPS)]
+    missing: Literal["row", "suppress"] | None = None
+    format: Annotated[str | None, date_format] = None
 
     def check(self) -> None:
-        columns = as_list(f"{self.do}: columns", self.columns)
-        if not columns:
-            raise InputError(f"{self.do}: columns: expected at least one column, got an empty list.")
-        if self.person in columns:
+        super().check()
+        if self.person in self.columns:
             raise InputError(
                 f"{self.do}: person: {self.person!r} is one of the columns that are shifted; take another."
             )
-        whole_number(f"{self.do}: days", self.days, "days", 1, MOST_STEPS)
-        check_missing_rule(self.do, self.missing, (ROW, SUPPRESS))
-        check_format(self.do, self.format)
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         check_exist(f"{self.do}: person", [self.person], table.names)
@@ -72,14 +65,13 @@ class ShiftDates(Treatment):
                 f"column {self.person!r}: {persons.missing:,} rows without a person, and no rule for their dates. Say "
                 "missing='row', which shifts each of them by itself, or missing='suppress'."
             )
-        columns = as_list("columns", self.columns)
-        for name in columns:
+        for name in self.columns:
             units_of(name, table.values(name).labels, dates=True, numbers=False, written=self.format)
         draws = tools.draws(self.do, self.person)
         row_draws = tools.draws(self.do, self.person, "rows without a person")
         return ShiftStep(
-            *(draws, row_draws, int(self.days), self.missing == SUPPRESS, self.format),
-            writes=columns,
+            *(draws, row_draws, int(self.days), self.missing == "suppress", self.format),
+            writes=self.columns,
             reads=[self.person],
         )
 

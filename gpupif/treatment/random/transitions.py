@@ -194,20 +194,14 @@ def estimate(column: Hashable, values: ColumnValues, domain: Domain, transitions
     )
 
 
-KEEP, CATEGORY = "keep", "category"
-
-
-def check_missing_rule(said: str, missing: Any, words: Sequence[str]) -> None:
-    """Raise InputError if the rule for missing values is neither None nor among `words`. said: prefix of the error."""
-    if missing is not None and missing not in words:
-        raise InputError(f"{said}: missing: expected {' or '.join(map(repr, words))}, got {brief(missing)}.")
+CATEGORY = "category"
 
 
 def domain_of(column: Hashable, observed: ColumnValues, given: Sequence[Any] | None, missing: str | None) -> Domain:
     """Return the states of a column's rows.
 
     observed: values of the table. given: possible values; None for the values of the table. missing: the rule for
-    missing values, `CATEGORY`, `KEEP` or None. Raises InputError for missing values without a rule, and for a value of
+    missing values, "category", "keep" or None. Raises InputError for missing values without a rule, and for a value of
     the table that was not given.
     """
     if observed.missing and missing is None:

@@ -243,7 +243,7 @@ def test_columns_without_any_value_stay_as_they_are():
     [
         (Noise("x", 0), [1], "scale: expected a number above 0, got 0"),
         (Noise("x", math.nan), [1], "scale: expected a number above 0, got nan"),
-        (Noise("x", "1"), [1], "scale: expected a number above 0, got '1'"),
+        (Noise("x", "1"), [1], "scale: expected a number, got '1'"),
         (Noise("x", 1, "cauchy"), [1], "distribution: expected 'normal' or 'laplace' or 'uniform', got 'cauchy'"),
         (Noise("x", 1, relative="mean"), [1], "relative: expected 'value' or 'deviation', got 'mean'"),
         (Noise("x", 1e3), [2**63 - 1], "'x': a moved value does not fit into int64"),

@@ -282,7 +282,7 @@ def test_the_record_has_the_values_keep_and_epsilon():
         (RandomizedResponse("drug", 0.5, replaced="gauss"), "replaced: expected 'uniform' or 'prior', got 'gauss'"),
         (RandomizedResponse("drug", 0.5, missing="drop"), "missing: expected 'category' or 'keep', got 'drop'"),
         (RandomizedResponse("drug", 0.5, values=[]), "values: expected at least one value"),
-        (RandomizedResponse("drug", 0.5, values="abcd"), "values: expected a list"),
+        (RandomizedResponse("drug", 0.5, values="abcd", missing="keep"), "is not among the 1 that were given"),
         (RandomizedResponse("drug", 0.5, values=["a", "b"], missing="keep"), "the value 'c' of the table is not among"),
         (RandomizedResponse("drug", 0.5), r"10 missing values, and no rule for them. Say missing='category'"),
         (RandomizedResponse("row", 0.5, values=[*range(100), "x"]), "expected values of type int64"),
