@@ -70,7 +70,7 @@ class FileTable(LazyTable):
 
     def each(self, function: Callable[[Chunk], Any], columns: Sequence[Any]) -> Iterator[Any]:
         source, size = self.source(plain=True), self._budget.values_bytes() // READS_PER_CHUNK
-        for file in source.found.files:
+        for file in source.input_files.files:
             for _, chunk in source.treated(file, columns, self._budget.chunk_rows, size):
                 yield function(chunk)
 
@@ -79,7 +79,7 @@ class FileTable(LazyTable):
 
     def expect(self, names: Sequence[Hashable]) -> None:
         """Find the types of columns of text files: all texts are read now, as only they show a type."""
-        if self._source.found.format.as_text:
+        if self._source.input_files.format.as_text:
             typed = list(self._source.names if self._all_typed else dict.fromkeys(names))
             for name, counted in (self.count(typed) if typed else {}).items():
                 labels = plain_labels(self._source.labels(counted.labels))

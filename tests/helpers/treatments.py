@@ -152,7 +152,7 @@ class RiskyAway(Treatment):
         def make(scores: Mapping[str, Any]) -> Mapping[str, Any]:
             return {"risky": scores[f"cig_{self.column}"] > self.above}
 
-        facts = table.scores(Arguments.of("cig", [self.column], known=list(self.known)), make)
+        facts = table.scores(Arguments.from_user("cig", [self.column], known=list(self.known)), make)
         return RiskyStep(facts, writes=[] if self.rows else [self.column], removes_rows=self.rows)
 
 
