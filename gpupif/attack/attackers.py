@@ -282,7 +282,9 @@ def aggregate_of(measure: Measure, what: str) -> Measure:
 def aggregates_of(measures: Sequence[Measure]) -> tuple[Measure, ...]:
     """Return the worst and the mean of each measure, under the names of outputs: <measure>_worst, <measure>_mean."""
     return tuple(
-        replace(aggregate_of(measure, what), name=aggregate_name(measure.name, what)) for measure in measures for what in AGGREGATES
+        replace(aggregate_of(measure, what), name=aggregate_name(measure.name, what))
+        for measure in measures
+        for what in AGGREGATES
     )
 
 

@@ -101,7 +101,9 @@ def read_weights(column: Column, first_row: Callable[[int], int] | None = None) 
     return Units(of_code, 2.0**-exponent, total)
 
 
-def _whole(weights: npt.NDArray[np.float64], multiplicities: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
+def _whole(
+    weights: npt.NDArray[np.float64], multiplicities: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], int]:
     """Weights, ascending, each of which occurs so often, as multiples of 2^-e, and e."""
     some = weights[weights > 0]
     if len(some) == 0:

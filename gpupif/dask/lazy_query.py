@@ -87,7 +87,9 @@ def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, li
         for score in query.of_columns
         for column in columns
     ]
-    tallies = [Tally.from_numbers(*one, asked) for one, asked in zip(numbers, _of_columns(query, len(columns)), strict=True)]
+    tallies = [
+        Tally.from_numbers(*one, asked) for one, asked in zip(numbers, _of_columns(query, len(columns)), strict=True)
+    ]
     if query.gains is not None:
         numbers.append(np.unique(sum_gains(chunk.columns), return_counts=True))
     rows = next(iter(arrays.values())).shape[1]

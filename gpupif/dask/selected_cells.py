@@ -129,7 +129,9 @@ def _count(partition: LabelledCells) -> int:
 
 
 def _layout(columns: Sequence[Hashable], types: Mapping[str, str], plan: Plan) -> CellLayout:
-    return CellLayout.for_columns(columns, types, [plan.columns[scored_column] for scored_column in plan.job.scored_columns])
+    return CellLayout.for_columns(
+        columns, types, [plan.columns[scored_column] for scored_column in plan.job.scored_columns]
+    )
 
 
 def _find(

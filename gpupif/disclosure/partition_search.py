@@ -45,8 +45,8 @@ NO_EXTREMES = (np.inf, -np.inf)
 class Partition(NamedTuple):
     """Rows of a table in which equivalence classes are whole.
 
-    job: the job for an engine. job.multiplicities: the multiplicity of each row (None: each occurs once). people: the units of
-    weight of each row, all its copies together; None without sampling weights.
+    job: the job for an engine. job.multiplicities: the multiplicity of each row (None: each occurs once). people: the
+    units of weight of each row, all its copies together; None without sampling weights.
     """
 
     job: Job
@@ -75,7 +75,7 @@ class Partition(NamedTuple):
 
     @classmethod
     def from_table(cls, job: Job) -> Partition:
-        """Return all rows of a table. job: for the table; if rows have weights, its `multiplicities` are units of weight."""
+        """Return all rows of a table. job: for the table; with weights, its `multiplicities` are units."""
         return cls(job if job.unit is None else replace(job, multiplicities=None), job.multiplicities)
 
     @property
@@ -241,7 +241,9 @@ class PartitionSearch:
         if self.ranking is not None:
             with self.watch("groups"):
                 ranking = self.ranking.with_codes(job.codes)
-                groups = find_homogeneous(ranking, job.scored_columns, self.workers, job.multiplicities, partition.people)
+                groups = find_homogeneous(
+                    ranking, job.scored_columns, self.workers, job.multiplicities, partition.people
+                )
         return {
             column: Findings(Sizes(own.sizes, own.sizes * own.multiplicities), extreme, groups.get(column), estimated)
             for column, own, extreme in zip(job.scored_columns, classes, extremes, strict=True)

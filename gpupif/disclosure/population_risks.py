@@ -119,8 +119,8 @@ class PopulationClasses(NamedTuple):
     """The equivalence classes by their sizes in a sample and in the population. Counts of partitions add up exactly.
 
     people: size of a class in the population, ascending. sampled: its rows in the sample, 0 if it has none. None if
-    classes overlap because missing values match every value. multiplicities: number of classes with these sizes; if classes
-    overlap, number of rows of the sample that have such a class.
+    classes overlap because missing values match every value. multiplicities: number of classes with these sizes; if
+    classes overlap, number of rows of the sample that have such a class.
     """
 
     people: npt.NDArray[np.int64]
@@ -160,7 +160,8 @@ class PopulationClasses(NamedTuple):
     def total(cls, *parts: PopulationClasses) -> PopulationClasses:
         """Return the sizes of the classes of several partitions. Classes overlap in all partitions or in none."""
         people, multiplicities = (
-            np.concatenate(arrays) for arrays in zip(*((part.people, part.multiplicities) for part in parts), strict=True)
+            np.concatenate(arrays)
+            for arrays in zip(*((part.people, part.multiplicities) for part in parts), strict=True)
         )
         sampled = [part.sampled for part in parts if part.sampled is not None]
         return cls(people, np.concatenate(sampled) if sampled else None, multiplicities)._added_up()
@@ -173,7 +174,9 @@ class PopulationClasses(NamedTuple):
         differ = np.any([each[1:] != each[:-1] for each in arranged], axis=0)
         starts = np.flatnonzero(np.append(np.ones(min(1, len(order)), bool), differ))
         people, *sampled = (each[starts] for each in arranged)
-        return PopulationClasses(people, sampled[0] if sampled else None, np.add.reduceat(self.multiplicities[order], starts))
+        return PopulationClasses(
+            people, sampled[0] if sampled else None, np.add.reduceat(self.multiplicities[order], starts)
+        )
 
     @property
     def rows_of_size(self) -> dict[int, int]:
@@ -300,8 +303,8 @@ class Presence(Record):
     ) -> Presence:
         """Return the presence of the people of some classes.
 
-        sampled: rows of a class in the table. people: people of the class in the population. multiplicities: number of classes
-        with these sizes. threshold: the highest acceptable presence.
+        sampled: rows of a class in the table. people: people of the class in the population. multiplicities: number of
+        classes with these sizes. threshold: the highest acceptable presence.
         """
         presence = sampled / people
         rows = sampled * multiplicities
@@ -332,7 +335,9 @@ def _histogram(
     bands = []
     for place, (least, most) in enumerate([(0, 0), *((step, step + 1) for step in range(BANDS)), (BANDS, BANDS)]):
         some = band == place
-        counted = [int(each[some].sum()) for each in (multiplicities, people * multiplicities, sampled * multiplicities)]
+        counted = [
+            int(each[some].sum()) for each in (multiplicities, people * multiplicities, sampled * multiplicities)
+        ]
         bands.append(PresenceBand(least / BANDS, most / BANDS, *counted))
     return bands
 

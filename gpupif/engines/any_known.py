@@ -106,7 +106,9 @@ class DistinctRun:
         self.codes = list(job.codes) if job.distinct else job.layout.unpack(distinct.rows.keys)
         self.multiplicities, self._number_of_row = distinct.rows.counts, distinct.number
         given = np.ones(job.rows, np.int64) if job.row_counts is None else job.row_counts
-        self.row_counts = sum_multiplicities(distinct.number, given, len(self.multiplicities)) if needs_rows(job) else None
+        self.row_counts = (
+            sum_multiplicities(distinct.number, given, len(self.multiplicities)) if needs_rows(job) else None
+        )
         self.rows = len(self.multiplicities)
         self.results = AnyKnownScores(job)
 
@@ -156,7 +158,9 @@ class _EachSet(DistinctRun):
             select_columns(asked, one.columns),
             codes=layout.unpack(table.rows.keys),
             multiplicities=multiplicities,
-            row_counts=None if self.row_counts is None else sum_multiplicities(table.number, self.row_counts, len(multiplicities)),
+            row_counts=None
+            if self.row_counts is None
+            else sum_multiplicities(table.number, self.row_counts, len(multiplicities)),
             class_without_scored_column=True,
             dtype="float64",
             scores_on="host",

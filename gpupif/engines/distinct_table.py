@@ -28,8 +28,8 @@ class DistinctTable:
     """The distinct rows of a table over some columns.
 
     codes: by column, (distinct rows,).
-    multiplicities: (distinct rows,). The multiplicity of each distinct row, or with sampling weights its units of people.
-    row_counts: (distinct rows,). The rows of the table with each distinct row.
+    multiplicities: (distinct rows,). The multiplicity of each distinct row, or with sampling weights its units of
+    people. row_counts: (distinct rows,). The rows of the table with each distinct row.
     number: (rows of the table,). The number of each row's distinct row.
     """
 
@@ -63,7 +63,9 @@ class DistinctTable:
     ) -> EngineResult | AnyKnownResult:
         """Score a job on the whole table, as `score_attacker` does. columns: places of the job's columns in `codes`."""
         codes = [self.codes[column] for column in columns]
-        small = replace(job, codes=codes, multiplicities=self.multiplicities, row_counts=self.row_counts, scores_on="host")
+        small = replace(
+            job, codes=codes, multiplicities=self.multiplicities, row_counts=self.row_counts, scores_on="host"
+        )
         result = score_attacker(engine, small, sets, SILENT)
         cells = len(job.scored_columns) if sets is None else sum(len(one.scored_columns) for one in sets)
         progress.advance(len(self.number) * cells)

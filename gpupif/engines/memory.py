@@ -222,7 +222,11 @@ def row_bytes(job: Job, multiplicities: bool | None = None, whole: bool = True, 
     # The order, and while the scores of one measure are copied to all rows: scores, row numbers, and products.
     spreading = place + scores + kept + 3 * 8
     weighing = place + 8 + scores + (56 if job.multiplicities is not None else 32)
-    finding = 2 * key + FINDING_BYTES + (8 if (job.multiplicities is not None if multiplicities is None else multiplicities) else 0)
+    finding = (
+        2 * key
+        + FINDING_BYTES
+        + (8 if (job.multiplicities is not None if multiplicities is None else multiplicities) else 0)
+    )
     return distinct + (kept if to_host else 0) + max(finding, scoring, spreading, weighing)
 
 

@@ -158,11 +158,17 @@ class WeightSums:
     weights: dict[str, dict[int, float]] = field(default_factory=dict)
 
     @classmethod
-    def from_result(cls, result: EngineResult | AnyKnownResult, scored_columns: Sequence[int], in_one_part: bool) -> WeightSums:
+    def from_result(
+        cls, result: EngineResult | AnyKnownResult, scored_columns: Sequence[int], in_one_part: bool
+    ) -> WeightSums:
         """Return the sums of a partition from its result. in_one_part: whether it has all rows of the table."""
         if in_one_part or isinstance(result, AnyKnownResult):
             by_aggregate = result.weights_by_aggregate().items()
-            return cls(weights={aggregate: dict(zip(scored_columns, weights, strict=True)) for aggregate, weights in by_aggregate})
+            return cls(
+                weights={
+                    aggregate: dict(zip(scored_columns, weights, strict=True)) for aggregate, weights in by_aggregate
+                }
+            )
         cohorts, distinct = (
             {scored_column: sizes.log_sum() for scored_column, sizes in zip(scored_columns, several, strict=True)}
             for several in (result.cohorts, result.distinct)

@@ -147,7 +147,9 @@ def send_combinations(
         return pack(parcels)
     codes, multiplicities = whole.rows(local)
     with task_workers() as workers, task_engine(device).counting(workers) as counting:
-        each = counting.counters(codes, cardinalities, [request.columns for request in sets], multiplicities, differ=True)
+        each = counting.counters(
+            codes, cardinalities, [request.columns for request in sets], multiplicities, differ=True
+        )
         for number, (request, (counter, place)) in enumerate(zip(sets, each, strict=True)):
             combinations = counter.combinations(place, ordered=False)
             layout = key_layout([cardinalities[column] for column in request.columns])

@@ -108,7 +108,10 @@ class EncodedPopulation:
             number = graph.each("number", attrgetter("number"), graph.each("index", itemgetter(1), encoded))
             graph.value(add_settling_tasks(graph, lacks, matching, absent, mine, number))
             found: list[Rows] = graph.value(graph.all("absent", rows))
-        keys, multiplicities = np.concatenate([rows.keys for rows in found]), np.concatenate([rows.counts for rows in found])
+        keys, multiplicities = (
+            np.concatenate([rows.keys for rows in found]),
+            np.concatenate([rows.counts for rows in found]),
+        )
         types = dict.fromkeys([f"word-{word}" for word in range(keys.shape[1])], "uint64") | {"multiplicity": "int64"}
         with BatchWriter(folder / "rows.arrow", types) as writer:
             writer.write([*keys.T, multiplicities])

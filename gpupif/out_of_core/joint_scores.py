@@ -61,4 +61,7 @@ class JointScores:
             ]
             for several in zip(*made, strict=True):
                 parts = dict(zip(self._runs, several, strict=True))
-                yield {output: parts[name, aggregate][measure] for output, (name, aggregate, measure) in self._order.items()}
+                yield {
+                    output: parts[name, aggregate][measure]
+                    for output, (name, aggregate, measure) in self._order.items()
+                }

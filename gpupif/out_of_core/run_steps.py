@@ -150,7 +150,9 @@ class Steps:
                 source.check_unchanged(source.input_files.files)
         # Summaries are part of writing, because files contain them; their time is counted apart.
         self._timed("write", started + self.seconds.get("summarise", 0.0))
-        self._summaries = {(name, aggregate): run.summary for name, aggregates in runs.items() for aggregate, run in aggregates.items()}
+        self._summaries = {
+            (name, aggregate): run.summary for name, aggregates in runs.items() for aggregate, run in aggregates.items()
+        }
         return {
             "options": self.store.done(BEGUN),
             "summaries": [
@@ -158,7 +160,9 @@ class Steps:
                 for (name, aggregate), summary in self._summaries.items()
             ],
             "answers": [
-                [name, aggregate, run.answers.to_stored()] for name, aggregates in runs.items() for aggregate, run in aggregates.items()
+                [name, aggregate, run.answers.to_stored()]
+                for name, aggregates in runs.items()
+                for aggregate, run in aggregates.items()
             ],
             "identity": [] if self.options.summary_only else identity(self.writer.staged(outputs)),
             "files": [] if self.options.summary_only else [piece.path for piece in outputs],
@@ -196,7 +200,9 @@ class Steps:
                 one,
                 for_each_aggregate({aggregate: run.weights for aggregate, run in runs[one.name].items()}),
                 next(iter(runs[one.name].values())).scoring.distinct_rows(),
-                summaries={aggregate: run.summary for aggregate, run in runs[one.name].items()} if with_summaries else {},
+                summaries={aggregate: run.summary for aggregate, run in runs[one.name].items()}
+                if with_summaries
+                else {},
             )
             for one in self._attackers(runs)
         ]
@@ -257,7 +263,9 @@ class Steps:
             prefix = "" if name is None else f"attacker-{number}-"
             scores = OnePartitionScoring if plan.in_one_partition else TableScoring
             scoring = scores(self.context, prefix, plan, mine, subsets, encoded_population)
-            runs[name] = {aggregate: AttackerRun(scoring, aggregate, mine, prior_of, subsets) for aggregate in scoring.aggregates}
+            runs[name] = {
+                aggregate: AttackerRun(scoring, aggregate, mine, prior_of, subsets) for aggregate in scoring.aggregates
+            }
         return runs
 
     def _timed(self, stage: str, started: float) -> None:

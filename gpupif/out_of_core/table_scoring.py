@@ -135,7 +135,11 @@ class TableScoring:
     def aggregate_job(self, aggregate: str) -> Job:
         """Return the job whose scores are those of an aggregate."""
         job = self.plan.job
-        return replace(job, measures=tuple(aggregate_of(measure, aggregate) for measure in job.measures)) if aggregate else job
+        return (
+            replace(job, measures=tuple(aggregate_of(measure, aggregate) for measure in job.measures))
+            if aggregate
+            else job
+        )
 
     def size_type(self, aggregate: str) -> str | None:
         """Return the type of the sizes of cohorts in the population; None without population."""
@@ -149,7 +153,11 @@ class TableScoring:
         """The types of the scores that are written for each scored column, by aggregate and measure."""
         found = {}
         for aggregate in self.aggregates:
-            for measure in part_measures(self.aggregate_job(aggregate)) if self.subsets is None else self.aggregate_job(aggregate).measures:
+            for measure in (
+                part_measures(self.aggregate_job(aggregate))
+                if self.subsets is None
+                else self.aggregate_job(aggregate).measures
+            ):
                 found[aggregate, measure.name] = measure.type_in("float64")
             kind = self.size_type(aggregate)
             if kind is not None:
@@ -189,7 +197,8 @@ class TableScoring:
     def values(self, aggregate: str, scored_column: int, measure: str) -> list[Path]:
         """Return the files with the distinct scores of a scored column, and their multiplicities."""
         files = [
-            self._values_file(partition, aggregate, scored_column, measure) for partition in range(self.routes.partitions)
+            self._values_file(partition, aggregate, scored_column, measure)
+            for partition in range(self.routes.partitions)
         ]
         return [file for file in files if file.exists()]
 
@@ -484,7 +493,11 @@ class TableScoring:
 
     def score_names(self, scored_columns: Sequence[int]) -> list[str]:
         """Return the names of the columns of a file of scores."""
-        return [score_name(scored_column, aggregate, name) for scored_column in scored_columns for aggregate, name in self.stored]
+        return [
+            score_name(scored_column, aggregate, name)
+            for scored_column in scored_columns
+            for aggregate, name in self.stored
+        ]
 
     def _writer(self, file: Path, scored_columns: Sequence[int], columns: Sequence[Scores]) -> BatchWriter:
         """Return a writer for columns of scores with the types of `columns`."""

@@ -105,7 +105,9 @@ def encode_chunk(request: ReadRequest, device: DeviceRequest, chunk: Any) -> tup
         nothing = np.empty(0, np.uint32)
         empty = EncodedChunk([nothing] * len(encoded), nothing, values, first_missing, here)
         return empty, ChunkIndex(frame.index, on_device, nothing)
-    layout = KeyLayout.from_cardinalities([len(column.values.labels) + (column.values.missing > 0) for column in encoded])
+    layout = KeyLayout.from_cardinalities(
+        [len(column.values.labels) + (column.values.missing > 0) for column in encoded]
+    )
     codes, multiplicities, number = _distinct_codes([column.codes for column in encoded], layout)
     return EncodedChunk(codes, multiplicities, values, first_missing, here), ChunkIndex(frame.index, on_device, number)
 

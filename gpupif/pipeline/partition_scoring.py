@@ -82,8 +82,8 @@ def _by_table(messages: Iterable[Message], routes: Routes) -> tuple[list[Message
 class ScoredRows(NamedTuple):
     """The scores of the rows of a partition.
 
-    values: by (aggregate, measure) an array (scored columns, rows), or `SharedScores`. The aggregate is "", or names the worst or
-    mean over several sets of known columns.
+    values: by (aggregate, measure) an array (scored columns, rows), or `SharedScores`. The aggregate is "", or names
+    the worst or mean over several sets of known columns.
     sums: WeightSums. The sums from which weights of wCIG are computed.
     distinct_rows: int. The number of distinct rows over all used columns.
     weights: list of arrays, one for each scored column. The weight against each set of known columns; None for one set.
@@ -139,7 +139,11 @@ class PartitionScorer:
             # Each set of known columns has its own weights: weigh the scores before the worst and the mean are taken.
             job = replace(job, measures=plan.job.measures)
         result = self._score(job, self.progress)
-        values = {(aggregate, name): found for aggregate, scores in result.by_aggregate().items() for name, found in scores.items()}
+        values = {
+            (aggregate, name): found
+            for aggregate, scores in result.by_aggregate().items()
+            for name, found in scores.items()
+        }
         if plan.population is not None:
             values |= self._population_sizes()
         sums = WeightSums.from_result(result, self.scored_columns, plan.in_one_partition)
@@ -170,7 +174,10 @@ class PartitionScorer:
         )
         place = found.number[:asked]
         aggregates = self._score(job, SILENT).by_aggregate().items()
-        return {(aggregate, POPULATION_SIZE.name): on_host(sizes["cohort_size"])[:, place] for aggregate, sizes in aggregates}
+        return {
+            (aggregate, POPULATION_SIZE.name): on_host(sizes["cohort_size"])[:, place]
+            for aggregate, sizes in aggregates
+        }
 
 
 def _output(measure: str, aggregate: str) -> str:

@@ -116,7 +116,11 @@ def _first_chunk(
     order = lacking[np.argsort(number[lacking], kind="stable")]
     number, sources = number[order], sources[order]
     together = np.flatnonzero(np.append(True, (number[1:] != number[:-1]) | (sources[1:] != sources[:-1])))
-    number, sources, multiplicities = number[together], sources[together], np.add.reduceat(multiplicities[order], together)
+    number, sources, multiplicities = (
+        number[together],
+        sources[together],
+        np.add.reduceat(multiplicities[order], together),
+    )
     before = np.cumsum(multiplicities) - multiplicities
     begins = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
     before -= np.repeat(before[begins], np.diff(np.append(begins, len(number))))

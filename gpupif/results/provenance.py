@@ -223,7 +223,11 @@ def _attacker_to_json(outcome: AttackerOutcome) -> dict[str, Any]:
         "known": [str(name) for name in attacker.known],
         "any": None if attacker.subsets is None else attacker.subsets.to_dict(),
         "only": attacker.only,
-        "weights": {aggregate: list(outcome.weights[aggregate]) for aggregate in attacker.aggregates if aggregate in outcome.weights},
+        "weights": {
+            aggregate: list(outcome.weights[aggregate])
+            for aggregate in attacker.aggregates
+            if aggregate in outcome.weights
+        },
         "distinct_rows": outcome.distinct_rows,
         "summaries": summaries,
     }
@@ -237,9 +241,13 @@ def _attacker_from_json(document: Mapping[str, Any], names: Sequence[str], used:
     made = {aggregate: Summary.from_dict(summary) for aggregate, summary in summaries.items()}
     return AttackerOutcome(
         attacker,
-        {aggregate: weights.get(aggregate, next(iter(weights.values()))) for aggregate in (WORST, MEAN)} if weights else {},
+        {aggregate: weights.get(aggregate, next(iter(weights.values()))) for aggregate in (WORST, MEAN)}
+        if weights
+        else {},
         document["distinct_rows"],
-        summaries={aggregate: made.get(aggregate, next(iter(made.values()))) for aggregate in (WORST, MEAN)} if made else {},
+        summaries={aggregate: made.get(aggregate, next(iter(made.values()))) for aggregate in (WORST, MEAN)}
+        if made
+        else {},
     )
 
 

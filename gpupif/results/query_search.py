@@ -128,7 +128,11 @@ class QuerySearch:
         # Numbers that were counted above are summed from their counts, which is faster than row by row.
         figures = Figures(
             {
-                measure: [ColumnFigures.from_scores(measure, *multiplicities.get(score, (scores.column_of(score).values, ONCE)))]
+                measure: [
+                    ColumnFigures.from_scores(
+                        measure, *multiplicities.get(score, (scores.column_of(score).values, ONCE))
+                    )
+                ]
                 for measure, score in query.figures.items()
             }
         )
@@ -138,7 +142,9 @@ class QuerySearch:
             top = [cell._replace(scored_column=scored_column) for cell in risky]
             if query.top and len(top) == query.top:
                 self._least_risk = max(self._least_risk, top[-1].risk)
-        return ChunkColumn(figures, top, multiplicities, None if query.gains is None else scores.column_of(query.gains).values)
+        return ChunkColumn(
+            figures, top, multiplicities, None if query.gains is None else scores.column_of(query.gains).values
+        )
 
     def combine(self, chunks: Sequence[ChunkFacts]) -> tuple[Figures, list[RiskyCell]]:
         """Return the figures and the riskiest cells of some chunks, in the order of their rows.
@@ -159,7 +165,9 @@ class QuerySearch:
         of_columns = {}
         for score, column_query in query.of_columns.items():
             # One item for each column: its numbers, chunk by chunk.
-            columns = zip(*([column.multiplicities[score] for column in chunk.columns] for chunk in chunks), strict=True)
+            columns = zip(
+                *([column.multiplicities[score] for column in chunk.columns] for chunk in chunks), strict=True
+            )
             of_columns[score] = workers.run(_answer_column, [(numbers, column_query) for numbers in columns])
         of_rows: list[float] = []
         if query.gains is not None:

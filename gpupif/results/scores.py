@@ -614,7 +614,8 @@ class Scores:
         if self._aggregate is not None:
             return [{self._aggregate: self}]
         return [
-            {aggregate: Scores(self._backing, [attacker], aggregate) for aggregate in attacker.aggregates} for attacker in self._attackers
+            {aggregate: Scores(self._backing, [attacker], aggregate) for aggregate in attacker.aggregates}
+            for attacker in self._attackers
         ]
 
     def _written(self) -> list[ScoredAttacker]:

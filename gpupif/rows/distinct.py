@@ -56,7 +56,9 @@ def look_up_rows(table: npt.NDArray[Any], index: npt.NDArray[Any], out: npt.NDAr
     workers.run(lambda a, b: look_up(table, index[a:b], out[a:b]), workers.ranges(len(index)))
 
 
-def sum_multiplicities(number: npt.NDArray[Any], multiplicities: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+def sum_multiplicities(
+    number: npt.NDArray[Any], multiplicities: npt.NDArray[np.int64], size: int
+) -> npt.NDArray[np.int64]:
     """Return the sums of `multiplicities` over rows with equal numbers, (size,). Numbers are below `size`."""
     sums = np.zeros(size, np.int64)
     add_multiplicities(number, multiplicities, sums)

@@ -326,7 +326,9 @@ def score_frame(
         weights = result.weights if isinstance(result, AnyKnownResult) else ()
         explainer = TableExplainer(frame, used, job, attacker, weights)
         outcomes.append(
-            AttackerOutcome(attacker, for_each_aggregate(result.weights_by_aggregate()), result.distinct_rows, explainer)
+            AttackerOutcome(
+                attacker, for_each_aggregate(result.weights_by_aggregate()), result.distinct_rows, explainer
+            )
         )
         values |= attacker.named(result.by_aggregate())
         through_host = through_host or result.through_host

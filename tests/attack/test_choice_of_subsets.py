@@ -47,7 +47,9 @@ def test_samples_are_drawn_evenly():
     drawn = [
         known
         for seed in range(400)
-        for known in choose_subsets(AnyKnown(2, subsets=3, seed=seed), list("abcdef"), range(6), range(6), 10).for_column("c")
+        for known in choose_subsets(
+            AnyKnown(2, subsets=3, seed=seed), list("abcdef"), range(6), range(6), 10
+        ).for_column("c")
     ]
     counts = pd.Series(drawn).value_counts()
     assert len(counts) == 10

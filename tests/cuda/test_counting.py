@@ -60,7 +60,9 @@ def answers(engine, codes, multiplicities, chunks=1):
         else:
             counter = counting.counter(SETS, CARDINALITIES, len(codes[0]))
             for part in np.array_split(np.arange(len(codes[0])), chunks):
-                counter.add([values[part] for values in codes], None if multiplicities is None else multiplicities[part])
+                counter.add(
+                    [values[part] for values in codes], None if multiplicities is None else multiplicities[part]
+                )
             each = [(counter, place) for place in range(len(SETS))]
         found = []
         for counter, place in each:

@@ -97,7 +97,8 @@ class SubsetCounter:
     def add(self, codes: Sequence[npt.NDArray[Any]], multiplicities: npt.NDArray[Any] | None = None) -> None:
         """Count further rows.
 
-        codes: by column, (rows,) below the column's cardinality. multiplicities: (rows,) multiplicities, 0 or more; None: 1.
+        codes: by column, (rows,) below the column's cardinality. multiplicities: (rows,) multiplicities, 0 or more;
+        None: 1.
         """
         if not len(codes[0]):
             return
@@ -106,7 +107,9 @@ class SubsetCounter:
         for grouped in self._not_listed(codes, multiplicities):
             grouped.add(codes, multiplicities, self.total, self._workers)
 
-    def _not_listed(self, codes: Sequence[npt.NDArray[Any]], multiplicities: npt.NDArray[Any] | None) -> list[GroupedSet]:
+    def _not_listed(
+        self, codes: Sequence[npt.NDArray[Any]], multiplicities: npt.NDArray[Any] | None
+    ) -> list[GroupedSet]:
         """Count the sets that `ListedRows` serves, and return the other sets without dense counters."""
         listed: list[GroupedSet] = []
         others: list[GroupedSet] = []

@@ -59,7 +59,9 @@ class AnyKnownJob(NamedTuple):
         scored_columns: their number.
         """
         columns = max(len(one.columns) for one in self.sets)
-        scored = rows * row_bytes(self.job, multiplicities=True, whole=False, to_host=False) + fixed_bytes(all_values(self.job))
+        scored = rows * row_bytes(self.job, multiplicities=True, whole=False, to_host=False) + fixed_bytes(
+            all_values(self.job)
+        )
         accumulators = scored_columns * accumulator_bytes(self.job, rows)
         spread = 8 * SPREAD_ARRAYS * self.job.rows
         return scored + numbering_bytes(rows, columns) + accumulators + spread

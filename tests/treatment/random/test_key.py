@@ -78,7 +78,9 @@ def test_no_printed_text_shows_the_key():
         assert SECRET.hex()[:6] not in shown
         assert repr(SECRET)[2:10] not in shown
     assert KEY.digest != hashlib.sha256(SECRET).hexdigest()[:32]
-    assert KEY.digest == gpupif.treatments.Key.from_any(SECRET).digest != gpupif.treatments.Key.from_any(bytes(32)).digest
+    assert (
+        KEY.digest == gpupif.treatments.Key.from_any(SECRET).digest != gpupif.treatments.Key.from_any(bytes(32)).digest
+    )
 
 
 def test_new_keys_are_saved_for_their_owner_alone(tmp_path):
