@@ -7,12 +7,11 @@ types that columns have in the whole table.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,12 +46,7 @@ from .dask_partition import (
     treated_frame,
 )
 from .lazy_table import Counted, LazyTable, rows_in, values_in
-from .plan_run import Treated, apply_plan, make_record
 from .steps import Chunk, RowFacts
-
-if TYPE_CHECKING:
-    from .plan import Plan
-    from .random.key import Key
 
 
 class DaskTable(LazyTable):
@@ -156,6 +150,11 @@ class DaskTable(LazyTable):
         self._facts.append(facts)
         return facts
 
+    def described(self) -> tuple[Mapping[str, Any], int]:
+        """Return the description of the original table for the record, and the number of its rows."""
+        rows = sum(self.sizes(0))
+        return {"rows": rows, "columns": len(self.table.columns), "partitions": self.table.npartitions}, rows
+
     def plain(self) -> Any:
         """Return the frame after the steps so far, lazy, with changed columns in the plain types of steps."""
         graph = self._graph.copy()
@@ -204,15 +203,3 @@ def _final_type(whole: PartitionEnds, name: Hashable, like: Any) -> Any:
     if isinstance(like.dtype, pd.CategoricalDtype) and name in whole.orders:
         like = pd.Series(pd.Categorical([], whole.orders[name], ordered=like.dtype.ordered))
     return pd.Series(other_column(Replacement(codes, labels, whole.kinds[name][0]), like)).dtype
-
-
-def treat_dask(table: Any, plan: Plan, key: Key | None) -> Treated:
-    """Treat a Dask frame, see `gpupif.treat`. plan and key: already checked."""
-    started = time.perf_counter()
-    with Reporter() as report:
-        working = DaskTable(table, report)
-        applied = apply_plan(working, plan, key, report)
-        treated = working.done()
-    rows = sum(working.sizes(0))
-    source = {"rows": rows, "columns": len(table.columns), "partitions": table.npartitions}
-    return Treated(treated, make_record(plan, applied, working.counts, source, rows, key, started), working, applied)

@@ -1,26 +1,36 @@
-"""A table of files after the steps so far: steps are applied when rows are read, within the memory limit."""
+"""A table of files after the steps so far: steps are applied when rows are read, within the memory limit.
+
+Files after some steps are a `Source`: every function that reads files can read treated files.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..attack.arguments import Arguments
 from ..encoding.merge import LEAST_PENDING, ValueCounts
-from ..encoding.plain_values import plain_labels
+from ..encoding.plain_values import family, plain_labels, plain_type
 from ..engines.choose import choose_engine
 from ..errors import InputError
+from ..frames.arrow_frame import other_column, other_type
 from ..frames.open import device_for
+from ..frames.replacement import Replacement
 from ..io.base import Source
 from ..io.checkpoints import Store
 from ..io.file_errors import disk_errors
 from ..io.parquet_files import READ_BYTES
+from ..io.read import in_chunks
+from ..out_of_core.chunk_scores import prefetched
 from ..out_of_core.file_encoding import READS_PER_CHUNK, rows_read
 from ..out_of_core.memory_budget import CHUNK_SHARE, LEAST_CHUNK, Budget
 from ..out_of_core.merged_values import MERGING, check_values
@@ -31,10 +41,9 @@ from ..utils.config import resources
 from ..utils.memory import give_back_unused, shown
 from ..utils.private_folder import open_private, private_folder
 from ..utils.progress import Reporter
-from .coded_columns import coded_column, column_values
-from .lazy_table import Counted, LazyTable, joined_values, values_in
-from .steps import Chunk, RowFacts
-from .treated_source import TreatedSource, TypedSource
+from .coded_columns import CodedColumn, coded_column, column_values
+from .lazy_table import Counted, LazyTable, Steps, joined_values, values_in
+from .steps import Chunk, RowFacts, StepCounts
 
 # The share of the working memory that the codes of all rows may take.
 CODES_SHARE = 0.5
@@ -42,6 +51,8 @@ CODES_SHARE = 0.5
 LESS_AT_ONCE = "let the treatment use fewer columns, or split the plan and treat the output of its first part"
 # The most rows for which facts are computed at once, and the bytes of each score then: as read, as array, as fact.
 FACT_ROWS, SCORE_BYTES = 1 << 20, 64
+# The most rows of a chunk that steps are applied to.
+CHUNK_ROWS = 1 << 18
 
 
 class FileTable(LazyTable):
@@ -201,3 +212,175 @@ class FactsWriter:
             for place, (name, kind) in enumerate(self.types.items()):
                 with open_private(self._folder / f"{place}.bin", "ab") as file:
                     np.ascontiguousarray(arrays[name], kind).tofile(file)
+
+
+class TreatedSource(Source):
+    """Files after some steps.
+
+    counts: list of `StepCounts`, an item for each step. The changes so far, if `counted` is True.
+    counted: bool. Whether changes are counted while rows are read. Default False.
+    coded: bool. Whether changed text is read as dictionaries, as Parquet encodes it: writing is faster. Default False.
+    plain: bool. Whether changed columns are read in the plain types of steps, else in the types of the output.
+    """
+
+    def __init__(self, source: Source, steps: Steps, plain: bool = False) -> None:
+        super().__init__(source.input_files, steps.names)
+        self.stamps = source.stamps
+        self.ascending = source.ascending
+        self.index_names = [name for name in source.index_names if name in self.names]
+        self.folder_columns = [name for name in source.folder_columns if name in self.names]
+        self.counts = [StepCounts() for _ in steps.applied]
+        self.counted = self.coded = False
+        self._base = source
+        self._steps = steps
+        self._plain = plain
+        self._loses_rows = any(step.removes_rows for step, _ in steps.applied)
+        self._given = source.nothing().schema
+        self._schema = pa.schema([self._field(name) for name in self.names])
+        # For each file and each step, the number of the file's first row among the rows before that step.
+        self._starts = {source.input_files.files[0]: [0] * (len(steps.applied) + 1)}
+        self.rows = None if self._loses_rows else source.rows
+
+    def _field(self, name: str) -> pa.Field:
+        given = self._given.field(name)
+        if name not in self._steps.types:
+            # The metadata may describe rows that are removed.
+            return given.remove_metadata() if self._loses_rows else given
+        labels, values = self._steps.types[name], given.type
+        values = values.value_type if pa.types.is_dictionary(values) else values
+        return pa.field(name, labels if self._plain else other_type(labels, plain_type(values), given.type))
+
+    def about_rows(self) -> int:
+        return self._base.about_rows()
+
+    def nothing(self) -> pa.Table:
+        return self._schema.empty_table()
+
+    def as_given(self, chunk: pa.Table) -> pa.Table:
+        """Return a chunk with the types of the output, see `Source`: dictionaries become text again."""
+        kinds = pa.schema([self._schema.field(name) for name in chunk.column_names])
+        return chunk if chunk.schema.equals(kinds) else chunk.cast(kinds)
+
+    def starts_after(self, file: Path) -> list[int]:
+        """Return the number of the first row after a file that was read, before each step and after the last."""
+        return self._starts[self.next_file(file)]
+
+    def begin(self, file: Path, starts: Sequence[int]) -> None:
+        """Set the number of a file's first row, before each step and after the last, see `starts_after`."""
+        self._starts[file] = list(starts)
+
+    @property
+    def changed(self) -> list[str]:
+        """The names of original columns that were changed or dropped."""
+        return [name for name in self._base.names if name in self._steps.types or name not in self.names]
+
+    def next_file(self, file: Path) -> Path:
+        """Return the file after another file; an empty path after the last."""
+        files = [*self.input_files.files, Path()]
+        return files[files.index(file) + 1]
+
+    def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
+        for table, chunk in self.treated(file, columns, rows, size):
+            self.bytes_read = self._base.bytes_read
+            if columns:
+                yield pa.Table.from_arrays([self._array(name, table, chunk) for name in columns], names=columns)
+            else:
+                yield pa.table({"": pa.nulls(chunk.rows)})
+
+    def treated(self, file: Path, columns: Sequence[str], rows: int, size: int) -> Iterator[tuple[pa.Table, Chunk]]:
+        """Yield the chunks of a file as they are read, and with the steps that some columns need, see `read`."""
+        if file not in self._starts:
+            before = self.input_files.files[list(self.input_files.files).index(file) - 1]
+            for _ in self.treated(before, [], rows, size):
+                pass
+        starts = list(self._starts[file])
+        needed, read = self._steps.needed(columns, self.counted)
+        counts = self.counts if self.counted else None
+        # If no column is needed, the first column is read to count the rows.
+        names = [name for name in self._base.names if name in read] or self._base.names[:1]
+        chunks = in_chunks(self._base.read_file(file, names, rows, size), min(CHUNK_ROWS, rows), max(1, size))
+        with contextlib.closing(prefetched(chunks)) as read_ahead:
+            for table in read_ahead:
+                chunk = Chunk(names, table.num_rows, partial(_column_of, table))
+                self._steps.run(chunk, starts, needed, counts)
+                yield table, chunk
+        self._starts[self.next_file(file)] = starts
+
+    def _array(self, name: str, table: pa.Table, chunk: Chunk) -> Any:
+        """Return a column of a treated chunk in its type for readers."""
+        kind = self._schema.field(name).type
+        if name not in self._steps.types and name not in chunk.replaced:
+            return table.column(name) if chunk.kept is None else table.column(name).filter(pa.array(chunk.kept))
+        column, given = chunk[name], self._given.field(name).type
+        if self._plain and name in self._steps.types:
+            labels = column.labels if column.labels.type == kind else plain_labels(column.labels).cast(kind)
+            missing = column.codes == len(labels)
+            return pa.DictionaryArray.from_arrays(pa.array(column.codes.astype(np.int32), mask=missing), labels)
+        values = given.value_type if pa.types.is_dictionary(given) else given
+        if self.coded and pa.types.is_string(kind) and family(column.labels.type) == "text":
+            given = pa.dictionary(pa.int32(), kind)
+        array = other_column(Replacement(column.codes, column.labels, plain_type(values)), given)
+        if self.coded and array.type == given:
+            return array
+        try:
+            return array if array.type == kind else array.cast(kind)
+        except pa.ArrowException as error:
+            raise InputError(
+                f"column {name!r}: some of its new values do not fit into its type, {kind} ({error}). Make it a wider "
+                "type first."
+            ) from error
+
+
+def _column_of(table: pa.Table, name: Any) -> CodedColumn:
+    return coded_column(name, table.column(name))
+
+
+class TypedSource(Source):
+    """A source of text files with other types for some columns. types: Arrow type by column name."""
+
+    def __init__(self, source: Source, types: Mapping[str, pa.DataType]) -> None:
+        super().__init__(source.input_files, source.names)
+        self.ascending, self.index_names, self.rows = source.ascending, source.index_names, source.rows
+        self.folder_columns = source.folder_columns
+        self.stamps = source.stamps
+        self._source = source
+        self._types = types
+
+    def nothing(self) -> pa.Table:
+        table = self._source.nothing()
+        kinds = [field.with_type(self._types.get(field.name, field.type)) for field in table.schema]
+        return pa.schema(kinds).empty_table()
+
+    def as_given(self, chunk: pa.Table) -> pa.Table:
+        """Return a chunk with the given types, see `Source`."""
+        return chunk.cast(pa.schema([self.nothing().schema.field(name) for name in chunk.column_names]))
+
+    def about_rows(self) -> int:
+        return self._source.about_rows()
+
+    def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
+        for chunk in self._source._read_file(file, columns, rows, size):
+            self.bytes_read = self._source.bytes_read
+            arrays = [self._typed(name, chunk.column(name)) for name in columns]
+            yield pa.table(arrays, names=columns)
+
+    def _typed(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        kind = self._types.get(name)
+        if kind is None or not len(column):
+            return column if kind is None else pa.chunked_array([], kind)
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        arrays = [
+            pa.DictionaryArray.from_arrays(array.indices, typed_labels(array.dictionary, kind))
+            for array in column.chunks
+        ]
+        return pa.chunked_array(arrays, pa.dictionary(column.type.index_type, kind))
+
+
+def typed_labels(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return the values that texts denote. kind: the type of the values; all texts of the column must fit it.
+
+    Adding 0.0 to floats turns -0.0 into 0.0: both are one value.
+    """
+    values = texts.cast(kind)
+    return pc.add(values, 0.0) if pa.types.is_floating(kind) else values

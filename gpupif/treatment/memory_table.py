@@ -17,6 +17,7 @@ from ..encoding.merge import recode
 from ..errors import ColumnTypeError
 from ..frames.base import Frame
 from ..frames.replacement import Replacement
+from ..results.provenance import describe_frame
 from ..rows.threads import Workers
 from ..scoring.score import score_table
 from ..utils.arrays import read_only
@@ -227,6 +228,10 @@ class MemoryTable(TreatedTable):
         self.expect(arguments.needed([*frame.names]) or frame.names)  # type: ignore[list-item]
         scores = score_table(frame, arguments).to_arrow()
         return MemoryFacts(make({name: scores.column(name).to_numpy() for name in scores.column_names}))
+
+    def described(self) -> tuple[Mapping[str, Any], int]:
+        """Return the description of the original table for the record, and the number of its rows."""
+        return describe_frame(self.frame), self.frame.rows
 
     def done(self) -> Any:
         """Return the treated table, of the kind of the original table. Unchanged columns are the original columns."""

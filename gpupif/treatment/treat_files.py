@@ -37,13 +37,12 @@ from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.signals import Shield
 from .coded_columns import Changes
-from .file_table import FileTable
+from .file_table import FileTable, TreatedSource
 from .plan import Plan
 from .plan_run import Treated, apply_plan, find_key, make_record
 from .record import TreatmentsRecord
 from .steps import StepCounts
 from .treat import treat
-from .treated_source import TreatedSource
 
 FOLDER = "scores"
 # Bytes of memory for each cell while it is read, treated, collected for a row group and written. Measured.

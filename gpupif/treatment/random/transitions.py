@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,6 @@ from gpupif.kernels.drawn_values import ITSELF
 
 from ...encoding.plain_values import texts, texts_of
 from ...errors import InputError
-from ...rows.keys import code_type
 from ...utils.validation import brief
 from ..coded_columns import CodedColumn, ColumnValues
 from ..steps import Chunk, Step
@@ -258,35 +257,3 @@ class TransitionStep(Step):
 
     def estimates(self, column: Hashable, values: ColumnValues) -> pd.DataFrame | None:
         return estimate(column, values, self.domain, self.transitions) if column == self.column else None
-
-
-class PresentCells(NamedTuple):
-    """The cells of a chunk's column that have a value.
-
-    missing: booleans (rows,). Whether each row has no value.
-    labels: Arrow array. The distinct values that occur.
-    places: int64 (rows with a value,). Position of each row's value among the labels.
-    """
-
-    missing: npt.NDArray[np.bool_]
-    labels: pa.Array
-    places: npt.NDArray[np.int64]
-
-    @classmethod
-    def from_column(cls, column: CodedColumn) -> PresentCells:
-        """Return the present cells of a column. Labels that do not occur are dropped: a chunk may have few of them."""
-        missing = column.codes == len(column.labels)
-        there = np.zeros(len(column.labels) + 1, np.bool_)
-        there[column.codes] = True
-        used = np.flatnonzero(there[:-1])
-        numbers = np.cumsum(there) - 1
-        return cls(missing, column.labels.take(pa.array(used)), numbers[column.codes[~missing]])
-
-
-def column_from_values(values: pa.Array, missing: npt.NDArray[np.bool_]) -> CodedColumn:
-    """Return a column from the values of the rows with a value, and from the mask of rows without (rows,)."""
-    encoded = values.dictionary_encode()
-    labels = encoded.dictionary
-    codes = np.full(len(missing), len(labels), code_type(len(labels) + 1))
-    codes[~missing] = encoded.indices.to_numpy()
-    return CodedColumn(codes, labels)

@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.errors import ColumnTypeError, InputError
 from gpupif.treatment.random.draws import whole_steps
-from gpupif.treatment.random.jitter import Jitter
-from gpupif.treatment.random.noise import DISTRIBUTIONS, Noise, variates
-from gpupif.treatment.random.shift_dates import ShiftDates
+from gpupif.treatment.random.moved_values import DISTRIBUTIONS, Jitter, Noise, ShiftDates, variates
 from tests.helpers.treated_chunks import prepared, treated
 
 KEY = gpupif.treatments.Key.from_any(bytes(range(50, 82)))
