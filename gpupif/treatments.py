@@ -2,12 +2,12 @@
 
 from .treatment.dropped_columns import DeclaredColumns as DeclaredColumns
 from .treatment.dropped_columns import Drop as Drop
-from .treatment.random.jitter import Jitter as Jitter
 from .treatment.random.key import Key as Key
-from .treatment.random.noise import Noise as Noise
+from .treatment.random.moved_values import Jitter as Jitter
+from .treatment.random.moved_values import Noise as Noise
+from .treatment.random.moved_values import ShiftDates as ShiftDates
 from .treatment.random.pram import Pram as Pram
 from .treatment.random.randomized_response import RandomizedResponse as RandomizedResponse
-from .treatment.random.shift_dates import ShiftDates as ShiftDates
 from .treatment.random.swap import Swap as Swap
 from .treatment.suppression.suppress import Suppress as Suppress
 from .treatment.suppression.suppress import SuppressRows as SuppressRows

@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 
 from ..encoding.merge import ColumnMerger, ValueCounts
 from ..encoding.plain_values import family, plain_labels
-from ..errors import ColumnTypeError
 from ..frames.base import Frame
 from ..frames.open import open_frame
 from ..frames.replacement import Replacement
 from ..pipeline.task_resources import task_threads
 from ..utils.config import config
 from .coded_columns import CodedColumn, coded_column, counts_of
-from .steps import Chunk, RowFacts, Step, StepCounts
+from .lazy_table import Counted, Steps, joined_values
+from .steps import Chunk, RowFacts, StepCounts
 
 # The first rows of a partition, which show the types of its columns.
 FIRST_ROWS = 1 << 10
@@ -67,27 +67,29 @@ class TreatedPartition(NamedTuple):
 
 @dataclass(frozen=True)
 class PartitionSteps:
-    """Steps for the partitions of a table.
+    """The steps for the partitions of a table.
 
-    applied: pairs of a step and the prefix of its errors, in order.
-    names: names of the original columns. left: names of the columns after the steps.
+    steps: the steps to apply. names: names of the original columns.
     types: Arrow type by column name, in the whole table. A partition without a value in a column takes its type here.
     """
 
-    applied: Sequence[tuple[Step, str]]
+    steps: Steps
     names: Sequence[Hashable]
-    left: Sequence[Hashable]
     types: Mapping[Hashable, pa.DataType]
 
     def run(self, partition: Any, place: Place, counted: bool = False) -> TreatedPartition:
         """Treat a partition. counted: whether the changes of each step are counted."""
         frame = open_frame(partition)
         chunk = Chunk(self.names, frame.rows, lambda name: column_of_frame(frame, name, self.types), place.facts)
-        counts = [StepCounts() for _ in self.applied]
+        counts = [StepCounts() for _ in self.steps.applied]
         with frame.active(), config(threads=task_threads()):
-            for (step, said), start, own in zip(self.applied, place.starts, counts, strict=True):
-                chunk.apply(step, start, said, own if counted else None)
+            self.steps.run(chunk, [*place.starts, 0], counts=counts if counted else None)
         return TreatedPartition(chunk, counts, frame)
+
+
+def on_chunk(function: Callable[[Chunk], Any], steps: PartitionSteps, *given: Any) -> Any:
+    """Return function(chunk) for a treated partition."""
+    return function(steps.run(*given).chunk)
 
 
 def column_of_frame(frame: Frame, name: Hashable, types: Mapping[Hashable, pa.DataType]) -> CodedColumn:
@@ -98,42 +100,15 @@ def column_of_frame(frame: Frame, name: Hashable, types: Mapping[Hashable, pa.Da
     return column
 
 
-def rows_in(steps: PartitionSteps, *given: Any) -> int:
-    """Return the number of rows of a treated partition."""
-    return steps.run(*given).chunk.rows
-
-
 def first_rows_of(partition: Any) -> tuple[int, Any]:
     """Return the number of rows of a partition, and its first rows, which show the types of columns."""
     return len(partition), partition.iloc[:FIRST_ROWS]
 
 
-def values_in(
-    names: Sequence[Hashable], needed: Hashable, steps: PartitionSteps, *given: Any
-) -> list[ValueCounts | None]:
-    """Return the values of columns in a treated partition, and how often each occurs.
-
-    needed: the column that raises ColumnTypeError if its values are no categories. Other such columns give None.
-    """
-    treated = steps.run(*given)
-    counted: list[ValueCounts | None] = []
-    for name in names:
-        try:
-            column = treated.chunk[name]
-        except ColumnTypeError:
-            if name == needed:
-                raise
-            counted.append(None)
-            continue
-        counts = counts_of(column)
-        used = counts[:-1] > 0
-        counted.append(ValueCounts(column.labels.filter(pa.array(used)), counts[:-1][used], int(counts[-1])))
-    return counted
-
-
-def kept_in(steps: PartitionSteps, partition: Any, *given: Any) -> npt.NDArray[np.bool_]:
-    """Return for each row of a partition whether the steps keep it: booleans (rows,)."""
-    return steps.run(partition, *given).chunk.kept_rows(len(partition))
+def joined_by_name(*parts: Counted) -> Counted:
+    """Join the values of columns in consecutive partitions. A column that is absent in a partition stays absent."""
+    names = [name for name in parts[0] if all(name in own for own in parts)]
+    return {name: joined_values(name, [own[name] for own in parts]) for name in names}
 
 
 def facts_of_scores(make: Callable[..., Any], scores: Any) -> dict[str, npt.NDArray[Any]]:
@@ -152,14 +127,14 @@ def plain_frame(
     kept = treated.chunk.kept
     left = partition if kept is None else partition[kept]
     series = {}
-    for number, name in enumerate(steps.left):
+    for number, name in enumerate(steps.steps.names):
         column = left.iloc[:, list(steps.names).index(name)]
         if name in kinds:
             values = _decoded(treated.chunk[name], kinds[name])
             column = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([values])), index=left.index)
         series[number] = column
     frame = pd.DataFrame(series, index=left.index)
-    frame.columns = left.columns.take([list(steps.names).index(name) for name in steps.left])
+    frame.columns = left.columns.take([list(steps.names).index(name) for name in steps.steps.names])
     return frame
 
 
@@ -288,9 +263,9 @@ def treated_frame(
         before = treated.chunk.types_before[name]
         replaced[name] = Replacement(column.codes, column.labels, before)
     with treated.before.active():
-        frame = treated.before.replaced(steps.left, replaced, treated.chunk.kept)
+        frame = treated.before.replaced(steps.steps.names, replaced, treated.chunk.kept)
         for name, kind in {**columns, **unchanged}.items():
-            place = list(steps.left).index(name)
+            place = list(steps.steps.names).index(name)
             if frame.dtypes.iloc[place] != kind:
                 column = frame.iloc[:, place]
                 # A column without a value may have a type that pandas cannot convert.

@@ -7,12 +7,11 @@ types that columns have in the whole table.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,18 +21,15 @@ import pyarrow as pa
 from ..attack.arguments import Arguments
 from ..dask.cluster_progress import compute
 from ..dask.dask_graph import Graph
-from ..encoding.merge import ValueCounts, total_values
 from ..errors import ColumnTypeError, InputError
 from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
 from ..frames.pandas_frame import other_column
 from ..frames.replacement import Replacement
 from ..pipeline.task_graph import Result
-from ..rows.keys import code_type
 from ..scoring.score import score_table
 from ..utils.progress import Reporter
 from ..utils.validation import check_unique
-from .coded_columns import CodedColumn, ColumnValues, column_values, with_other_labels
 from .dask_partition import (
     DaskFacts,
     PartitionEnds,
@@ -43,60 +39,46 @@ from .dask_partition import (
     ends_of,
     facts_of_scores,
     first_rows_of,
-    kept_in,
+    joined_by_name,
+    on_chunk,
     plain_frame,
-    rows_in,
     total_ends,
     treated_frame,
-    values_in,
 )
-from .plan_run import Treated, apply_plan, make_record
-from .steps import RowFacts, Step, StepCounts, Steps
-from .treatment import TreatedTable
-
-if TYPE_CHECKING:
-    from .plan import Plan
-    from .random.key import Key
+from .lazy_table import Counted, LazyTable, rows_in, values_in
+from .steps import Chunk, RowFacts
 
 
-class DaskTable(TreatedTable):
+class DaskTable(LazyTable):
     """A Dask frame. table: the original frame."""
 
     def __init__(self, table: Any, report: Reporter) -> None:
         check_dask_frame(table)
         check_unique(list(table.columns))
-        self.counts: list[StepCounts] = []
+        super().__init__(list(table.columns))
         self.table = table
         self.index = table._meta.index
         self._report = report
         self._graph = Graph()
         self._partitions = self._graph.take(table)
         self._facts: list[DaskFacts] = []
-        self._expected: list[Hashable] = []
         graph = self._graph.copy()
         firsts = compute(graph.value(graph.all("counts", graph.each("first", first_rows_of, self._partitions))), report)
-        # The rows of each partition before each step, and after the last; None if they are not known yet.
-        self._sizes: list[list[int] | None] = [[rows for rows, _ in firsts]]
-        if not sum(self._sizes[0] or []):
+        # The rows of each partition, by the number of the steps before that remove rows.
+        self._sizes: list[list[int]] = [[rows for rows, _ in firsts]]
+        if not sum(self._sizes[0]):
             listed = ", ".join(map(str, table.columns))
             raise InputError(f"table: expected at least one row, got none (columns: {listed}).")
         self._first = open_frame(next(first for rows, first in firsts if rows))
         self._types: dict[Hashable, pa.DataType] = {}
-        self._steps = Steps(list(table.columns), self._type_of)
 
-    def _type_of(self, name: Hashable) -> pa.DataType:
-        """Return the type of the original values of a column."""
+    def type_before(self, name: Hashable) -> pa.DataType:
         return column_of_frame(self._first, name, self._types).labels.type
-
-    @property
-    def names(self) -> Sequence[Hashable]:  # type: ignore[override]
-        """The names of the columns that are left."""
-        return self._steps.names
 
     @property
     def rows(self) -> int:  # type: ignore[override]
         """The number of rows that are left, in all partitions."""
-        return sum(self.sizes(len(self._steps.applied)))
+        return sum(self.sizes(len(self.steps.applied)))
 
     def expect(self, names: Sequence[Hashable]) -> None:
         """Find the types of columns, see `TreatedTable`.
@@ -107,79 +89,51 @@ class DaskTable(TreatedTable):
         for name in dict.fromkeys(names):
             # A column whose values are no categories is refused later, when it is needed.
             with contextlib.suppress(ColumnTypeError):
-                self._types[name] = self._type_of(name)
+                self._types[name] = self.type_before(name)
         unknown = [name for name, kind in self._types.items() if pa.types.is_null(kind)]
         self.ask_together(unknown)
         for name in unknown:
             with contextlib.suppress(ColumnTypeError):
                 self._types[name] = self.values(name).labels.type
 
-    def ask_together(self, names: Sequence[Hashable]) -> None:
-        self._expected = list(dict.fromkeys(names))
-
     def sizes(self, level: int) -> list[int]:
         """Return the number of rows of each partition after the first `level` steps."""
-        sizes = self._sizes[level]
-        if sizes is None:
-            if self._steps.applied[level - 1][0].removes_rows:
-                sizes = self._compute(f"count-{level}", rows_in, level)
-            else:
-                sizes = self.sizes(level - 1)
-            self._sizes[level] = sizes
-        return sizes
+        removing = [number for number, (step, _) in enumerate(self.steps.applied[:level], 1) if step.removes_rows]
+        for number in removing[len(self._sizes) - 1 :]:
+            self._sizes.append(self._compute(f"count-{number}", partial(on_chunk, rows_in), number))
+        return self._sizes[len(removing)]
 
-    def apply(self, step: Step, said: str = "") -> None:
-        self._steps.add(step, said)
-        self._sizes.append(None)
-        self.counts.append(StepCounts(dropped=step.drops))
+    def each(self, function: Callable[[Chunk], Any], columns: Sequence[Hashable]) -> list[Any]:
+        return self._compute("each", partial(on_chunk, function))
 
-    def each(self, graph: Graph, stage: str, function: Callable[..., Any], level: int | None = None) -> list[Result]:
+    def count(self, names: Sequence[Hashable]) -> Counted:
+        graph = self._graph.copy()
+        parts = self._tasks(graph, "values", partial(on_chunk, partial(values_in, names, names[0])))
+        counted: Counted = compute(graph.value(graph.tree("merge", joined_by_name, parts)), self._report)
+        return counted
+
+    def _tasks(self, graph: Graph, stage: str, function: Callable[..., Any], level: int | None = None) -> list[Result]:
         """Add a task for each partition to a graph: function(steps, partition, place).
 
         level: number of steps that the tasks apply. Default None: all steps so far.
         """
-        level = len(self._steps.applied) if level is None else level
+        steps = replace(self.steps, applied=self.steps.applied[:level])
         starts: list[list[int]] = [[] for _ in self._partitions]
-        for number in range(level):
+        for number in range(len(steps.applied)):
             before = [0, *accumulate(self.sizes(number))]
             for own, start in zip(starts, before, strict=False):
                 own.append(start)
         places = [Place(own, {facts.key: facts.parts[i] for facts in self._facts}) for i, own in enumerate(starts)]
-        steps = PartitionSteps(
-            self._steps.applied[:level], list(self.table.columns), list(self._steps.names), self._types
-        )
-        return graph.each(stage, function, graph.given(f"{stage}-steps", steps), self._partitions, places)
+        given = graph.given(f"{stage}-steps", PartitionSteps(steps, list(self.table.columns), self._types))
+        return graph.each(stage, function, given, self._partitions, places)
 
     def _compute(self, stage: str, function: Callable[..., Any], level: int | None = None) -> list[Any]:
         graph = self._graph.copy()
-        results = self.each(graph, stage, function, level)
+        results = self._tasks(graph, stage, function, level)
         return list(compute(graph.value(graph.all(f"all-{stage}", results)), self._report))
 
-    def values(self, name: Hashable) -> ColumnValues:
-        if name not in self._steps.values:
-            known, left = self._steps.values, self._steps.names
-            names = list(dict.fromkeys([name, *(own for own in self._expected if own in left and own not in known)]))
-            graph = self._graph.copy()
-            parts = self.each(graph, "values", partial(values_in, names, name))
-            whole = graph.tree("merge", partial(_total, names), parts)
-            totals: Sequence[ValueCounts | None] = compute(graph.value(whole), self._report)
-            for column, total in zip(names, totals, strict=True):
-                if total is not None:
-                    values = column_values(*total)
-                    known[column] = replace(values, labels=self._steps.typed(column, values.labels))
-        return self._steps.values[name]
-
-    def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[CodedColumn]:
-        labels = [self.values(name).labels for name in names]
-        parts = self._compute("codes", partial(_codes_in, list(names), labels))
-        kinds = [code_type(len(own) + 1) for own in labels]
-        return [
-            CodedColumn(np.concatenate([part[place].astype(kind, copy=False) for part in parts]), own)
-            for place, (own, kind) in enumerate(zip(labels, kinds, strict=True))
-        ]
-
     def facts_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> RowFacts:
-        edges = np.cumsum(self.sizes(len(self._steps.applied)))[:-1]
+        edges = np.cumsum(self.sizes(len(self.steps.applied)))[:-1]
         split = {name: np.split(array, edges) for name, array in arrays.items()}
         return self._add_facts([{name: own[i] for name, own in split.items()} for i in range(len(self._partitions))])
 
@@ -196,20 +150,21 @@ class DaskTable(TreatedTable):
         self._facts.append(facts)
         return facts
 
-    def kept_rows(self) -> npt.NDArray[np.bool_]:
-        """Return for each row of the frame whether it is left: booleans (rows,)."""
-        return np.concatenate(self._compute("kept", kept_in))
+    def described(self) -> tuple[Mapping[str, Any], int]:
+        """Return the description of the original table for the record, and the number of its rows."""
+        rows = sum(self.sizes(0))
+        return {"rows": rows, "columns": len(self.table.columns), "partitions": self.table.npartitions}, rows
 
     def plain(self) -> Any:
         """Return the frame after the steps so far, lazy, with changed columns in the plain types of steps."""
         graph = self._graph.copy()
-        kinds = dict(self._steps.types)
-        partitions = self.each(graph, "plain", partial(plain_frame, kinds))
+        kinds = dict(self.steps.types)
+        partitions = self._tasks(graph, "plain", partial(plain_frame, kinds))
         return graph.frame("plain", partitions, plain_frame(kinds, *self._nothing()), self._divisions())
 
     def _nothing(self) -> Any:
         """Return the arguments of a task for a partition without rows."""
-        steps = PartitionSteps([], list(self.table.columns), list(self._steps.names), self._types)
+        steps = PartitionSteps(replace(self.steps, applied=[]), list(self.table.columns), self._types)
         return steps, self.table._meta.iloc[:0], Place([], {})
 
     def _divisions(self) -> Sequence[Any]:
@@ -217,12 +172,12 @@ class DaskTable(TreatedTable):
 
     def done(self) -> Any:
         """Return the treated frame, lazy. Changes, and the types and categories of its columns, are computed now."""
-        touched = {name for step, _ in self._steps.applied for name in step.writes}
-        names = [name for name in self._steps.names if name in touched]
+        touched = {name for step, _ in self.steps.applied for name in step.writes}
+        names = [name for name in self.steps.names if name in touched]
         categorical = [name for name, kind in self.table._meta.dtypes.items() if hasattr(kind, "categories")]
-        left = [name for name in categorical if name in self._steps.names]
+        left = [name for name in categorical if name in self.steps.names]
         graph = self._graph.copy()
-        ends = self.each(graph, "ends", partial(ends_of, names, categorical, left))
+        ends = self._tasks(graph, "ends", partial(ends_of, names, categorical, left))
         whole: PartitionEnds = compute(graph.value(graph.tree("total", partial(total_ends, names), ends)), self._report)
         for own, counts in zip(self.counts, whole.counts, strict=True):
             own.changed, own.rows_removed = counts.changed, counts.rows_removed
@@ -235,23 +190,9 @@ class DaskTable(TreatedTable):
             if name not in columns
         }
         graph = self._graph.copy()
-        partitions = self.each(graph, "treated", partial(treated_frame, columns, unchanged))
+        partitions = self._tasks(graph, "treated", partial(treated_frame, columns, unchanged))
         meta = treated_frame(columns, unchanged, *self._nothing())
         return graph.frame("treated", partitions, meta, self._divisions())
-
-
-def _total(names: Sequence[Hashable], *parts: Sequence[ValueCounts | None]) -> list[ValueCounts | None]:
-    """Join the values of columns in consecutive partitions; None for a column that a partition could not count."""
-    totals: list[ValueCounts | None] = []
-    for place, name in enumerate(names):
-        known = [values for part in parts if (values := part[place]) is not None]
-        totals.append(total_values(name, known) if len(known) == len(parts) else None)
-    return totals
-
-
-def _codes_in(names: Sequence[Hashable], labels: Sequence[pa.Array], *given: Any) -> list[npt.NDArray[Any]]:
-    chunk = given[0].run(*given[1:]).chunk
-    return [with_other_labels(chunk[name], own).codes for name, own in zip(names, labels, strict=True)]
 
 
 def _final_type(whole: PartitionEnds, name: Hashable, like: Any) -> Any:
@@ -262,15 +203,3 @@ def _final_type(whole: PartitionEnds, name: Hashable, like: Any) -> Any:
     if isinstance(like.dtype, pd.CategoricalDtype) and name in whole.orders:
         like = pd.Series(pd.Categorical([], whole.orders[name], ordered=like.dtype.ordered))
     return pd.Series(other_column(Replacement(codes, labels, whole.kinds[name][0]), like)).dtype
-
-
-def treat_dask(table: Any, plan: Plan, key: Key | None) -> Treated:
-    """Treat a Dask frame, see `gpupif.treat`. plan and key: already checked."""
-    started = time.perf_counter()
-    with Reporter() as report:
-        working = DaskTable(table, report)
-        applied = apply_plan(working, plan, key, report)
-        treated = working.done()
-    rows = sum(working.sizes(0))
-    source = {"rows": rows, "columns": len(table.columns), "partitions": table.npartitions}
-    return Treated(treated, make_record(plan, applied, working.counts, source, rows, key, started), working, applied)

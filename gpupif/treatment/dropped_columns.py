@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from ..errors import InputError
-from ..utils.validation import as_list
+from .field_checks import not_empty
 from .steps import Chunk, Step
 from .treatment import Tools, TreatedTable, Treatment
 
@@ -21,31 +21,19 @@ class Drop(Treatment):
 
     do: ClassVar[str] = "drop"
     reads_values: ClassVar[bool] = False
-    columns: Sequence[Hashable]
-
-    def check(self) -> None:
-        if not as_list("drop: columns", self.columns):
-            raise InputError("drop: columns: expected at least one column, got an empty list.")
+    columns: Annotated[Sequence[Hashable], not_empty]
 
     def prepare(self, table: TreatedTable, tools: Tools) -> DropStep:
-        names = as_list("drop: columns", self.columns)
-        if len(names) == len(table.names):
+        if len(self.columns) == len(table.names):
             raise InputError("drop: expected to leave a column, got the names of all. Leave one out of columns.")
-        return DropStep(names)
+        return DropStep(drops=self.columns)
 
 
-@dataclass(frozen=True)
 class DropStep(Step):
     """The prepared `Drop`."""
 
-    columns: Sequence[Hashable]
-
-    @property
-    def drops(self) -> Sequence[Hashable]:
-        return self.columns
-
     def apply(self, chunk: Chunk) -> None:
-        for name in self.columns:
+        for name in self.drops:
             chunk.drop(name)
 
 
@@ -62,11 +50,7 @@ class DeclaredColumns(Treatment):
 
     do: ClassVar[str] = "declared_columns"
     reads_values: ClassVar[bool] = False
-    columns: Sequence[Hashable]
-
-    def check(self) -> None:
-        if not as_list("declared_columns: columns", self.columns):
-            raise InputError("declared_columns: columns: expected at least one column, got an empty list.")
+    columns: Annotated[Sequence[Hashable], not_empty]
 
     def prepare(self, table: TreatedTable, tools: Tools) -> NoStep:
         declared = set(self.columns)

@@ -1,41 +1,49 @@
-"""A table of files after the steps so far: steps are applied when rows are read, within the memory limit."""
+"""A table of files after the steps so far: steps are applied when rows are read, within the memory limit.
+
+Files after some steps are a `Source`: every function that reads files can read treated files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..attack.arguments import Arguments
-from ..encoding.merge import ColumnMerger, ValueCounts, encode_part
-from ..encoding.plain_values import plain_labels
+from ..encoding.merge import LEAST_PENDING, ValueCounts
+from ..encoding.plain_values import family, plain_labels, plain_type
 from ..engines.choose import choose_engine
-from ..errors import ColumnTypeError, InputError
+from ..errors import InputError
+from ..frames.arrow_frame import other_column, other_type
 from ..frames.open import device_for
+from ..frames.replacement import Replacement
 from ..io.base import Source
 from ..io.checkpoints import Store
 from ..io.file_errors import disk_errors
 from ..io.parquet_files import READ_BYTES
 from ..io.read import in_chunks
+from ..out_of_core.chunk_readers import prefetched
 from ..out_of_core.file_encoding import rows_read
 from ..out_of_core.memory_budget import CHUNK_SHARE, LEAST_CHUNK, READS_PER_CHUNK, Budget
 from ..out_of_core.merged_values import MERGING, check_values
 from ..out_of_core.output_options import OutputOptions
 from ..out_of_core.scoring_run import score_source
-from ..rows.keys import code_type
 from ..rows.threads import Workers
 from ..utils.config import resources
 from ..utils.memory import give_back_unused, shown
 from ..utils.private_folder import open_private, private_folder
 from ..utils.progress import Reporter
-from .coded_columns import CodedColumn, ColumnValues, coded_column, column_values, with_other_labels
-from .steps import Chunk, RowFacts, Step, StepCounts, Steps
-from .treated_source import TreatedSource, TypedSource
-from .treatment import TreatedTable
+from .coded_columns import CodedColumn, coded_column, column_values
+from .lazy_table import Counted, LazyTable, Steps, joined_values, values_in
+from .steps import Chunk, RowFacts, StepCounts
 
 # The share of the working memory that the codes of all rows may take.
 CODES_SHARE = 0.5
@@ -43,9 +51,11 @@ CODES_SHARE = 0.5
 LESS_AT_ONCE = "let the treatment use fewer columns, or split the plan and treat the output of its first part"
 # The most rows for which facts are computed at once, and the bytes of each score then: as read, as array, as fact.
 FACT_ROWS, SCORE_BYTES = 1 << 20, 64
+# The most rows of a chunk that steps are applied to.
+CHUNK_ROWS = 1 << 18
 
 
-class FileTable(TreatedTable):
+class FileTable(LazyTable):
     """A table of files.
 
     source: the original files.
@@ -56,7 +66,7 @@ class FileTable(TreatedTable):
     """
 
     def __init__(self, source: Source, store: Store, budget: Budget, report: Reporter, all_typed: bool = False) -> None:
-        self.counts: list[StepCounts] = []
+        super().__init__(source.names)
         self._source = source
         self._store = store
         self._budget = budget
@@ -64,123 +74,68 @@ class FileTable(TreatedTable):
         self._all_typed = all_typed
         self._rows = source.rows
         self._facts = 0
-        self._expected: list[str] = []
-        self._begin()
-
-    def _begin(self) -> None:
-        nothing = self._source.nothing()
-        self._steps = Steps(list(self._source.names), lambda name: coded_column(name, nothing.column(name)).labels.type)
-
-    @property
-    def names(self) -> Sequence[Hashable]:  # type: ignore[override]
-        """The names of the columns that are left."""
-        return self._steps.names
-
-    @property
-    def rows(self) -> int:  # type: ignore[override]
-        """The number of rows that are left. They are read and counted if the number is not known."""
-        if self._rows is None:
-            source = self.source(plain=True)
-            self._rows = sum(chunk.num_rows for _, chunk in source.read([], FACT_ROWS, self._bytes()))
-        return self._rows
-
-    def kept_rows(self) -> npt.NDArray[np.bool_]:
-        """Return for each row of the files whether it is left: booleans (rows,)."""
-        source = self.source(plain=True)
-        source.masked = True
-        chunks = [chunk.column(0).to_numpy() for _, chunk in source.read([], FACT_ROWS, self._bytes())]
-        return np.concatenate([np.empty(0, np.bool_), *chunks])
 
     def source(self, plain: bool = False) -> TreatedSource:
         """Return the files after all steps so far. plain: see `TreatedSource`."""
-        return TreatedSource(self._source, self._steps, plain)
+        return TreatedSource(self._source, self.steps, plain)
+
+    def each(self, function: Callable[[Chunk], Any], columns: Sequence[Any]) -> Iterator[Any]:
+        source, size = self.source(plain=True), self._budget.values_bytes() // READS_PER_CHUNK
+        for file in source.input_files.files:
+            for _, chunk in source.treated(file, columns, self._budget.chunk_rows, size):
+                yield function(chunk)
+
+    def type_before(self, name: Any) -> pa.DataType:
+        return coded_column(name, self._source.nothing().column(name)).labels.type
 
     def expect(self, names: Sequence[Hashable]) -> None:
         """Find the types of columns of text files: all texts are read now, as only they show a type."""
         if self._source.input_files.format.as_text:
-            typed = self._source.names if self._all_typed else dict.fromkeys(map(str, names))
-            counted = self._count_values(list(typed))
-            self._source = TypedSource(self._source, {name: values.labels.type for name, values in counted.items()})
-            self._begin()
-            self._steps.values = {name: column_values(*values) for name, values in counted.items()}
+            typed = list(self._source.names if self._all_typed else dict.fromkeys(names))
+            for name, counted in (self.count(typed) if typed else {}).items():
+                labels = plain_labels(self._source.labels(counted.labels))
+                self._values[name] = column_values(labels, counted.counts, counted.missing)
+            self._source = TypedSource(self._source, {str(name): own.labels.type for name, own in self._values.items()})
 
-    def ask_together(self, names: Sequence[Hashable]) -> None:
-        self._expected = [str(name) for name in dict.fromkeys(names)]
+    def count(self, names: Sequence[Hashable]) -> Counted:
+        """Return the values of columns, see `LazyTable`. Columns that do not fit into memory are absent.
 
-    def apply(self, step: Step, said: str = "") -> None:
-        self._steps.add(step, said)
-        self.counts.append(StepCounts(dropped=step.drops))
-        if step.removes_rows:
-            self._rows = None
-
-    def values(self, name: Hashable) -> ColumnValues:
-        known = self._steps.values
-        if str(name) not in known:
-            more = [other for other in self._expected if other in self._steps.names and other not in known]
-            counted = self._count_values(list(dict.fromkeys([str(name), *more])))
-            known.update({column: column_values(*values) for column, values in counted.items()})
-        return known[str(name)]
-
-    def _count_values(self, names: list[str]) -> dict[str, ValueCounts]:
-        """Return the values of columns, and how often each occurs, from one pass over the rows.
-
-        The first column is needed: errors are raised for it. Any other column is omitted if its values do not fit into
-        memory, or are no categories.
+        Raises InputError if the first column does not fit.
         """
-        source = self.source(plain=True)
-        done, memory, rows = rows_read(source, self._report), self._budget.values_bytes(), 0
-        mergers = {name: ColumnMerger(name) for name in names}
+        done, memory = rows_read(self._source, self._report), self._budget.values_bytes()
+        counted: dict[Hashable, list[ValueCounts]] = {name: [] for name in names}
 
-        def add(name: str, column: Any) -> None:
-            try:
-                mergers[name].add(encode_part(name, column).values)
-                if MERGING * mergers[name].values.labels.nbytes <= memory:
-                    return
+        def add(name: Hashable, part: ValueCounts) -> None:
+            parts = counted[name]
+            parts.append(part)
+            if sum(own.labels.nbytes for own in parts[1:]) < max(LEAST_PENDING, parts[0].labels.nbytes):
+                return
+            parts[:] = [joined_values(name, parts)]
+            if MERGING * parts[0].labels.nbytes > memory:
                 if name == names[0]:
-                    check_values(name, mergers[name].values, memory)
-            except ColumnTypeError:
-                if name == names[0]:
-                    raise
-            del mergers[name]
+                    check_values(name, parts[0], memory)
+                del counted[name]
 
-        read = (chunk for _, chunk in source.read(names, self._budget.chunk_rows, self._bytes()))
+        def values(chunk: Chunk) -> Counted:
+            done(chunk.rows_before)
+            return values_in(list(counted), names[0], chunk)
+
         with Workers() as workers:
-            for chunk in in_chunks(read, self._budget.chunk_rows, memory):
-                workers.run(add, [(name, chunk.column(name)) for name in list(mergers)])
-                rows += chunk.num_rows
-                done(chunk.num_rows)
-        self._rows = rows
-        counted = {}
-        for name, merger in mergers.items():
-            merger.flush()
-            labels = self._steps.typed(name, merger.values.labels)
-            if name not in self._steps.types:
-                labels = self._source.labels(labels)
-            counted[name] = merger.values._replace(labels=plain_labels(labels))
-        return counted
+            for own in self.each(values, names):
+                for name in set(counted) - set(own):
+                    del counted[name]
+                workers.run(add, own.items())
+        return {name: joined_values(name, parts) for name, parts in counted.items()}
 
-    def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[CodedColumn]:
-        texts = [str(name) for name in names]
-        labels = [self.values(name).labels for name in texts]
-        kinds = [np.dtype(code_type(len(own) + 1)) for own in labels]
-        needed = self.rows * sum(kind.itemsize for kind in kinds)
-        most = int(CODES_SHARE * self._budget.working)
-        if row_bytes:
-            needed, most = needed + self.rows * row_bytes, self._budget.working
+    def check_memory(self, names: Sequence[Hashable], code_bytes: int, row_bytes: int) -> None:
+        most = self._budget.working if row_bytes else int(CODES_SHARE * self._budget.working)
+        needed = self.rows * (code_bytes + row_bytes)
         if needed > most:
             raise InputError(
-                f"memory_limit: the treatment needs all rows at once of {', '.join(texts)}: their codes and working "
-                f"memory take about {shown(needed)}, and the limit leaves {shown(most)}. Raise the limit "
+                f"memory_limit: the treatment needs all rows at once of {', '.join(map(str, names))}: their codes and "
+                f"working memory take about {shown(needed)}, and the limit leaves {shown(most)}. Raise the limit "
                 f"(--memory-limit), or {LESS_AT_ONCE}."
             )
-        codes = [np.empty(self.rows, kind) for kind in kinds]
-        start = 0
-        for _, chunk in self.source(plain=True).read(texts, FACT_ROWS, self._bytes()):
-            stop = start + chunk.num_rows
-            for name, own, out in zip(texts, labels, codes, strict=True):
-                out[start:stop] = with_other_labels(coded_column(name, chunk.column(name)), own).codes
-            start = stop
-        return [CodedColumn(own, values) for own, values in zip(codes, labels, strict=True)]
 
     def facts_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> RowFacts:
         folder = self._store.fresh(self._next_facts())
@@ -223,9 +178,6 @@ class FileTable(TreatedTable):
         self._facts += 1
         return f"facts-{self._facts}"
 
-    def _bytes(self) -> int:
-        return self._budget.values_bytes() // READS_PER_CHUNK
-
 
 class StoredFacts(RowFacts):
     """Facts in a folder: a file for each name, with an item for each row. types: NumPy type by name."""
@@ -260,3 +212,175 @@ class FactsWriter:
             for place, (name, kind) in enumerate(self.types.items()):
                 with open_private(self._folder / f"{place}.bin", "ab") as file:
                     np.ascontiguousarray(arrays[name], kind).tofile(file)
+
+
+class TreatedSource(Source):
+    """Files after some steps.
+
+    counts: list of `StepCounts`, an item for each step. The changes so far, if `counted` is True.
+    counted: bool. Whether changes are counted while rows are read. Default False.
+    coded: bool. Whether changed text is read as dictionaries, as Parquet encodes it: writing is faster. Default False.
+    plain: bool. Whether changed columns are read in the plain types of steps, else in the types of the output.
+    """
+
+    def __init__(self, source: Source, steps: Steps, plain: bool = False) -> None:
+        super().__init__(source.input_files, steps.names)
+        self.stamps = source.stamps
+        self.ascending = source.ascending
+        self.index_names = [name for name in source.index_names if name in self.names]
+        self.folder_columns = [name for name in source.folder_columns if name in self.names]
+        self.counts = [StepCounts() for _ in steps.applied]
+        self.counted = self.coded = False
+        self._base = source
+        self._steps = steps
+        self._plain = plain
+        self._loses_rows = any(step.removes_rows for step, _ in steps.applied)
+        self._given = source.nothing().schema
+        self._schema = pa.schema([self._field(name) for name in self.names])
+        # For each file and each step, the number of the file's first row among the rows before that step.
+        self._starts = {source.input_files.files[0]: [0] * (len(steps.applied) + 1)}
+        self.rows = None if self._loses_rows else source.rows
+
+    def _field(self, name: str) -> pa.Field:
+        given = self._given.field(name)
+        if name not in self._steps.types:
+            # The metadata may describe rows that are removed.
+            return given.remove_metadata() if self._loses_rows else given
+        labels, values = self._steps.types[name], given.type
+        values = values.value_type if pa.types.is_dictionary(values) else values
+        return pa.field(name, labels if self._plain else other_type(labels, plain_type(values), given.type))
+
+    def about_rows(self) -> int:
+        return self._base.about_rows()
+
+    def nothing(self) -> pa.Table:
+        return self._schema.empty_table()
+
+    def as_given(self, chunk: pa.Table) -> pa.Table:
+        """Return a chunk with the types of the output, see `Source`: dictionaries become text again."""
+        kinds = pa.schema([self._schema.field(name) for name in chunk.column_names])
+        return chunk if chunk.schema.equals(kinds) else chunk.cast(kinds)
+
+    def starts_after(self, file: Path) -> list[int]:
+        """Return the number of the first row after a file that was read, before each step and after the last."""
+        return self._starts[self.next_file(file)]
+
+    def begin(self, file: Path, starts: Sequence[int]) -> None:
+        """Set the number of a file's first row, before each step and after the last, see `starts_after`."""
+        self._starts[file] = list(starts)
+
+    @property
+    def changed(self) -> list[str]:
+        """The names of original columns that were changed or dropped."""
+        return [name for name in self._base.names if name in self._steps.types or name not in self.names]
+
+    def next_file(self, file: Path) -> Path:
+        """Return the file after another file; an empty path after the last."""
+        files = [*self.input_files.files, Path()]
+        return files[files.index(file) + 1]
+
+    def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
+        for table, chunk in self.treated(file, columns, rows, size):
+            self.bytes_read = self._base.bytes_read
+            if columns:
+                yield pa.Table.from_arrays([self._array(name, table, chunk) for name in columns], names=columns)
+            else:
+                yield pa.table({"": pa.nulls(chunk.rows)})
+
+    def treated(self, file: Path, columns: Sequence[str], rows: int, size: int) -> Iterator[tuple[pa.Table, Chunk]]:
+        """Yield the chunks of a file as they are read, and with the steps that some columns need, see `read`."""
+        if file not in self._starts:
+            before = self.input_files.files[list(self.input_files.files).index(file) - 1]
+            for _ in self.treated(before, [], rows, size):
+                pass
+        starts = list(self._starts[file])
+        needed, read = self._steps.needed(columns, self.counted)
+        counts = self.counts if self.counted else None
+        # If no column is needed, the first column is read to count the rows.
+        names = [name for name in self._base.names if name in read] or self._base.names[:1]
+        chunks = in_chunks(self._base.read_file(file, names, rows, size), min(CHUNK_ROWS, rows), max(1, size))
+        with contextlib.closing(prefetched(chunks)) as read_ahead:
+            for table in read_ahead:
+                chunk = Chunk(names, table.num_rows, partial(_column_of, table))
+                self._steps.run(chunk, starts, needed, counts)
+                yield table, chunk
+        self._starts[self.next_file(file)] = starts
+
+    def _array(self, name: str, table: pa.Table, chunk: Chunk) -> Any:
+        """Return a column of a treated chunk in its type for readers."""
+        kind = self._schema.field(name).type
+        if name not in self._steps.types and name not in chunk.replaced:
+            return table.column(name) if chunk.kept is None else table.column(name).filter(pa.array(chunk.kept))
+        column, given = chunk[name], self._given.field(name).type
+        if self._plain and name in self._steps.types:
+            labels = column.labels if column.labels.type == kind else plain_labels(column.labels).cast(kind)
+            missing = column.codes == len(labels)
+            return pa.DictionaryArray.from_arrays(pa.array(column.codes.astype(np.int32), mask=missing), labels)
+        values = given.value_type if pa.types.is_dictionary(given) else given
+        if self.coded and pa.types.is_string(kind) and family(column.labels.type) == "text":
+            given = pa.dictionary(pa.int32(), kind)
+        array = other_column(Replacement(column.codes, column.labels, plain_type(values)), given)
+        if self.coded and array.type == given:
+            return array
+        try:
+            return array if array.type == kind else array.cast(kind)
+        except pa.ArrowException as error:
+            raise InputError(
+                f"column {name!r}: some of its new values do not fit into its type, {kind} ({error}). Make it a wider "
+                "type first."
+            ) from error
+
+
+def _column_of(table: pa.Table, name: Any) -> CodedColumn:
+    return coded_column(name, table.column(name))
+
+
+class TypedSource(Source):
+    """A source of text files with other types for some columns. types: Arrow type by column name."""
+
+    def __init__(self, source: Source, types: Mapping[str, pa.DataType]) -> None:
+        super().__init__(source.input_files, source.names)
+        self.ascending, self.index_names, self.rows = source.ascending, source.index_names, source.rows
+        self.folder_columns = source.folder_columns
+        self.stamps = source.stamps
+        self._source = source
+        self._types = types
+
+    def nothing(self) -> pa.Table:
+        table = self._source.nothing()
+        kinds = [field.with_type(self._types.get(field.name, field.type)) for field in table.schema]
+        return pa.schema(kinds).empty_table()
+
+    def as_given(self, chunk: pa.Table) -> pa.Table:
+        """Return a chunk with the given types, see `Source`."""
+        return chunk.cast(pa.schema([self.nothing().schema.field(name) for name in chunk.column_names]))
+
+    def about_rows(self) -> int:
+        return self._source.about_rows()
+
+    def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
+        for chunk in self._source._read_file(file, columns, rows, size):
+            self.bytes_read = self._source.bytes_read
+            arrays = [self._typed(name, chunk.column(name)) for name in columns]
+            yield pa.table(arrays, names=columns)
+
+    def _typed(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        kind = self._types.get(name)
+        if kind is None or not len(column):
+            return column if kind is None else pa.chunked_array([], kind)
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        arrays = [
+            pa.DictionaryArray.from_arrays(array.indices, typed_labels(array.dictionary, kind))
+            for array in column.chunks
+        ]
+        return pa.chunked_array(arrays, pa.dictionary(column.type.index_type, kind))
+
+
+def typed_labels(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return the values that texts denote. kind: the type of the values; all texts of the column must fit it.
+
+    Adding 0.0 to floats turns -0.0 into 0.0: both are one value.
+    """
+    values = texts.cast(kind)
+    return pc.add(values, 0.0) if pa.types.is_floating(kind) else values

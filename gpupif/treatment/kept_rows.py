@@ -10,9 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..frames.dask_frame import is_dask
-from ..frames.open import open_table
-from ..io.base import every_column
 from ..io.checkpoints import Store
 from ..io.read import open_source
 from ..io.temporary_folder import temporary_folder
@@ -20,10 +17,10 @@ from ..out_of_core.memory_budget import plan_reading
 from ..utils.config import resources
 from ..utils.progress import Reporter
 from .file_table import FileTable
-from .memory_table import MemoryTable
 from .plan import Plan
 from .plan_run import apply_plan, named_in
 from .suppression.suppress import SuppressRows
+from .treat import table_to_treat
 from .treatment import Treatment, ValueMap
 
 
@@ -42,16 +39,10 @@ def find_kept_rows(table: Any, plan: Plan, report: Reporter) -> npt.NDArray[np.b
     table: any table that `gpupif.treat` takes. Raises the errors of `gpupif.treat`, and InputError if a random
     treatment decides which rows are removed.
     """
-    if is_dask(table):
-        from .dask_table import DaskTable
-
-        lazy = DaskTable(table, report)
-        apply_plan(lazy, _deciding(plan, lazy.names), None, report)
-        return lazy.kept_rows()
     if not isinstance(table, str | os.PathLike):
-        held = MemoryTable(open_table(table, every_column))
-        apply_plan(held, _deciding(plan, held.names), None, report)
-        return held.kept_rows()
+        working = table_to_treat(table, report)
+        apply_plan(working, _deciding(plan, working.names), None, report)
+        return working.kept_rows()
     source, here = open_source(table), resources()
     with temporary_folder(here.temp) as folder:
         work = folder / "work"

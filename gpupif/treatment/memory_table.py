@@ -17,6 +17,7 @@ from ..encoding.merge import recode
 from ..errors import ColumnTypeError
 from ..frames.base import Frame
 from ..frames.replacement import Replacement
+from ..results.provenance import describe_frame
 from ..rows.threads import Workers
 from ..scoring.score import score_table
 from ..utils.arrays import read_only
@@ -181,14 +182,12 @@ class MemoryTable(TreatedTable):
     def _take(self, step: Step, chunks: Sequence[Chunk], counts: Sequence[StepCounts]) -> None:
         """Join the treated chunks, and make them the current table."""
         total = StepCounts(dropped=step.drops)
-        sizes = [min(CHUNK_ROWS, self.rows - start) for start in range(0, max(1, self.rows), CHUNK_ROWS)]
         for own in counts:
             total.add(own.changed, own.rows_removed)
         self.names = chunks[0].names
         self._columns = {name: column for name, column in self._columns.items() if name in self.names}
         if total.rows_removed:
-            kept = [chunk.kept_rows(size) for chunk, size in zip(chunks, sizes, strict=True)]
-            self._keep(np.concatenate(kept))
+            self._keep(np.concatenate([chunk.kept_rows() for chunk in chunks]))
         for name, changed in total.changed.items():
             self._put(name, MemoryColumn(joined(name, [chunk[name] for chunk in chunks])), changed)
         self.counts.append(total)
@@ -229,6 +228,10 @@ class MemoryTable(TreatedTable):
         self.expect(arguments.needed([*frame.names]) or frame.names)  # type: ignore[list-item]
         scores = score_table(frame, arguments).to_arrow()
         return MemoryFacts(make({name: scores.column(name).to_numpy() for name in scores.column_names}))
+
+    def described(self) -> tuple[Mapping[str, Any], int]:
+        """Return the description of the original table for the record, and the number of its rows."""
+        return describe_frame(self.frame), self.frame.rows
 
     def done(self) -> Any:
         """Return the treated table, of the kind of the original table. Unchanged columns are the original columns."""

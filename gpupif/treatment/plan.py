@@ -18,11 +18,9 @@ from ..utils.display import json_text
 from ..utils.validation import brief, check_path
 from .dropped_columns import DeclaredColumns, Drop
 from .plan_fields import as_call, plain_fields, refuse_secret, treatment_from, with_types
-from .random.jitter import Jitter
-from .random.noise import Noise
+from .random.moved_values import Jitter, Noise, ShiftDates
 from .random.pram import Pram
 from .random.randomized_response import RandomizedResponse
-from .random.shift_dates import ShiftDates
 from .random.swap import Swap
 from .safe_harbor import safe_harbor_treatments
 from .steps import name_treatment

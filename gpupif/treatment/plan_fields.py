@@ -65,7 +65,7 @@ def _resolved(path: Any, folder: Path | None) -> Any:
 
 
 def with_types(said: str, treatment: Treatment) -> Treatment:
-    """Return the treatment with a list in place of each single name that is given for a list.
+    """Return the treatment with lists of columns that have each name once, also for a single name.
 
     said: prefix of errors. Raises InputError for a value of another type.
     """
@@ -73,6 +73,8 @@ def with_types(said: str, treatment: Treatment) -> Treatment:
     for name, hint in types_of(type(treatment)).items():
         value = getattr(treatment, name)
         if _fits(value, hint):
+            if value is not None and Hashable in _item_types(hint):
+                wrapped[name] = list(dict.fromkeys(value))
             continue
         may_be_item = isinstance(value, str) or (Hashable in _item_types(hint) and not isinstance(value, Iterable))
         if not may_be_item or not _fits([value], hint):

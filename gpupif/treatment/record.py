@@ -62,11 +62,11 @@ class TreatmentRecord:
         return cls(
             asked={"do": treatment.do, **plain_fields(treatment)},
             dropped=[str(name) for name in counts.dropped],
-            found=as_json(step.record()),
+            found=as_json(step.record),
             changed={name: changes.cells for name, changes in named.items()},
             suppressed={name: changes.suppressed for name, changes in named.items() if changes.suppressed},
             rows_removed=counts.rows_removed,
-            revealing=tuple(step.revealing()),
+            revealing=tuple(step.revealing),
             value_lists=tuple(treatment.value_lists),
         )
 

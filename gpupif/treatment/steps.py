@@ -31,31 +31,32 @@ class RowFacts(ABC):
         """Return the arrays (rows of the chunk,) by name."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class Step(ABC):
     """A treatment prepared for one table.
 
     A step declares the columns that it reads, writes and drops, and whether it removes rows. It may do nothing else.
+
+    writes: names of the columns whose values the step may replace. It may read them, too.
+    reads: names of the columns that the step reads without writing them.
+    drops: names of the columns that the step drops.
+    removes_rows: whether the step may remove rows.
+    record: facts for the record, beside the plan and the counts of changes, ready for JSON.
+    revealing: keys of `record` that a public record omits.
     """
 
-    @property
-    def writes(self) -> Sequence[Hashable]:
-        """The columns whose values the step may replace. It may read them, too."""
-        return ()
+    writes: Sequence[Hashable] = ()
+    reads: Sequence[Hashable] = ()
+    drops: Sequence[Hashable] = ()
+    removes_rows: bool = False
+    record: Mapping[str, Any] = field(default_factory=dict)
+    revealing: Sequence[str] = ()
 
     @property
-    def reads(self) -> Sequence[Hashable]:
-        """The columns that the step reads without writing them."""
-        return ()
-
-    @property
-    def drops(self) -> Sequence[Hashable]:
-        """The columns that the step drops."""
-        return ()
-
-    @property
-    def removes_rows(self) -> bool:
-        """The possibility that the step removes rows."""
-        return False
+    def column(self) -> Hashable:
+        """The column that the step writes, if it writes one column."""
+        (name,) = self.writes
+        return name
 
     @abstractmethod
     def apply(self, chunk: Chunk) -> None:
@@ -64,14 +65,6 @@ class Step(ABC):
     def values_after(self, values: ColumnValues) -> ColumnValues | None:
         """Return the values of the written column, from its values before; None if only the rows can tell."""
         return None
-
-    def record(self) -> dict[str, Any]:
-        """Return facts for the record, beside the plan and the counts of changes, ready for JSON."""
-        return {}
-
-    def revealing(self) -> Sequence[str]:
-        """Return the keys of `record` that a public record omits."""
-        return ()
 
     def estimates(self, column: Hashable, values: ColumnValues) -> pd.DataFrame | None:
         """Estimate from the treated table how often each value of a column occurred before this step.
@@ -103,7 +96,7 @@ class Chunk:
     """Consecutive rows of a table, after the steps so far. Steps read and replace columns of the chunk.
 
     start: int. Number of the chunk's first row in the table, counted before the current step.
-    rows: int. The number of rows that are left.
+    rows: int. The number of rows that are left. rows_before: int. The number of original rows.
     names: list of column names. The columns that are left.
     kept: booleans (original rows,). Whether each row is left; None if all are left.
     replaced: set of column names. The columns that steps have replaced.
@@ -118,7 +111,7 @@ class Chunk:
         column: Callable[[Hashable], CodedColumn],
         facts: Mapping[str, Mapping[str, npt.NDArray[Any]]] | None = None,
     ) -> None:
-        self.start, self.rows = 0, rows
+        self.start, self.rows, self.rows_before = 0, rows, rows
         self.names = list(names)
         self.kept: npt.NDArray[np.bool_] | None = None
         self.replaced: set[Hashable] = set()
@@ -182,9 +175,9 @@ class Chunk:
         if not left.all():
             self._left = left
 
-    def kept_rows(self, rows: int) -> npt.NDArray[np.bool_]:
-        """Return for each original row whether it is left: booleans (rows,). rows: number of original rows."""
-        return np.ones(rows, np.bool_) if self.kept is None else self.kept
+    def kept_rows(self) -> npt.NDArray[np.bool_]:
+        """Return for each original row whether it is left: booleans (original rows,)."""
+        return np.ones(self.rows_before, np.bool_) if self.kept is None else self.kept
 
 
 @contextlib.contextmanager
@@ -202,60 +195,3 @@ def name_treatment(error: GpupifError, said: str) -> GpupifError:
     """Return an error with a prefix such as "treatment 2 (noise)", without naming the treatment twice."""
     do = said.rpartition("(")[2].removesuffix(")")
     return error.about(said, f"{do}: ", f"{do} of ")
-
-
-class Steps:
-    """The steps of a table whose rows are treated when they are read.
-
-    names: the columns that are left.
-    types: Arrow type by column name. Types of the columns that steps write, equal in all chunks.
-    values: `ColumnValues` by column name. Values after the steps so far, of the columns that were counted.
-    type_before: function of a column name. It returns the type of the values before the first step.
-    """
-
-    def __init__(self, names: Sequence[Any], type_before: Callable[[Any], pa.DataType]) -> None:
-        self.names = list(names)
-        self.types: dict[Any, pa.DataType] = {}
-        self.values: dict[Any, ColumnValues] = {}
-        # Each step, and the prefix of its errors.
-        self.applied: list[tuple[Step, str]] = []
-        self._type_before = type_before
-
-    def add(self, step: Step, said: str) -> None:
-        """Add a step. The step is applied to columns without rows now, to find the types that it writes."""
-        nothing = np.empty(0, np.uint8)
-        chunk = Chunk(self.names, 0, lambda name: CodedColumn(nothing, pa.array([], self.type_of(name))))
-        chunk.apply(step)
-        for name in step.writes:
-            kind = chunk[name].labels.type
-            if not pa.types.is_null(kind):
-                self.types[name] = kind
-        self.applied.append((step, said))
-        self.names = list(chunk.names)
-        if step.removes_rows:
-            self.values = {}
-        for name in step.writes:
-            values = self.values.pop(name, None)
-            after = None if values is None else step.values_after(values)
-            if after is not None:
-                self.values[name] = after
-
-    def type_of(self, name: Any) -> pa.DataType:
-        """Return the type of the values of a column after the steps so far."""
-        return self.types[name] if name in self.types else self._type_before(name)
-
-    def typed(self, name: Any, labels: pa.Array) -> pa.Array:
-        """Return labels of a column; empty labels get the column's type."""
-        return labels if len(labels) else labels.cast(self.type_of(name))
-
-    def needed(self, columns: Sequence[Any], every: bool) -> tuple[list[bool], set[Any]]:
-        """Return for each step whether it is needed to read some columns, and the original columns to read.
-
-        every: whether all steps that write columns are needed, also if a later step drops these columns.
-        """
-        read: set[Any] = set(columns)
-        needed: list[bool] = []
-        for step, _ in reversed(self.applied):
-            needed.append(step.removes_rows or bool(step.writes if every else read & set(step.writes)))
-            read |= {*step.reads, *step.writes} if needed[-1] else set()
-        return needed[::-1], read

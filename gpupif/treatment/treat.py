@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table, with_labels
 from ..io.base import every_column
-from ..results.provenance import describe_frame
 from ..utils.progress import Reporter, announce_compilation
 from .memory_table import MemoryTable
 from .plan import Plan
 from .plan_run import Treated, apply_plan, find_key, make_record
+
+if TYPE_CHECKING:
+    from .dask_table import DaskTable
 
 
 def treat(
@@ -71,22 +73,22 @@ def treat(
     ['23', '90+', '37']
 
     """
+    started = time.perf_counter()
     plan = Plan.from_any(plan)
     secret = find_key(plan, key, seed)
     table = with_labels(table, [name for treatment in plan.treatments for name in treatment.named()])
-    if is_dask(table):
-        from .dask_table import treat_dask
-
-        return treat_dask(table, plan, secret)
-    return treat_frame(open_table(table, every_column), plan, secret)
-
-
-def treat_frame(frame: Any, plan: Any, key: Any) -> Treated:
-    """Treat a table in memory, see `treat`. frame, plan and key: already checked."""
-    started = time.perf_counter()
     with Reporter() as report, announce_compilation():
-        working = MemoryTable(frame)
-        applied = apply_plan(working, plan, key, report)
-        table = working.done()
-    record = make_record(plan, applied, working.counts, describe_frame(frame), frame.rows, key, started)
-    return Treated(table, record, working, applied)
+        working = table_to_treat(table, report)
+        applied = apply_plan(working, plan, secret, report)
+        treated = working.done()
+    record = make_record(plan, applied, working.counts, *working.described(), secret, started)
+    return Treated(treated, record, working, applied)
+
+
+def table_to_treat(table: Any, report: Reporter) -> MemoryTable | DaskTable:
+    """Return a table that is no file, or that fits into memory, in the form that treatments take."""
+    if is_dask(table):
+        from .dask_table import DaskTable
+
+        return DaskTable(table, report)
+    return MemoryTable(open_table(table, every_column))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from ..io.checkpoints import FINISHED, Store, identity, publish
 from ..io.feather_files import GrowingDictionaries, open_feather
 from ..io.file_errors import disk_errors
 from ..io.formats import FEATHER, PARQUET, written_format
-from ..io.read import open_source
+from ..io.read import in_chunks, open_source
 from ..io.row_group import RowGroup
 from ..io.score_files import MARK, is_file, score_names
 from ..io.write import write_groups
@@ -35,13 +36,12 @@ from ..utils.docs import documented_as
 from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter, announce_compilation
 from .coded_columns import Changes
-from .file_table import FileTable
+from .file_table import FileTable, TreatedSource
 from .plan import Plan
 from .plan_run import Treated, apply_plan, find_key, make_record
 from .record import TreatmentsRecord
 from .steps import StepCounts
 from .treat import treat
-from .treated_source import TreatedSource
 
 FOLDER = "scores"
 # Bytes of memory for each cell while it is read, treated, collected for a row group and written. Measured.
@@ -105,7 +105,7 @@ class TreatedWriter:
         """Write files of `rows` rows. Their names depend on the number of files, which is known after the last file."""
         stream = _RowStream(self._chunks(self._source.input_files.files))
         written: list[Path] = []
-        while not written or not stream.ended:
+        while not written or stream.waiting is not None:
             file_to_write = self._folder / f"part-{len(written):09}.parquet"
             if file_to_write.exists():
                 # A killed run has written this file. Its rows are read again only to count their changes.
@@ -132,8 +132,8 @@ class TreatedWriter:
         form = written_format(self._options.output)
         growing = GrowingDictionaries(self._schema) if form is FEATHER else None
         is_empty = True
-        for table in _in_groups(chunks, self._rows()):
-            is_empty = False
+        for group in in_chunks(chunks, self._rows(), sys.maxsize):
+            is_empty, table = False, group.unify_dictionaries()
             arrays = [
                 self._with_used_categories(self._with_type(column, field), field.name)
                 for column, field in zip(table.columns, self._schema, strict=True)
@@ -196,49 +196,19 @@ class TreatedWriter:
 
 
 class _RowStream:
-    """The rows of chunks, to be taken in any number. ended: whether no row is left."""
+    """The rows of chunks, to be taken in any number. waiting: the next chunk with rows; None if no row is left."""
 
     def __init__(self, chunks: Iterator[pa.Table]) -> None:
-        self._chunks = chunks
-        self._waiting: pa.Table | None = None
-        self.ended = False
-        self._fill()
-
-    def _fill(self) -> None:
-        while self._waiting is None and not self.ended:
-            chunk = next(self._chunks, None)
-            if chunk is None:
-                self.ended = True
-            elif chunk.num_rows:
-                self._waiting = chunk
+        self._chunks = (chunk for chunk in chunks if chunk.num_rows)
+        self.waiting = next(self._chunks, None)
 
     def take(self, rows: int) -> Iterator[pa.Table]:
         """Yield the next `rows` rows, or all that are left, in chunks."""
-        while rows and self._waiting is not None:
-            chunk = self._waiting
-            taken = chunk.slice(0, rows)
-            self._waiting = chunk.slice(taken.num_rows) if taken.num_rows < chunk.num_rows else None
+        while rows and self.waiting is not None:
+            taken, rest = self.waiting.slice(0, rows), self.waiting.slice(rows)
+            self.waiting = rest if rest.num_rows else next(self._chunks, None)
             rows -= taken.num_rows
-            self._fill()
             yield taken
-
-
-def _in_groups(chunks: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
-    """Yield tables of whole chunks, with at most `rows` rows unless a single chunk has more."""
-    waiting: list[pa.Table] = []
-    size = 0
-    for chunk in chunks:
-        if size and size + chunk.num_rows > rows:
-            yield _joined(waiting)
-            waiting, size = [], 0
-        waiting.append(chunk)
-        size += chunk.num_rows
-    if waiting:
-        yield _joined(waiting)
-
-
-def _joined(chunks: list[pa.Table]) -> pa.Table:
-    return pa.concat_tables(chunks).unify_dictionaries()
 
 
 def _metadata(source: Source, changed: set[str]) -> Any:

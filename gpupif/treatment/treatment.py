@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from ..errors import InputError
 from .coded_columns import CodedColumn, ColumnValues, column_values, relabeled, with_used_labels
+from .field_checks import checks_of
 from .steps import Chunk, RowFacts, Step, StepCounts
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class Treatment(ABC):
     """A treatment of a table. The fields are the keys that the treatment has in a plan, with their defaults.
 
     The type of a field is the type that its key may have in a plan: it must be importable, not only for type checkers.
+    `Annotated` adds checks of the value, see `field_checks`. A list of columns has each name once.
 
     do: text. The word for the treatment in a plan.
     files: names of fields that may be the path of a file. A relative path begins at the plan's folder.
@@ -124,9 +126,21 @@ class Treatment(ABC):
     is_random: ClassVar[bool] = False
     reads_values: ClassVar[bool] = True
 
-    @abstractmethod
+    @property
+    def said(self) -> str:
+        """The words that begin errors: the treatment, and its column if it has a single one."""
+        column = getattr(self, "column", None)
+        return self.do if column is None else f"{self.do}: column {column!r}"
+
     def check(self) -> None:
-        """Raise InputError for fields that no table allows. Called when a plan is made or read."""
+        """Raise InputError for fields that no table allows. Called when a plan is made or read.
+
+        The types of the fields were checked before. Here the fields get the checks that they declare, unless they are
+        None. A subclass adds checks of fields that depend on each other.
+        """
+        for name, check in checks_of(type(self)):
+            if getattr(self, name) is not None:
+                check(f"{self.said}: {name}", getattr(self, name))
 
     def check_hierarchies(self, hierarchies: Mapping[Hashable, Hierarchy]) -> None:  # noqa: B027
         """Raise InputError for fields that do not fit the hierarchies of the plan, by column. Called after `check`."""
@@ -157,7 +171,7 @@ class ValueMap(Treatment):
         """Return the function of values. The table tells how often each value occurs. Raises InputError."""
 
     def prepare(self, table: TreatedTable, tools: Tools) -> ValueMapStep:
-        return ValueMapStep(self.column, self.mapper(table, tools), self.missing_value(tools))
+        return ValueMapStep(self.mapper(table, tools), self.missing_value(tools), writes=[self.column])
 
     def missing_value(self, tools: Tools) -> str | None:
         """Return the value that replaces missing values; None if they stay missing."""
@@ -171,13 +185,8 @@ class ValueMapStep(Step):
     mapper: see `Mapper`. missing_value: the text that replaces missing values; None if they stay missing.
     """
 
-    column: Hashable
     mapper: Mapper
     missing_value: str | None = None
-
-    @property
-    def writes(self) -> Sequence[Hashable]:
-        return (self.column,)
 
     def mapped(self, column: CodedColumn) -> CodedColumn:
         """Return a column with the mapped values."""

@@ -8,6 +8,7 @@ import pandas as pd
 
 from gpupif.frames.open import open_frame
 from gpupif.treatment.memory_table import MemoryTable
+from gpupif.treatment.plan_fields import with_types
 from gpupif.treatment.treatment import Tools
 
 
@@ -28,8 +29,9 @@ def treat_in_memory(table, *treatments, hierarchies=None, key=None):
     """The table as treated by one treatment after the other. table: columns by name, or any frame."""
     working = MemoryTable(open_frame(pd.DataFrame(table) if isinstance(table, dict) else table))
     for number, treatment in enumerate(treatments):
-        treatment.check()
-        working.apply(treatment.prepare(working, Tools(hierarchies or {}, key, number)))
+        checked = with_types(treatment.do, treatment)
+        checked.check()
+        working.apply(checked.prepare(working, Tools(hierarchies or {}, key, number)))
     return working
 
 

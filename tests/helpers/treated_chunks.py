@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpupif.treatment.coded_columns import CodedColumn, ColumnValues
+from gpupif.treatment.plan_fields import with_types
 from gpupif.treatment.steps import Chunk, RowFacts, Step
 from gpupif.treatment.treatment import Tools, TreatedTable, Treatment
 
@@ -84,6 +85,7 @@ def coded(values: list[Any], labels: pa.Array) -> CodedColumn:
 
 def prepared(table: pa.Table, treatment: Treatment, key: Any, number: int = 0) -> Step:
     """The step that a treatment makes of a table."""
+    treatment = with_types(treatment.do, treatment)
     treatment.check()
     return treatment.prepare(ListedTable(table), Tools(key=key, number=number))
 

@@ -82,19 +82,12 @@ class Gone(Treatment):
         pass
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
-        return GoneStep(self.columns)
+        return GoneStep(drops=self.columns)
 
 
-@dataclass(frozen=True)
 class GoneStep(Step):
-    columns: tuple[Hashable, ...]
-
-    @property
-    def drops(self) -> tuple[Hashable, ...]:
-        return self.columns
-
     def apply(self, chunk: Chunk) -> None:
-        for name in self.columns:
+        for name in self.drops:
             chunk.drop(name)
 
 
@@ -111,20 +104,21 @@ class Drawn(Treatment):
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         values = table.values(self.column)
-        return DrawnStep(self.column, self.every, values.labels, len(values.labels), tools.number)
+        size = len(values.labels)
+        return DrawnStep(
+            *(self.every, values.labels, size, tools.number),
+            writes=[self.column],
+            record={"probability": 1 / self.every, "values": size},
+            revealing=["values"],
+        )
 
 
 @dataclass(frozen=True)
 class DrawnStep(Step):
-    column: Hashable
     every: int
     labels: pa.Array
     size: int
     number: int
-
-    @property
-    def writes(self) -> tuple[Hashable, ...]:
-        return (self.column,)
 
     def apply(self, chunk: Chunk) -> None:
         column = chunk[self.column]
@@ -134,12 +128,6 @@ class DrawnStep(Step):
         drawn = ((rows * 7 + self.number) % 11) % max(1, self.size)
         hit = (rows % self.every == 0) & (codes < self.size)
         chunk[self.column] = CodedColumn(np.where(hit, drawn, codes), self.labels)
-
-    def record(self) -> dict[str, Any]:
-        return {"probability": 1 / self.every, "values": self.size}
-
-    def revealing(self) -> list[str]:
-        return ["values"]
 
     def estimates(self, column: Hashable, values: ColumnValues) -> pd.DataFrame | None:
         if column != self.column:
@@ -164,30 +152,17 @@ class RiskyAway(Treatment):
         def make(scores: Mapping[str, Any]) -> Mapping[str, Any]:
             return {"risky": scores[f"cig_{self.column}"] > self.above}
 
-        return RiskyStep(
-            self.column,
-            self.rows,
-            table.scores(Arguments.from_user("cig", [self.column], known=list(self.known)), make),
-        )
+        facts = table.scores(Arguments.from_user("cig", [self.column], known=list(self.known)), make)
+        return RiskyStep(facts, writes=[] if self.rows else [self.column], removes_rows=self.rows)
 
 
 @dataclass(frozen=True)
 class RiskyStep(Step):
-    column: Hashable
-    rows: bool
     facts: RowFacts
-
-    @property
-    def writes(self) -> tuple[Hashable, ...]:
-        return () if self.rows else (self.column,)
-
-    @property
-    def removes_rows(self) -> bool:
-        return self.rows
 
     def apply(self, chunk: Chunk) -> None:
         risky = np.asarray(self.facts.read(chunk)["risky"])
-        if self.rows:
+        if self.removes_rows:
             chunk.keep_rows(~risky)
             return
         column = chunk[self.column]
@@ -208,18 +183,13 @@ class Swapped(Treatment):
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         [column] = table.codes([self.column])
         facts = table.facts_of({"moved": np.roll(column.codes, self.by)})
-        return SwappedStep(self.column, facts, column.labels)
+        return SwappedStep(facts, column.labels, writes=[self.column])
 
 
 @dataclass(frozen=True)
 class SwappedStep(Step):
-    column: Hashable
     facts: RowFacts
     labels: pa.Array
-
-    @property
-    def writes(self) -> tuple[Hashable, ...]:
-        return (self.column,)
 
     def apply(self, chunk: Chunk) -> None:
         chunk[self.column] = CodedColumn(np.asarray(self.facts.read(chunk)["moved"]), self.labels)
@@ -236,17 +206,10 @@ class Noisy(Treatment):
         pass
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
-        return NoisyStep(self.column)
+        return NoisyStep(writes=[self.column])
 
 
-@dataclass(frozen=True)
 class NoisyStep(Step):
-    column: Hashable
-
-    @property
-    def writes(self) -> tuple[Hashable, ...]:
-        return (self.column,)
-
     def apply(self, chunk: Chunk) -> None:
         column = chunk[self.column]
         values = np.append(column.labels.cast(pa.float64()).to_numpy(zero_copy_only=False), np.nan)[column.codes]

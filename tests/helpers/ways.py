@@ -229,7 +229,7 @@ def treat_in_files(table: pd.DataFrame, plan: Any, pieces: Pieces, **options: An
             in_pieces(pieces.chunk_rows, len(table)),
             gpupif.config(device="cpu", memory_limit="16GiB"),
         ):
-            patch.setattr("gpupif.treatment.treated_source.CHUNK_ROWS", pieces.chunk_rows)
+            patch.setattr("gpupif.treatment.file_table.CHUNK_ROWS", pieces.chunk_rows)
             done = gpupif.treat_files(folder / "in", folder / "out", plan, **options)
         assert nothing_left(folder)
         assert {file: file.read_bytes() for file in (folder / "in").iterdir()} == before

@@ -209,7 +209,7 @@ def test_unused_categories_are_removed_from_polars():
 @pytest.mark.parametrize("output", ["out", "out.parquet", "out.feather"])
 @pytest.mark.parametrize("source", ["in.parquet", "in.feather", "in"])
 def test_unused_categories_are_removed_from_files(tmp_path, monkeypatch, source, output, removed):
-    monkeypatch.setattr("gpupif.treatment.treated_source.CHUNK_ROWS", 3)
+    monkeypatch.setattr("gpupif.treatment.file_table.CHUNK_ROWS", 3)
     monkeypatch.setattr("gpupif.treatment.treat_files.GROUP_ROWS", 7)
     given = pa.Table.from_pandas(with_unused())
     if source == "in.feather":

@@ -8,7 +8,7 @@ import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,10 @@ import pyarrow as pa
 from ...encoding.plain_values import text_of
 from ...errors import InputError, reason_of
 from ...utils.validation import brief, within
+from ..field_checks import probability
 from ..steps import Step
 from ..treatment import Tools, TreatedTable, Treatment
-from .transitions import CATEGORY, KEEP, Domain, Matrix, TransitionStep, check_missing_rule, domain_of
+from .transitions import CATEGORY, Domain, Matrix, TransitionStep, domain_of
 
 # The largest error of a row's sum that is corrected rather than refused.
 TOLERANCE = 1e-6
@@ -55,17 +56,14 @@ class Pram(Treatment):
 
     column: Hashable
     matrix: Mapping[Any, Mapping[Any, float]] | str | os.PathLike[str] | None = None
-    invariant: float | None = None
-    missing: str | None = None
+    invariant: Annotated[float | None, probability] = None
+    missing: Literal["category", "keep"] | None = None
 
     def check(self) -> None:
-        said = f"{self.do} of column {self.column!r}"
+        super().check()
         if (self.matrix is None) == (self.invariant is None):
             came = "neither" if self.matrix is None else "both"
-            raise InputError(f"{said}: expected either matrix= or invariant= (a share to keep), got {came}.")
-        if self.invariant is not None and not within(self.invariant, 0, 1):
-            raise InputError(f"{said}: invariant: expected a share to keep, from 0 to 1, got {brief(self.invariant)}.")
-        check_missing_rule(said, self.missing, (CATEGORY, KEEP))
+            raise InputError(f"{self.said}: expected either matrix= or invariant= (a share to keep), got {came}.")
         if self.matrix is not None:
             self._rows()
 
@@ -79,12 +77,12 @@ class Pram(Treatment):
         domain = domain_of(self.column, observed, given, self.missing)
         if rows is not None and self.missing == CATEGORY and observed.missing and "" not in rows:
             raise InputError(
-                f"{self.do} of column {self.column!r}: matrix: {observed.missing:,} missing values of the table have "
+                f"{self.said}: matrix: {observed.missing:,} missing values of the table have "
                 "no row. Add one for the text ''."
             )
         if domain.randomised > MOST_VALUES:
             raise InputError(
-                f"{self.do} of column {self.column!r}: {domain.randomised:,} values, and a matrix may have up to "
+                f"{self.said}: {domain.randomised:,} values, and a matrix may have up to "
                 f"{MOST_VALUES:,}. Recode the column, or take randomized_response, which needs none."
             )
         if rows is None:
@@ -96,7 +94,8 @@ class Pram(Treatment):
         facts = {"values": domain.randomised, "kept_of_each": kept, "least_kept": min(kept, default=1.0)}
         # An invariant matrix follows from the shares of values in the table, which a public record must not show.
         hidden = () if rows is not None else ("kept_of_each", "least_kept")
-        return TransitionStep(self.column, draws, domain, Matrix(matrix, domain.states), facts, hidden)
+        transitions = Matrix(matrix, domain.states)
+        return TransitionStep(draws, domain, transitions, writes=[self.column], record=facts, revealing=hidden)
 
     def _matrix(self, rows: Rows, domain: Domain, given: Sequence[str]) -> npt.NDArray[np.float64]:
         """Return the matrix (states, states). A state that is only recorded, and never true, stays."""
@@ -113,9 +112,9 @@ class Pram(Treatment):
 
     def _rows(self) -> Rows:
         """Return the matrix as dictionaries by the texts of values; raises InputError for a wrong matrix."""
-        said = f"{self.do} of column {self.column!r}: matrix"
-        rows = read_matrix(said, self.matrix) if isinstance(self.matrix, (str, os.PathLike)) else self.matrix
-        if not isinstance(rows, Mapping) or not rows or not all(isinstance(row, Mapping) for row in rows.values()):
+        said = f"{self.said}: matrix"
+        rows = self.matrix if isinstance(self.matrix, Mapping) else read_matrix(said, self.matrix or "")
+        if not rows:
             raise InputError(f"{said}: expected probabilities by recorded value, by true value; got {brief(rows)}.")
         by_text = {_text(value): {_text(other): share for other, share in row.items()} for value, row in rows.items()}
         for value, row in by_text.items():

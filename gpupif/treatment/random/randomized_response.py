@@ -7,13 +7,14 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from ...errors import InputError
-from ...utils.validation import brief, check_word, is_number, within
+from ...utils.validation import brief, within
+from ..field_checks import probability
 from ..steps import Step
 from ..treatment import Tools, TreatedTable, Treatment
-from .transitions import ALL, CATEGORY, KEEP, KeepOrReplace, TransitionStep, check_missing_rule, domain_of
+from .transitions import ALL, KeepOrReplace, TransitionStep, domain_of
 
 
 def keep_of_epsilon(epsilon: float, least: Fraction) -> Fraction:
@@ -29,7 +30,7 @@ def keep_of_epsilon(epsilon: float, least: Fraction) -> Fraction:
     return gain * least / (gain * least + 1)
 
 
-UNIFORM, PRIOR = "uniform", "prior"
+PRIOR = "prior"
 # For a larger epsilon, the probability of a replacement could round to 0 out of 2^64.
 MOST_EPSILON = 40.0
 
@@ -60,31 +61,24 @@ class RandomizedResponse(Treatment):
     is_random: ClassVar[bool] = True
 
     column: Hashable
-    keep: float | None = None
+    keep: Annotated[float | None, probability] = None
     epsilon: float | None = None
-    replaced: str = UNIFORM
+    replaced: Literal["uniform", "prior"] = "uniform"
     values: Sequence[Any] | None = None
-    missing: str | None = None
+    missing: Literal["category", "keep"] | None = None
 
     def check(self) -> None:
-        said = f"{self.do} of column {self.column!r}"
+        super().check()
         if (self.keep is None) == (self.epsilon is None):
             came = "neither" if self.keep is None else "both"
-            raise InputError(f"{said}: expected either keep= (a probability) or epsilon= (in nats), got {came}.")
-        if self.keep is not None and not within(self.keep, 0, 1):
-            hint = " Divide percentages by 100." if within(self.keep, 1, 100) else ""
-            raise InputError(f"{said}: keep: expected a probability from 0 to 1, got {brief(self.keep)}.{hint}")
-        if self.epsilon is not None and not (is_number(self.epsilon) and 0 <= self.epsilon <= MOST_EPSILON):
+            raise InputError(f"{self.said}: expected either keep= (a probability) or epsilon= (in nats), got {came}.")
+        if self.epsilon is not None and not within(self.epsilon, 0, MOST_EPSILON):
             raise InputError(
-                f"{said}: epsilon: expected a number from 0 to {MOST_EPSILON:g} (nats), got {brief(self.epsilon)}. "
-                "For values that all stay, write keep=1."
+                f"{self.said}: epsilon: expected a number from 0 to {MOST_EPSILON:g} (nats), got "
+                f"{brief(self.epsilon)}. For values that all stay, write keep=1."
             )
-        check_word(f"{said}: replaced", self.replaced, (UNIFORM, PRIOR))
-        check_missing_rule(said, self.missing, (CATEGORY, KEEP))
-        if isinstance(self.values, str):
-            raise InputError(f"{said}: values: expected a list of values, got {brief(self.values)}.")
         if self.values is not None and not len(self.values):
-            raise InputError(f"{said}: values: expected at least one value, got an empty list.")
+            raise InputError(f"{self.said}: values: expected at least one value, got an empty list.")
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         observed = table.values(self.column)
@@ -100,7 +94,7 @@ class RandomizedResponse(Treatment):
         least = min((part for part in shares if part or self.values is not None), default=Fraction(1))
         if self.epsilon is not None and not least:
             raise InputError(
-                f"{self.do} of column {self.column!r}: epsilon= needs every value to be drawn sometimes, but "
+                f"{self.said}: epsilon= needs every value to be drawn sometimes, but "
                 "replaced='prior' never draws a value that the table lacks. Leave out values=, or draw 'uniform'."
             )
         keep = Fraction(self.keep) if self.keep is not None else keep_of_epsilon(self.epsilon or 0.0, least)
@@ -118,7 +112,7 @@ class RandomizedResponse(Treatment):
         }
         # With "prior", these facts follow from the shares of values in the table: a public record must not show them.
         hidden = ("keep", "epsilon", "replaced_by_each") if self.replaced == PRIOR else ()
-        return TransitionStep(self.column, draws, domain, replacement, facts, hidden)
+        return TransitionStep(draws, domain, replacement, writes=[self.column], record=facts, revealing=hidden)
 
 
 def _amounts(keep: Fraction, shares: Sequence[Fraction]) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,9 @@ from ...errors import InputError
 from ...rows.keys import code_type
 from ...utils.config import resources
 from ...utils.memory import shown
-from ...utils.validation import as_list, check_exist, share
+from ...utils.validation import check_exist, share
 from ..coded_columns import CodedColumn
+from ..field_checks import not_empty
 from ..steps import Chunk, RowFacts, Step
 from ..treatment import Tools, TreatedTable, Treatment
 
@@ -41,22 +42,19 @@ class Swap(Treatment):
     do: ClassVar[str] = "swap"
     is_random: ClassVar[bool] = True
 
-    columns: Sequence[Hashable]
+    columns: Annotated[Sequence[Hashable], not_empty]
     within: Sequence[Hashable]
-    share: float
+    share: Annotated[float, share]
 
     def check(self) -> None:
-        columns, within = (as_list(f"{self.do}: {name}", getattr(self, name)) for name in ("columns", "within"))
-        if not columns:
-            raise InputError(f"{self.do}: columns: expected at least one column, got an empty list.")
-        both = [name for name in columns if name in within]
+        super().check()
+        both = [name for name in self.columns if name in self.within]
         if both:
             raise InputError(f"{self.do}: column {both[0]!r} is in columns and in within. Leave it out of one of them.")
-        share(f"{self.do}: share", self.share)
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
-        columns, within = as_list("columns", self.columns), as_list("within", self.within)
-        check_exist(f"{self.do}: within", within, table.names)
+        columns = self.columns
+        check_exist(f"{self.do}: within", self.within, table.names)
         needed, allowed = ROW_BYTES * table.rows, resources().memory
         if needed > allowed:
             raise InputError(
@@ -67,7 +65,7 @@ class Swap(Treatment):
         taking = np.flatnonzero(takes_part <= np.uint64(min(int(self.share * 2**64), 2**64) - 1))
         del takes_part
         order = tools.draws(self.do, tuple(columns), "order").of_rows(0, table.rows)[taking]
-        coded = table.codes([*columns, *within])
+        coded = table.codes([*columns, *self.within])
         classes = class_numbers([(own.codes, len(own.labels) + 1) for own in coded[len(columns) :]], table.rows)
         taking = taking[np.lexsort((order, classes[taking]))]
         sources, alone = circles(classes[taking])
@@ -78,7 +76,7 @@ class Swap(Treatment):
             arrays[f"swapped {number}"] = codes
             labels.append(own.labels)
         facts = {"rows_swapped": len(taking) - alone, "rows_alone_in_their_class": alone}
-        return SwapStep(columns, labels, table.facts_of(arrays), facts)
+        return SwapStep(labels, table.facts_of(arrays), writes=columns, record=facts, revealing=list(facts))
 
 
 def class_numbers(columns: Sequence[tuple[npt.NDArray[Any], int]], rows: int) -> npt.NDArray[np.int64]:
@@ -115,24 +113,12 @@ def circles(classes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]
 
 @dataclass(frozen=True)
 class SwapStep(Step):
-    """The prepared `Swap`. labels: by column. facts: codes of rows after swapping. counted: facts for the record."""
+    """The prepared `Swap`. labels: by column. facts: codes of rows after swapping."""
 
-    columns: Sequence[Hashable]
     labels: Sequence[Any]
     facts: RowFacts
-    counted: dict[str, int]
-
-    @property
-    def writes(self) -> Sequence[Hashable]:
-        return self.columns
 
     def apply(self, chunk: Chunk) -> None:
         arrays = self.facts.read(chunk)
-        for number, (name, labels) in enumerate(zip(self.columns, self.labels, strict=True)):
+        for number, (name, labels) in enumerate(zip(self.writes, self.labels, strict=True)):
             chunk[name] = CodedColumn(arrays[f"swapped {number}"], labels)
-
-    def record(self) -> dict[str, Any]:
-        return dict(self.counted)
-
-    def revealing(self) -> Sequence[str]:
-        return ("rows_swapped", "rows_alone_in_their_class")

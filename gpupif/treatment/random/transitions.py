@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,6 @@ from gpupif.kernels.random_values import ITSELF
 
 from ...encoding.plain_values import texts, texts_of
 from ...errors import InputError
-from ...rows.keys import code_type
 from ...utils.validation import brief
 from ..coded_columns import CodedColumn, ColumnValues
 from ..steps import Chunk, Step
@@ -194,20 +193,14 @@ def estimate(column: Hashable, values: ColumnValues, domain: Domain, transitions
     )
 
 
-KEEP, CATEGORY = "keep", "category"
-
-
-def check_missing_rule(said: str, missing: Any, words: Sequence[str]) -> None:
-    """Raise InputError if the rule for missing values is neither None nor among `words`. said: prefix of the error."""
-    if missing is not None and missing not in words:
-        raise InputError(f"{said}: missing: expected {' or '.join(map(repr, words))}, got {brief(missing)}.")
+CATEGORY = "category"
 
 
 def domain_of(column: Hashable, observed: ColumnValues, given: Sequence[Any] | None, missing: str | None) -> Domain:
     """Return the states of a column's rows.
 
     observed: values of the table. given: possible values; None for the values of the table. missing: the rule for
-    missing values, `CATEGORY`, `KEEP` or None. Raises InputError for missing values without a rule, and for a value of
+    missing values, "category", "keep" or None. Raises InputError for missing values without a rule, and for a value of
     the table that was not given.
     """
     if observed.missing and missing is None:
@@ -249,21 +242,11 @@ def labels_of(column: Hashable, given: Sequence[Any], labels: pa.Array) -> pa.Ar
 
 @dataclass(frozen=True)
 class TransitionStep(Step):
-    """The prepared randomisation of a column by transitions.
+    """The prepared randomisation of a column by transitions."""
 
-    facts: facts for the record. hidden: names of the facts that a public record omits.
-    """
-
-    column: Hashable
     draws: Draws
     domain: Domain
     transitions: Transitions
-    facts: Mapping[str, Any]
-    hidden: Sequence[str] = ()
-
-    @property
-    def writes(self) -> Sequence[Hashable]:
-        return (self.column,)
 
     def apply(self, chunk: Chunk) -> None:
         column = chunk[self.column]
@@ -272,43 +255,5 @@ class TransitionStep(Step):
         codes = self.draws.values_of_rows(chunk.start, column.codes, states, self.transitions.entries)
         chunk[self.column] = CodedColumn(codes, self.domain.labels)
 
-    def record(self) -> dict[str, Any]:
-        return dict(self.facts)
-
-    def revealing(self) -> Sequence[str]:
-        return self.hidden
-
     def estimates(self, column: Hashable, values: ColumnValues) -> pd.DataFrame | None:
         return estimate(column, values, self.domain, self.transitions) if column == self.column else None
-
-
-class PresentCells(NamedTuple):
-    """The cells of a chunk's column that have a value.
-
-    missing: booleans (rows,). Whether each row has no value.
-    labels: Arrow array. The distinct values that occur.
-    places: int64 (rows with a value,). Position of each row's value among the labels.
-    """
-
-    missing: npt.NDArray[np.bool_]
-    labels: pa.Array
-    places: npt.NDArray[np.int64]
-
-    @classmethod
-    def from_column(cls, column: CodedColumn) -> PresentCells:
-        """Return the present cells of a column. Labels that do not occur are dropped: a chunk may have few of them."""
-        missing = column.codes == len(column.labels)
-        there = np.zeros(len(column.labels) + 1, np.bool_)
-        there[column.codes] = True
-        used = np.flatnonzero(there[:-1])
-        numbers = np.cumsum(there) - 1
-        return cls(missing, column.labels.take(pa.array(used)), numbers[column.codes[~missing]])
-
-
-def column_from_values(values: pa.Array, missing: npt.NDArray[np.bool_]) -> CodedColumn:
-    """Return a column from the values of the rows with a value, and from the mask of rows without (rows,)."""
-    encoded = values.dictionary_encode()
-    labels = encoded.dictionary
-    codes = np.full(len(missing), len(labels), code_type(len(labels) + 1))
-    codes[~missing] = encoded.indices.to_numpy()
-    return CodedColumn(codes, labels)

@@ -16,7 +16,7 @@ from ...measures import MEASURES, is_measure, suggest_measure
 from ...results.cell_condition import Condition, parse_condition
 from ...results.cell_selection import Selection
 from ...results.score_outputs import ScoredAttacker, ScoreView
-from ...utils.validation import as_list, check_exist
+from ...utils.validation import check_exist
 from ..steps import RowFacts
 from ..treatment import TreatedTable
 
@@ -124,11 +124,3 @@ def _measure_of(name: str, attackers: Sequence[str]) -> str:
         f"where: expected the name of a measure of cells or rows, got {name!r}.{suggest_measure(name)} Of rows there "
         f"are {of_rows}; of cells csf, cig, pointwise_information and others, which `gpupif measures` lists."
     )
-
-
-def as_names(argument: str, columns: Any) -> list[Hashable]:
-    """Return names of columns as a list; raises InputError for an empty list. argument: its name, for the error."""
-    names = as_list(argument, columns)
-    if not names:
-        raise InputError(f"{argument}: expected at least one column, got an empty list.")
-    return names

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from ...criteria.criterion import read_criteria
-from ...criteria.criterion_set import CriterionSet, CriterionValue
+from ...criteria.criterion_set import CriterionSet
 from ...errors import InputError
-from ...utils.validation import brief, check_exist, check_word, is_number, whole_number
+from ...utils.validation import check_exist
 from ..coded_columns import CodedColumn
+from ..field_checks import not_empty, positive, whole
 from ..steps import Chunk, RowFacts, Step
 from ..treatment import Tools, TreatedTable, Treatment
 from .class_suppression import with_missing
-from .measured_criteria import READINGS, suppress_to_criteria
-from .scored_condition import as_names, cells_where, check_condition
+from .measured_criteria import suppress_to_criteria
+from .scored_condition import cells_where, check_condition
 
 WAYS = ("where", "k", "require")
 # The arguments of `Suppress` that are only allowed with some ways, by way.
@@ -90,60 +91,59 @@ class Suppress(Treatment):
 
     do: ClassVar[str] = "suppress"
 
-    columns: Sequence[Hashable]
+    columns: Annotated[Sequence[Hashable], not_empty]
     where: str | None = None
-    k: int | None = None
+    k: Annotated[int | None, whole("rows")] = None
     require: Sequence[str] | str | None = None
-    quasi_identifiers: Sequence[Hashable] | None = None
-    sensitive: Sequence[Hashable] | None = None
+    quasi_identifiers: Annotated[Sequence[Hashable] | None, not_empty] = None
+    sensitive: Annotated[Sequence[Hashable] | None, not_empty] = None
     known: Any = None
     attackers: Mapping[str, Any] | None = None
     weights: Hashable | None = None
-    missing: str | None = None
+    missing: Literal["category", "wildcard"] | None = None
     importance: Mapping[Hashable, float] | None = None
 
     def check(self) -> None:
-        names = as_names("columns", self.columns)
+        super().check()
         way = check_way(self, WAYS, ONLY_WITH)
-        if self.missing is not None:
-            check_word("missing", self.missing, READINGS)
-        if self.quasi_identifiers is not None:
-            as_names("quasi_identifiers", self.quasi_identifiers)
         if way == "where":
             check_condition(self.where, self.attackers)
-        elif way == "k":
-            whole_number("k", self.k, "rows")
-        else:
+        elif way == "require":
             read_criteria(self.require)
-        _check_importance(self.importance, names)
+        check_exist("importance", self.importance or {}, self.columns, "columns=")
+        for name, importance in (self.importance or {}).items():
+            positive(f"importance: column {name!r}", importance)
 
     def named(self) -> Sequence[Hashable]:
         """Return the columns that the table must have: `columns`, quasi-identifiers and sensitive attributes."""
-        names = as_names("columns", self.columns)
-        for argument in (self.quasi_identifiers, self.sensitive):
-            names += [] if argument is None else as_names("columns", argument)
-        return list(dict.fromkeys(names))
+        return list(dict.fromkeys([*self.columns, *(self.quasi_identifiers or ()), *(self.sensitive or ())]))
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
-        names = as_names("columns", self.columns)
-        check_exist("columns", names, table.names)
+        names = self.columns
         if self.where is not None:
             facts = cells_where(
                 self.where, table, names, self.known, self.attackers, self.weights, self.missing or "category"
             )
-            return SuppressStep(names, facts)
-        known = names if self.quasi_identifiers is None else as_names("quasi_identifiers", self.quasi_identifiers)
-        sensitive = [] if self.sensitive is None else as_names("sensitive", self.sensitive)
-        check_exist("quasi_identifiers", known, table.names)
-        check_exist("sensitive", sensitive, table.names)
+            return SuppressStep(facts, writes=names)
+        known = names if self.quasi_identifiers is None else self.quasi_identifiers
         asked = [f"k>={self.k}"] if self.require is None else self.require
-        criteria = CriterionSet.from_arguments(asked, known, sensitive, self.attackers, names=table.names)
+        criteria = CriterionSet.from_arguments(asked, known, self.sensitive or [], self.attackers, names=table.names)
         needed = [name for name in table.names if name in {*criteria.columns, *names}]
         importance = {needed.index(name): float((self.importance or {}).get(name, 1)) for name in names}
         codes = table.codes(needed, ROW_BYTES + COLUMN_BYTES * len(needed))
         result, values = suppress_to_criteria(codes, needed, criteria, importance, self.missing)
         facts = table.facts_of({str(place): result.cells[needed.index(name)] for place, name in enumerate(names)})
-        return SuppressStep(names, facts, result.rounds, result.restored, values, int(result.cells.any(axis=0).sum()))
+        reached: dict[str, dict[str, float | None]] = {}
+        for reading, own in values.items():
+            for at in own:
+                reached.setdefault(str(at.criterion), {})[reading] = None if at.value is None else float(at.value)
+        counted = {
+            "rounds": result.rounds,
+            "restored": result.restored,
+            "rows": int(result.cells.any(axis=0).sum()),
+        }
+        record = {**counted, "criteria": reached}
+        return SuppressStep(facts, writes=names, record=record, revealing=list(counted))
 
 
 def check_way(treatment: Any, ways: Sequence[str], only: Mapping[str, Sequence[str]]) -> str:
@@ -164,53 +164,19 @@ def check_way(treatment: Any, ways: Sequence[str], only: Mapping[str, Sequence[s
     return way
 
 
-def _check_importance(importance: Any, names: Sequence[Hashable]) -> None:
-    if importance is None:
-        return
-    if not isinstance(importance, Mapping):
-        raise InputError(f"importance: expected a dictionary by column, got {brief(importance)}.")
-    check_exist("importance", importance, names, "columns=")
-    for name, value in importance.items():
-        if not is_number(value) or not 0 < value < float("inf"):
-            raise InputError(f"importance: column {name!r}: expected a number above 0, got {brief(value)}.")
-
-
 @dataclass(frozen=True)
 class SuppressStep(Step):
     """The prepared `Suppress`.
 
-    columns: names of the columns. facts: booleans (rows,) by position of a column, as text: whether cells become
-    missing. rounds, restored: see `Suppressed`. values: see `MeasuredCriteria.values`. rows: the number of rows with a
-    suppressed cell. The last four are None without criteria.
+    facts: booleans (rows,) by position of a column, as text: whether cells become missing.
     """
 
-    columns: Sequence[Hashable]
     facts: RowFacts
-    rounds: int | None = None
-    restored: int | None = None
-    values: Mapping[str, Sequence[CriterionValue]] | None = None
-    rows: int | None = None
-
-    @property
-    def writes(self) -> Sequence[Hashable]:
-        return self.columns
 
     def apply(self, chunk: Chunk) -> None:
         facts = self.facts.read(chunk)
-        for place, name in enumerate(self.columns):
+        for place, name in enumerate(self.writes):
             suppress_in(chunk, name, facts[str(place)])
-
-    def record(self) -> dict[str, Any]:
-        if self.values is None:
-            return {}
-        criteria: dict[str, dict[str, float | None]] = {}
-        for reading, values in self.values.items():
-            for own in values:
-                criteria.setdefault(str(own.criterion), {})[reading] = None if own.value is None else float(own.value)
-        return {"rounds": self.rounds, "restored": self.restored, "rows": self.rows, "criteria": criteria}
-
-    def revealing(self) -> Sequence[str]:
-        return ("rounds", "restored", "rows")
 
 
 def suppress_in(chunk: Chunk, name: Hashable, rows: Any) -> None:
@@ -267,42 +233,32 @@ class SuppressRows(Treatment):
     do: ClassVar[str] = "suppress_rows"
 
     where: str | None = None
-    k: int | None = None
-    quasi_identifiers: Sequence[Hashable] | None = None
-    columns: Sequence[Hashable] | None = None
+    k: Annotated[int | None, whole("rows")] = None
+    quasi_identifiers: Annotated[Sequence[Hashable] | None, not_empty] = None
+    columns: Annotated[Sequence[Hashable] | None, not_empty] = None
     known: Any = None
     attackers: Mapping[str, Any] | None = None
     weights: Hashable | None = None
-    missing: str | None = None
+    missing: Literal["category", "wildcard"] | None = None
     remove: bool = True
 
     def check(self) -> None:
+        super().check()
         way = check_way(self, WAYS_OF_ROWS, {"where": ("columns", "known", "attackers", "weights", "missing"), "k": ()})
-        for argument in ("columns", "quasi_identifiers"):
-            if getattr(self, argument) is not None:
-                as_names(argument, getattr(self, argument))
         if self.quasi_identifiers is None and (way == "k" or not self.remove):
             raise InputError(
                 f"quasi_identifiers: expected the columns that {'classes are of' if way == 'k' else 'become missing'}, "
                 "got none."
             )
-        if not isinstance(self.remove, bool):
-            raise InputError(f"remove: expected True or False, got {brief(self.remove)}.")
-        if way == "k":
-            whole_number("k", self.k, "rows")
-            return
-        check_condition(self.where, self.attackers)
-        if self.missing is not None:
-            check_word("missing", self.missing, READINGS)
+        if way == "where":
+            check_condition(self.where, self.attackers)
 
     def named(self) -> Sequence[Hashable]:
         """Return the columns that the table must have: quasi-identifiers and `columns`."""
-        given = [argument for argument in (self.quasi_identifiers, self.columns) if argument is not None]
-        return list(dict.fromkeys(name for argument in given for name in as_names("columns", argument)))
+        return list(dict.fromkeys([*(self.quasi_identifiers or ()), *(self.columns or ())]))
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
-        known = None if self.quasi_identifiers is None else as_names("quasi_identifiers", self.quasi_identifiers)
-        check_exist("quasi_identifiers", known or [], table.names)
+        known = self.quasi_identifiers
         if self.k is not None:
             assert known is not None
             # The class size of a row does not depend on the scored column: scoring one column is enough.
@@ -310,37 +266,26 @@ class SuppressRows(Treatment):
         else:
             assert self.where is not None
             everything = [name for name in table.names if name != self.weights]
-            columns = (known or everything) if self.columns is None else as_names("columns", self.columns)
+            columns = (known or everything) if self.columns is None else self.columns
             theirs = known if self.known is None and self.attackers is None else self.known
             facts = cells_where(
                 self.where, table, columns, theirs, self.attackers, self.weights, self.missing or "category", True
             )
-        return SuppressRowsStep(facts, None if self.remove else known)
+        return SuppressRowsStep(facts, writes=() if self.remove else known or (), removes_rows=self.remove)
 
 
 @dataclass(frozen=True)
 class SuppressRowsStep(Step):
     """The prepared `SuppressRows`.
 
-    facts: booleans (rows,), named "0": whether each row is suppressed. columns: names of the columns that become
-    missing in these rows; None to remove the rows.
+    facts: booleans (rows,), named "0": whether each row is suppressed.
     """
 
     facts: RowFacts
-    columns: Sequence[Hashable] | None
-
-    @property
-    def writes(self) -> Sequence[Hashable]:
-        return self.columns or ()
-
-    @property
-    def removes_rows(self) -> bool:
-        return self.columns is None
 
     def apply(self, chunk: Chunk) -> None:
         suppressed = self.facts.read(chunk)["0"]
-        if self.columns is None:
+        if self.removes_rows:
             chunk.keep_rows(~suppressed)
-            return
-        for name in self.columns:
+        for name in self.writes:
             suppress_in(chunk, name, suppressed)

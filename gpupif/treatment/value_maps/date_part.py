@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,15 +13,10 @@ import pyarrow.compute as pc
 from ...encoding.plain_values import texts
 from ...errors import ColumnTypeError, InputError
 from ...hierarchies.date_units import moments, unit_names
-from ...utils.validation import brief, check_word
+from ...utils.validation import brief
+from ..field_checks import date_format
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import is_text
-
-
-def check_format(said: str, written: Any) -> None:
-    """Raise InputError if a format of dates is neither None nor a text with %. said: prefix of the error."""
-    if written is not None and (not isinstance(written, str) or "%" not in written):
-        raise InputError(f"{said}: format: expected signs of strptime such as '%m/%d/%Y', got {brief(written)}.")
 
 
 def may_be_written(kind: pa.DataType) -> bool:
@@ -51,10 +46,6 @@ def _strictly(text: str, written: str) -> datetime.datetime | None:
         return None
 
 
-PARTS = ("year", "quarter", "month")
-WITHOUT_PLACE = ("error", "suppress")
-
-
 @dataclass(frozen=True)
 class DatePart(ValueMap):
     """Replace dates and times by their year (2001, a whole number), quarter (``2001-Q2``) or month (``2001-05``).
@@ -72,13 +63,8 @@ class DatePart(ValueMap):
 
     do: ClassVar[str] = "date_part"
     to: Literal["year", "quarter", "month"]
-    format: str | None = None
+    format: Annotated[str | None, date_format] = None
     unmapped: Literal["error", "suppress"] = "error"
-
-    def check(self) -> None:
-        check_word(f"date_part: column {self.column!r}: to", self.to, PARTS)
-        check_word(f"date_part: column {self.column!r}: unmapped", self.unmapped, WITHOUT_PLACE)
-        check_format(f"date_part: column {self.column!r}", self.format)
 
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         def mapper(values: pa.Array) -> pa.Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,11 @@ from gpupif.kernels.microaggregation import best_groups
 from ...encoding.plain_values import texts
 from ...errors import InputError
 from ...utils.arrays import read_only
-from ...utils.validation import brief, check_word, whole_number
+from ...utils.validation import brief
+from ..field_checks import whole
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import Numbers, all_numbers, as_decimals, is_text, looked_up, unchanged
 
-REPLACED = ("mean", "median")
 # All whole numbers up to this limit are exact as floats.
 EXACT = 2**53
 
@@ -45,7 +45,7 @@ class Microaggregate(ValueMap):
 
     do: ClassVar[str] = "microaggregate"
     column: Any
-    k: int
+    k: Annotated[int, whole("rows")]
     replaced: Literal["mean", "median"] = "mean"
 
     def check(self) -> None:
@@ -55,8 +55,7 @@ class Microaggregate(ValueMap):
                 "several columns (MDAV) compare all pairs of rows, which is too slow for large tables: give each "
                 "column a treatment of its own, or recode the columns."
             )
-        whole_number(f"microaggregate: column {self.column!r}: k", self.k, "rows")
-        check_word(f"microaggregate: column {self.column!r}: replaced", self.replaced, REPLACED)
+        super().check()
 
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         values = table.values(self.column)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from ...encoding.plain_values import texts, texts_of
 from ...errors import ColumnTypeError, InputError
 from ...utils.validation import brief, is_number, is_whole
+from ..field_checks import is_finite
 from ..treatment import Mapper
 
 # The most digits of a text that is a number, before the decimal point, and after it.
@@ -80,11 +81,6 @@ class Numbers:
 def exactly(number: Any) -> Fraction:
     """Return a number as it is written: 0.1 is a tenth, not the float nearest to a tenth."""
     return Fraction(repr(number)) if isinstance(number, float) else Fraction(str(number))
-
-
-def is_finite(value: Any) -> bool:
-    """Return whether a value is a finite number."""
-    return is_number(value) and math.isfinite(value)
 
 
 def is_numeric(kind: pa.DataType) -> bool:

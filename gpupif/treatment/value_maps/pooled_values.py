@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 
 from ...encoding.plain_values import text_of, texts
 from ...errors import InputError
-from ...utils.validation import brief, whole_number
+from ...utils.validation import brief
 from ..coded_columns import ColumnValues
+from ..field_checks import finite, text_or_number, whole
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
-from .new_values import Numbers, is_finite, kept, numbers, typed
+from .new_values import Numbers, kept, numbers, typed
 
 # The oldest age that 45 CFR 164.514(b)(2)(i)(C) allows.
 OLDEST = 89
@@ -28,16 +29,12 @@ POOLED = "90+"
 class Limited(ValueMap):
     """A treatment that pools numbers beyond a limit. label: replaces the pooled numbers. Default None: the limit."""
 
-    limit: float
-    label: float | str | None = None
+    limit: Annotated[float, finite]
+    label: Annotated[float | str | None, text_or_number] = None
 
     @abstractmethod
     def is_pooled(self, values: Numbers) -> npt.NDArray[np.bool_]:
         """Return whether each number is beyond the limit: booleans (values,)."""
-
-    def check(self) -> None:
-        check_limit(self.do, self.column, "limit", self.limit)
-        check_label(self.do, self.column, self.limit if self.label is None else self.label)
 
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         return pooled(self.column, self.is_pooled, self.limit if self.label is None else self.label)
@@ -95,27 +92,11 @@ class Cap(ValueMap):
     """
 
     do: ClassVar[str] = "cap"
-    over: float = OLDEST
-    label: float | str = POOLED
-
-    def check(self) -> None:
-        check_limit(self.do, self.column, "over", self.over)
-        check_label(self.do, self.column, self.label)
+    over: Annotated[float, finite] = OLDEST
+    label: Annotated[float | str, text_or_number] = POOLED
 
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         return pooled(self.column, lambda values: values.above(self.over), self.label)
-
-
-def check_limit(do: str, column: Hashable, name: str, limit: object) -> None:
-    """Raise InputError for a limit that is no finite number. do, column, name: words of the error."""
-    if not is_finite(limit):
-        raise InputError(f"{do}: column {column!r}: {name}: expected a number, got {brief(limit)}.")
-
-
-def check_label(do: str, column: Hashable, label: object) -> None:
-    """Raise InputError for a label that is neither a text nor a finite number. do, column: words of the error."""
-    if not (isinstance(label, str) or is_finite(label)):
-        raise InputError(f"{do}: column {column!r}: label: expected a text or a number, got {brief(label)}.")
 
 
 def pooled(column: Hashable, chosen: Callable[[Numbers], npt.NDArray[np.bool_]], label: float | str) -> Mapper:
@@ -159,12 +140,8 @@ class Rare(ValueMap):
     """
 
     do: ClassVar[str] = "rare"
-    below: int
-    label: float | str = OTHER
-
-    def check(self) -> None:
-        whole_number(f"rare: column {self.column!r}: below", self.below, "rows")
-        check_label(self.do, self.column, self.label)
+    below: Annotated[int, whole("rows")]
+    label: Annotated[float | str, text_or_number] = OTHER
 
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         values = table.values(self.column)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from ...encoding.plain_values import texts
 from ...errors import ColumnTypeError, InputError
-from ...utils.validation import brief, check_word, whole_number
+from ...utils.validation import brief, whole_number
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import is_numeric, looked_up, unchanged
 
@@ -85,7 +85,6 @@ class FormatPreserving:
         return [PLACE[sign][0] for sign in text if sign in PLACE]
 
 
-METHODS = ("ff1", "permutation", "hmac")
 # The default number of hexadecimal digits of a pseudonym: 128 bits, so that two values never share one by chance.
 DIGITS = 32
 MOST_DIGITS = 64
@@ -124,15 +123,13 @@ class Pseudonym(ValueMap):
     name: str | None = None
 
     def check(self) -> None:
-        said = f"pseudonym: column {self.column!r}"
-        check_word(f"{said}: method", self.method, METHODS)
         if self.length is None:
             return
         if self.method == "permutation":
-            raise InputError(f"{said}: length: a permutation keeps the length of values. Leave it out.")
-        whole_number(f"{said}: length", self.length, "digits", least=FEWEST_DIGITS if self.method == "hmac" else 6)
+            raise InputError(f"{self.said}: length: a permutation keeps the length of values. Leave it out.")
+        whole_number(f"{self.said}: length", self.length, "digits", least=FEWEST_DIGITS if self.method == "hmac" else 6)
         if self.method == "hmac" and self.length > MOST_DIGITS:
-            raise InputError(f"{said}: length: expected at most {MOST_DIGITS} digits, the length of HMAC-SHA256.")
+            raise InputError(f"{self.said}: length: expected at most {MOST_DIGITS} digits, the length of HMAC-SHA256.")
 
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         if tools.key is None:

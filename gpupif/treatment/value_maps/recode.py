@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from ...encoding.plain_values import text_of, texts, texts_of
 from ...errors import ColumnTypeError, InputError
 from ...hierarchies.hierarchy import Hierarchy, hierarchy_with_level
-from ...utils.validation import brief, check_word, is_number, whole_number
+from ...utils.validation import brief, is_number
+from ..field_checks import whole
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import Groups, is_plain, kept, numbers, typed
 
@@ -106,9 +107,6 @@ def _is_edge(edge: Any) -> bool:
     return is_number(edge) and edge == edge
 
 
-UNMAPPED = ("error", "suppress", "keep")
-
-
 @dataclass(frozen=True)
 class Recode(ValueMap):
     """Replace values by groups: by a level of a hierarchy, by a mapping, or by bins between edges.
@@ -134,27 +132,25 @@ class Recode(ValueMap):
 
     do: ClassVar[str] = "recode"
     value_lists: ClassVar[Sequence[str]] = ("mapping",)
-    level: int | None = None
+    level: Annotated[int | None, whole("levels", 0)] = None
     mapping: Mapping[Any, Any] | None = None
     edges: Sequence[Any] | None = None
     labels: Sequence[Any] | None = None
     unmapped: Literal["error", "suppress", "keep"] = "error"
 
     def check(self) -> None:
+        super().check()
         given = [name for name in ("level", "mapping", "edges") if getattr(self, name) is not None]
         if len(given) != 1:
             raise InputError(
                 f"recode: column {self.column!r}: expected one of level, mapping and edges, got "
                 f"{' and '.join(given) or 'none'}."
             )
-        check_word("recode: unmapped", self.unmapped, UNMAPPED)
         if self.labels is not None and self.edges is None:
             raise InputError(f"recode: column {self.column!r}: labels are of edges. Leave them out, or give edges.")
-        if self.level is not None:
-            whole_number("recode: level", self.level, "levels", least=0)
-        elif self.mapping is not None:
+        if self.mapping is not None:
             _check_mapping(self.column, self.mapping)
-        else:
+        elif self.edges is not None:
             check_edges(self.column, self.edges, self.labels)
 
     def check_hierarchies(self, hierarchies: Mapping[Hashable, Hierarchy]) -> None:
@@ -230,7 +226,7 @@ def by_mapping(mapping: Mapping[Any, Any]) -> Groups:
 
 def _check_mapping(column: Hashable, mapping: Any) -> None:
     said = f"recode: column {column!r}: mapping"
-    if not isinstance(mapping, Mapping) or not mapping:
+    if not mapping:
         raise InputError(f"{said}: expected a dictionary with the new value by the old one, got {brief(mapping)}.")
     strange = [new for new in mapping.values() if new is not None and not is_plain(new)]
     if strange:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from ...errors import InputError
 from ...utils.validation import brief
+from ..field_checks import positive
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
-from .new_values import Numbers, all_numbers, as_decimals, exactly, is_finite, is_text
+from .new_values import Numbers, all_numbers, as_decimals, exactly, is_text
 
 # Quotients up to this limit are exact as floats, with some bits to spare for an error of rounding.
 EXACT = 2.0**50
@@ -36,11 +37,7 @@ class Round(ValueMap):
     """
 
     do: ClassVar[str] = "round"
-    base: float
-
-    def check(self) -> None:
-        if not is_finite(self.base) or not self.base > 0:
-            raise InputError(f"round: column {self.column!r}: base: expected a number above 0, got {brief(self.base)}.")
+    base: Annotated[float, positive]
 
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         base = exactly(self.base)

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from ...encoding.plain_values import texts
 from ...errors import ColumnTypeError, InputError
 from ...io.read import read_table
-from ...utils.validation import brief, check_word, is_whole, whole_number
+from ...utils.validation import brief, is_whole
+from ..field_checks import whole
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
-from .date_part import WITHOUT_PLACE
 from .new_values import is_text
 
 # An area of three digits needs more people than this: 45 CFR 164.514(b)(2)(i)(B).
@@ -50,13 +50,12 @@ class Zip3(ValueMap):
     value_lists: ClassVar[Sequence[str]] = ("populations",)
     files: ClassVar[Sequence[str]] = ("populations",)
     populations: str | os.PathLike[str] | Mapping[Any, int] | None = None
-    least: int = LEAST
+    least: Annotated[int, whole("people", 0)] = LEAST
     unmapped: Literal["error", "suppress"] = "error"
 
     def check(self) -> None:
-        check_populations(f"zip3: column {self.column!r}", self.populations)
-        whole_number(f"zip3: column {self.column!r}: least", self.least, "people", least=0)
-        check_word(f"zip3: column {self.column!r}: unmapped", self.unmapped, WITHOUT_PLACE)
+        super().check()
+        check_populations(self.said, self.populations)
 
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         people = people_by_area(f"zip3: column {self.column!r}: populations", self.populations)
@@ -104,8 +103,6 @@ def check_populations(said: str, populations: Any) -> None:
                 raise InputError(
                     f"{said}: populations: expected people of {area!r} as a whole number, got {brief(people)}."
                 )
-    elif not isinstance(populations, str | os.PathLike):
-        raise InputError(f"{said}: populations: expected a dictionary or the path of a file, got {brief(populations)}.")
 
 
 def people_by_area(said: str, populations: Any) -> dict[str, int]:

@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.errors import ColumnTypeError, InputError
 from gpupif.treatment.random.draws import whole_steps
-from gpupif.treatment.random.jitter import Jitter
-from gpupif.treatment.random.noise import DISTRIBUTIONS, Noise, variates
-from gpupif.treatment.random.shift_dates import ShiftDates
+from gpupif.treatment.random.moved_values import DISTRIBUTIONS, Jitter, Noise, ShiftDates, variates
 from tests.helpers.treated_chunks import prepared, treated
 
 KEY = gpupif.treatments.Key.from_any(bytes(range(50, 82)))
@@ -89,7 +87,7 @@ def test_relative_noise_scales_with_the_value_or_the_deviation():
     assert moved[3::4].std() == pytest.approx(0.1, rel=0.1)
     moved = after(values, Noise("x", 0.1, relative="deviation")).to_numpy() - np.array(values)
     assert moved.std() == pytest.approx(0.1 * np.std(values), rel=0.1)
-    assert prepared(table_of(values), Noise("x", 0.1, relative="deviation"), KEY).record()["scale"] == pytest.approx(
+    assert prepared(table_of(values), Noise("x", 0.1, relative="deviation"), KEY).record["scale"] == pytest.approx(
         0.1 * np.std(values)
     )
 
@@ -243,7 +241,7 @@ def test_columns_without_any_value_stay_as_they_are():
     [
         (Noise("x", 0), [1], "scale: expected a number above 0, got 0"),
         (Noise("x", math.nan), [1], "scale: expected a number above 0, got nan"),
-        (Noise("x", "1"), [1], "scale: expected a number above 0, got '1'"),
+        (Noise("x", "1"), [1], "scale: expected a number, got '1'"),
         (Noise("x", 1, "cauchy"), [1], "distribution: expected 'normal' or 'laplace' or 'uniform', got 'cauchy'"),
         (Noise("x", 1, relative="mean"), [1], "relative: expected 'value' or 'deviation', got 'mean'"),
         (Noise("x", 1e3), [2**63 - 1], "'x': a moved value does not fit into int64"),

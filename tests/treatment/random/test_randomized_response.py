@@ -182,7 +182,7 @@ def test_epsilon_is_not_above_the_requested_one(epsilon, replaced):
     assert math.log(exact) <= epsilon + 1e-15
     # At 40 a replacement is drawn about 78 times in 2^64.
     assert math.log(exact) == pytest.approx(epsilon, rel=1e-3 if epsilon == 40 else 1e-12, abs=1e-15)
-    assert step.record()["epsilon"] == pytest.approx(math.log(exact), abs=1e-15)
+    assert step.record["epsilon"] == pytest.approx(math.log(exact), abs=1e-15)
 
 
 def test_epsilon_of_prior_replacement_follows_from_the_rarest_value():
@@ -193,9 +193,9 @@ def test_epsilon_of_prior_replacement_follows_from_the_rarest_value():
         step = prepared(people(1000), response, KEY)
         matrix = step.transitions.matrix()[:4, :4]
         assert len(step.transitions.matrix()) == size
-        assert step.record()["epsilon"] == pytest.approx(math.log((matrix.max(axis=0) / matrix.min(axis=0)).max()))
+        assert step.record["epsilon"] == pytest.approx(math.log((matrix.max(axis=0) / matrix.min(axis=0)).max()))
     given = RandomizedResponse("drug", keep=0.3, replaced="prior", values=list("abcde"))
-    assert prepared(people(1000), given, KEY).record()["epsilon"] is None
+    assert prepared(people(1000), given, KEY).record["epsilon"] is None
 
 
 def test_prior_replacement_keeps_shares_in_expectation():
@@ -255,17 +255,17 @@ def test_types_of_columns_stay():
 
 def test_the_record_has_the_values_keep_and_epsilon():
     public = prepared(people(), RandomizedResponse("drug", keep=0.5), KEY)
-    assert json.loads(json.dumps(public.record())) == {
+    assert json.loads(json.dumps(public.record)) == {
         "values": 4,
         "values_from": "the table",
         "keep": 0.5,
         "epsilon": pytest.approx(math.log(5)),
         "replaced_by_each": 0.125,
     }
-    assert public.revealing() == ()
+    assert public.revealing == ()
     prior = prepared(people(), RandomizedResponse("drug", keep=0.5, replaced="prior"), KEY)
-    assert set(prior.revealing()) == {"keep", "epsilon", "replaced_by_each"} <= set(prior.record())
-    assert prepared(people(), RandomizedResponse("drug", keep=1), KEY).record()["epsilon"] is None
+    assert set(prior.revealing) == {"keep", "epsilon", "replaced_by_each"} <= set(prior.record)
+    assert prepared(people(), RandomizedResponse("drug", keep=1), KEY).record["epsilon"] is None
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_the_record_has_the_values_keep_and_epsilon():
         (RandomizedResponse("drug", 0.5, replaced="gauss"), "replaced: expected 'uniform' or 'prior', got 'gauss'"),
         (RandomizedResponse("drug", 0.5, missing="drop"), "missing: expected 'category' or 'keep', got 'drop'"),
         (RandomizedResponse("drug", 0.5, values=[]), "values: expected at least one value"),
-        (RandomizedResponse("drug", 0.5, values="abcd"), "values: expected a list"),
+        (RandomizedResponse("drug", 0.5, values="abcd", missing="keep"), "is not among the 1 that were given"),
         (RandomizedResponse("drug", 0.5, values=["a", "b"], missing="keep"), "the value 'c' of the table is not among"),
         (RandomizedResponse("drug", 0.5), r"10 missing values, and no rule for them. Say missing='category'"),
         (RandomizedResponse("row", 0.5, values=[*range(100), "x"]), "expected values of type int64"),

@@ -47,7 +47,7 @@ def test_classes_keep_their_values(rows, towns, share, cuts):
     assert by_class(found, ["row", "job"]) == by_class(table, ["row", "job"])
     assert found["town"].to_pylist() == table["town"].to_pylist()
     assert found.to_pylist() == treated(table, treatment, KEY).to_pylist()
-    counted = prepared(table, treatment, KEY).record()
+    counted = prepared(table, treatment, KEY).record
     moved = sum(one != other for one, other in zip(found["row"].to_pylist(), table["row"].to_pylist(), strict=True))
     assert counted["rows_swapped"] == moved
     if share == 1:
@@ -76,7 +76,7 @@ def test_swapped_rows_follow_the_definition(share):
     table = people(800, 60)
     found, alone = naive_swap(table, share)
     assert treated(table, Swap(["row"], ["town", "sex"], share), KEY)["row"].to_pylist() == found
-    assert prepared(table, Swap(["row"], ["town", "sex"], share), KEY).record()["rows_alone_in_their_class"] == alone
+    assert prepared(table, Swap(["row"], ["town", "sex"], share), KEY).record["rows_alone_in_their_class"] == alone
     assert alone or share == 1
 
 
@@ -87,7 +87,7 @@ def test_a_full_swap_gives_every_row_another_value():
 
 
 def test_about_the_requested_share_of_rows_is_swapped():
-    found = prepared(people(20_000, 3), Swap(["row"], ["town"], 0.3), KEY).record()["rows_swapped"]
+    found = prepared(people(20_000, 3), Swap(["row"], ["town"], 0.3), KEY).record["rows_swapped"]
     assert abs(found - 6000) < 5 * math.sqrt(20_000 * 0.3 * 0.7)
 
 
@@ -137,4 +137,4 @@ def test_a_missing_key_is_refused_and_the_public_record_reveals_little():
     with pytest.raises(InputError, match="key: swap of column"):
         prepared(people(50), Swap(["row"], ["town"], 1), None)
     step = prepared(people(50), Swap(["row"], ["town"], 1), KEY)
-    assert set(step.revealing()) <= set(step.record())
+    assert set(step.revealing) <= set(step.record)

@@ -70,7 +70,7 @@ def test_pooling_follows_its_definition_and_is_idempotent(values, limit, label):
         (["1", "n/a"], Cap("x"), "expected numbers, got 'n/a'. Recode other values first"),
         ([1], Cap("x", over="89"), "over: expected a number, got '89'"),
         ([1], TopCode("x", limit=math.nan), "limit: expected a number, got nan"),
-        ([1], TopCode("x", limit=3, label=["a"]), "label: expected a text or a number, got ['a']"),
+        ([1], TopCode("x", limit=3, label=["a"]), "label: expected a number or text, got ['a']"),
     ],
 )
 def test_bad_values_and_limits_are_refused(values, treatment, fragment):

@@ -69,7 +69,7 @@ def test_countries_of_less_than_a_million_people_are_pooled():
     [
         (Rare("x", below=0), "below: expected a whole number of rows, 1 or more; got 0"),
         (Rare("x", below=2.5), "got 2.5"),
-        (Rare("x", below=2, label=None), "label: expected a text or a number"),
+        (Rare("x", below=2, label=None), "label: expected a number or text, got None"),
     ],
 )
 def test_bad_arguments_are_refused(treatment, fragment):

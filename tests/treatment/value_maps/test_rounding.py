@@ -78,7 +78,7 @@ def test_numbers_of_many_digits_are_rounded_exactly():
     ("values", "base", "fragment"),
     [
         ([1], 0, "base: expected a number above 0, got 0"),
-        ([1], "5", "base: expected a number above 0, got '5'"),
+        ([1], "5", "base: expected a number, got '5'"),
         ([1], math.inf, "got inf"),
         ([1], 0.5, "base: expected a number that is whole, as the column's are; got 0.5"),
         ([Decimal("0.5")], 0.25, "base: expected a number that is of at most 1 decimal places"),
