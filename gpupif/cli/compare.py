@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InputError
 from . import options
 from .option_values import FileRoles, as_distances, as_names
 from .options import ReadOptions, option
@@ -89,18 +88,7 @@ def compare(
             distances=as_distances(distance) or {},
             k=k,
             suppressed=suppressed,
-            linkage=_linkage(linkage),
+            linkage=None if linkage == "none" else int(linkage) if linkage.isdecimal() else linkage,
             seed=seed,
         )
     shared.report(found, from_file, before=before, after=after)
-
-
-def _linkage(text: str) -> str | int | None:
-    """Return what `gpupif.compare` takes for `linkage`."""
-    if text in ("auto", "exact"):
-        return text
-    if text == "none":
-        return None
-    if not text.isdecimal():
-        raise InputError(f"--linkage: expected auto, exact, none or a number of rows, got {text!r}.")
-    return int(text)

@@ -66,15 +66,15 @@ def _root(
     """Privacy risk of every cell of a table."""
 
 
-def _own_options() -> set[str]:
-    """Return the options of the command that the command line names, such as --columns."""
+def _own_options() -> dict[str, str | None]:
+    """Return the options of the command that is typed, such as --columns, and what the help says for their values."""
     command: Any = typer.main.get_command(app)
     for word in sys.argv[1:]:
         below = getattr(command, "commands", {})
         if word not in below:
             break
         command = below[word]
-    return {option for parameter in command.params for option in parameter.opts}
+    return {option: parameter.metavar for parameter in command.params for option in parameter.opts}
 
 
 def main() -> None:

@@ -86,6 +86,11 @@ def protect(
     from_file.warn_of_weights()
     known = from_file.quasi_identifiers("quasi-identifiers", known)
     attributes = from_file.sensitive(attributes)
+    both = [name for name in dropped if name in kept]
+    if both:
+        raise InputError(
+            f"--keep: column {both[0]!r} is among --identifiers too, which the plan drops. Name it in one of them only."
+        )
     # Columns that options name are identifiers too, but what becomes of them is said by the option.
     dropped += from_file.identifiers([*dropped, *pseudonyms, *kept])
     with shared.configured(device, gpu_grouping):
@@ -128,7 +133,9 @@ def protect(
         if output is not None:
             found.plan.save(output, overwrite=overwrite)
     shared.report(found, from_file, input=table, output=output)
-    if output is not None:
-        shared.say("")
+    shared.say("")
+    if output is None:
+        shared.say("The plan was not kept. To keep it, for gpupif treat, add -o plan.toml.")
+    else:
         key = " --key-file ..." if pseudonyms else ""
         shared.say(f"Plan written to {output}: gpupif treat {table} --plan {output}{key} -o ...")
