@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 import warnings
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -59,9 +59,9 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
-        bool, option(None, "Show the version and exit.", "--version", callback=_version, is_eager=True)
-    ] = False,
+    version: bool = option(
+        None, "Show the version and exit.", "--version", default=False, callback=_version, is_eager=True
+    ),
 ) -> None:
     """Privacy risk of every cell of a table."""
 
