@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
 
 from . import options
 from .option_values import FileRoles, as_names
@@ -13,16 +12,12 @@ from .options import ClusterOptions, option
 def advise(
     table: options.Table,
     hierarchies: options.Hierarchies = None,
-    criterion: Annotated[
-        str, option("pif95|k|'max csf'|...", "What is to be less risky: changes are ranked by it.")
-    ] = "pif95",
-    columns: Annotated[str | None, option("A,B", "Columns that are scored and known. Default: all.")] = None,
-    quasi_identifiers: Annotated[
-        str | None, option("A,B", "In place of --columns: those that an attacker may know.")
-    ] = None,
-    sensitive: Annotated[
-        str | None, option("C,D", "With them: columns that are scored, which stay as they are.")
-    ] = None,
+    criterion: str = option(
+        "pif95|k|'max csf'|...", "What is to be less risky: changes are ranked by it.", default="pif95"
+    ),
+    columns: str | None = option("A,B", "Columns that are scored and known. Default: all."),
+    quasi_identifiers: str | None = option("A,B", "In place of --columns: those that an attacker may know."),
+    sensitive: str | None = option("C,D", "With them: columns that are scored, which stay as they are."),
     roles: options.RolesFile = None,
     device: options.Device = None,
     *,

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InputError
 from . import options
 from .option_values import FileRoles, as_distances, as_names
 from .options import ReadOptions, option
@@ -22,38 +21,29 @@ def compare(
         ),
     ],
     after: Annotated[Path, typer.Argument(metavar="AFTER", help="The treated table.", show_default=False)],
-    plan: Annotated[
-        Path | None,
-        option("plan.toml", "The plan by which it was treated, or the record: levels, which rows went."),
-    ] = None,
-    columns: Annotated[str | None, option("A,B", "Columns to compare. Default: all.")] = None,
-    quasi_identifiers: Annotated[
-        str | None, option("A,B", "Columns that the attacker knows. Default: all that are not sensitive.")
-    ] = None,
-    sensitive: Annotated[str | None, option("C,D", "Sensitive attributes: for l, t and homogeneous classes.")] = None,
+    plan: Path | None = option(
+        "plan.toml", "The plan by which it was treated, or the record: levels, which rows went."
+    ),
+    columns: str | None = option("A,B", "Columns to compare. Default: all."),
+    quasi_identifiers: str | None = option(
+        "A,B", "Columns that the attacker knows. Default: all that are not sensitive."
+    ),
+    sensitive: str | None = option("C,D", "Sensitive attributes: for l, t and homogeneous classes."),
     roles: options.RolesFile = None,
-    row_id: Annotated[
-        str | None, option("COLUMN", "Says which rows belong together. Default: their order, and the plan.")
-    ] = None,
+    row_id: str | None = option("COLUMN", "Says which rows belong together. Default: their order, and the plan."),
     distance: options.Distances = None,
-    k: Annotated[
-        int | None, option("K", "What n / classes is divided by. Default: rows of the smallest class.", "--k")
-    ] = None,
-    suppressed: Annotated[
-        str,
-        option(
-            "both|category|wildcard",
-            "Suppressed cells: a value of their own, anything, or both (the worse is reported).",
-        ),
-    ] = "both",
-    linkage: Annotated[
-        str,
-        option(
-            "auto|exact|none|ROWS",
-            "Find rows again by the nearest row: where values were perturbed, of all rows, never, or of so many.",
-        ),
-    ] = "auto",
-    seed: Annotated[int, option("N", "Of the rows that are drawn for linkage.")] = 0,
+    k: int | None = option("K", "What n / classes is divided by. Default: rows of the smallest class.", "--k"),
+    suppressed: str = option(
+        "both|category|wildcard",
+        "Suppressed cells: a value of their own, anything, or both (the worse is reported).",
+        default="both",
+    ),
+    linkage: str = option(
+        "auto|exact|none|ROWS",
+        "Find rows again by the nearest row: where values were perturbed, of all rows, never, or of so many.",
+        default="auto",
+    ),
+    seed: int = option("N", "Of the rows that are drawn for linkage.", default=0),
     device: options.Device = None,
     *,
     shared: ReadOptions,
@@ -89,18 +79,7 @@ def compare(
             distances=as_distances(distance) or {},
             k=k,
             suppressed=suppressed,
-            linkage=_linkage(linkage),
+            linkage=None if linkage == "none" else int(linkage) if linkage.isdecimal() else linkage,
             seed=seed,
         )
     shared.report(found, from_file, before=before, after=after)
-
-
-def _linkage(text: str) -> str | int | None:
-    """Return what `gpupif.compare` takes for `linkage`."""
-    if text in ("auto", "exact"):
-        return text
-    if text == "none":
-        return None
-    if not text.isdecimal():
-        raise InputError(f"--linkage: expected auto, exact, none or a number of rows, got {text!r}.")
-    return int(text)

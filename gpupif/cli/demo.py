@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
 
 import typer
 
@@ -14,7 +13,7 @@ WARM_UP_ROWS = 20_000
 
 
 def demo(
-    rows: Annotated[int, option(None, "People in the synthetic census.")] = 1_000_000,
+    rows: int = option(None, "People in the synthetic census.", default=1_000_000),
     device: Device = None,
     gpu_grouping: GpuGrouping = None,
     as_json: Json = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 from ..errors import InputError
 from . import options
@@ -16,13 +16,12 @@ def global_risk(
     quasi_identifiers: options.QuasiIdentifiers = None,
     roles: options.RolesFile = None,
     weights: options.SamplingWeights = None,
-    sampling_fraction: Annotated[
-        float | None, table_option("0.01", "Instead of weights: share of the population that TABLE is.")
-    ] = None,
-    interactions: Annotated[
-        str | None,
-        table_option("two-way|A:B,A:C", "Interactions of the model: of all pairs, or these. Default: none."),
-    ] = None,
+    sampling_fraction: float | None = table_option(
+        "0.01", "Instead of weights: share of the population that TABLE is."
+    ),
+    interactions: str | None = table_option(
+        "two-way|A:B,A:C", "Interactions of the model: of all pairs, or these. Default: none."
+    ),
     missing: options.Missing = "category",
     device: options.Device = None,
     *,

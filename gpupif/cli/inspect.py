@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -20,10 +20,9 @@ ROLES_FILE = "roles.toml"
 
 def inspect(
     table: options.Table,
-    output: Annotated[
-        Path | None,
-        output_option(None, "Write the proposed roles to this .toml file, to be edited.", "-o", "--output"),
-    ] = None,
+    output: Path | None = output_option(
+        None, "Write the proposed roles to this .toml file, to be edited.", "-o", "--output"
+    ),
     overwrite: options.Overwrite = False,
     *,
     shared: ClusterOptions,

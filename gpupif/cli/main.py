@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 import warnings
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -59,22 +59,22 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
-        bool, option(None, "Show the version and exit.", "--version", callback=_version, is_eager=True)
-    ] = False,
+    version: bool = option(
+        None, "Show the version and exit.", "--version", default=False, callback=_version, is_eager=True
+    ),
 ) -> None:
     """Privacy risk of every cell of a table."""
 
 
-def _own_options() -> set[str]:
-    """Return the options of the command that the command line names, such as --columns."""
+def _own_options() -> dict[str, str | None]:
+    """Return the options of the command that is typed, such as --columns, and what the help says for their values."""
     command: Any = typer.main.get_command(app)
     for word in sys.argv[1:]:
         below = getattr(command, "commands", {})
         if word not in below:
             break
         command = below[word]
-    return {option for parameter in command.params for option in parameter.opts}
+    return {option: parameter.metavar for parameter in command.params for option in parameter.opts}
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -25,8 +25,8 @@ OTHER_NAMES = {
     "key": "--key-file",
     "lacks": "--population-lacks",
 }
-# Arguments whose values in a message are whole numbers.
-NUMBERS = ("subsets", "seed", "max_size")
+# Values that only Python has.
+PYTHON = re.compile(r"\b(?:None|True|False|tuples|dictionary)\b|gpupif\.")
 
 
 class CommandFailedError(GpupifError):
@@ -94,25 +94,51 @@ def _given(options: Sequence[str]) -> str:
     return ""
 
 
-def as_options(message: str, options: Collection[str]) -> str:
-    """Return a message about arguments in the words of the command line.
+def as_options(message: str, options: Mapping[str, str | None]) -> str:
+    """Return a message about arguments of Python in the words of the command line.
 
-    options: the options of the command, such as --columns. Arguments that are none of these stay as they are.
+    options: the options of the command, such as --columns, and what the help says for their values, such as A,B.
+    Arguments that are none of these options stay as they are.
     """
     option_of = {option.removeprefix("--").replace("-", "_"): option for option in options if option.startswith("--")}
     option_of |= {argument: option for argument, option in OTHER_NAMES.items() if option in options}
+    message = re.sub(r"^criterion (?=')", lambda found: f"{_criterion_option(options)} ", message)
     subject, colon, rest = message.partition(":")
     arguments = subject.split(", ")
     if colon and all(argument in option_of for argument in arguments):
         subject = ", ".join(_subject(argument, option_of[argument], rest) for argument in arguments)
+        rest = _as_typed(rest, options.get(subject))
     message = f"{subject}{colon}{rest}"
     message = re.sub(r"gpupif\.Population\(table, lacks='(\w+)'\)", r"--population-lacks \1", message)
-    message = re.sub(r"gpupif\.config\((\w+='[\w:]*')\)", r"\1", message)
+    message = re.sub(r"gpupif\.config\((\w+=(?:'[\w:]*')?)\)", r"\1", message)
     # Keys of a configuration, such as run.device=cpu, are no arguments. Messages that mention key= name --key-file too.
-    names = rf"(?<!\.)\b({'|'.join(option_of.keys() - {'key'}) or '(?!)'})"
-    numbers = rf"(?<!\.)\b({'|'.join(NUMBERS)})=(\d+)"
-    message = re.sub(rf"{names}=(?:'(\w+)'|('\W+')|(?!\w))", lambda found: _with_value(option_of, found), message)
-    return re.sub(numbers, lambda found: f"{option_of.get(found[1], f'--{found[1]}')} {found[2]}", message)
+    argument = rf"(?<![\w.'\"/-])({'|'.join(option_of.keys() - {'key'}) or '(?!)'})"
+    value = r"=(?:'(\w+)'|('\W+')|(\d[\d.]*\d|\d)|(?!\w))"
+    message = re.sub(argument + value, lambda found: _with_value(option_of, found), message)
+    message = re.sub(argument + r" \((--[\w-]+)\)", r"\2", message)
+    # A word with an underscore is an argument, where other words may be English.
+    return re.sub(
+        argument + r"(?![\w='\"(])", lambda found: option_of[found[1]] if "_" in found[1] else found[1], message
+    )
+
+
+def _criterion_option(options: Collection[str]) -> str:
+    """Return the option whose text is a criterion; the word itself for a command that reads criteria from a file."""
+    return next((option for option in ("--require", "--criterion") if option in options), "criterion")
+
+
+def _as_typed(rest: str, metavar: str | None) -> str:
+    """Return the rest of an error, in which the expected value is one that can be typed, and not a value of Python.
+
+    metavar: what the help says for the value of the option; None for an option without a value.
+    """
+    rest = re.sub(r"got an empty (?:list|dictionary)\.", "got none.", rest)
+    expected = re.match(r"(.*?\bexpected )(.*?)([,;] got .*)", rest)
+    if expected is None or not PYTHON.search(expected[2]):
+        return rest
+    # A bar stands between all that may be typed.
+    typed = metavar if metavar and "|" in metavar else re.sub(r",? or None\b[^,;]*", "", expected[2])
+    return f"{expected[1]}{typed}{expected[3]}"
 
 
 def _subject(argument: str, option: str, rest: str) -> str:
@@ -130,5 +156,5 @@ def _subject(argument: str, option: str, rest: str) -> str:
 
 def _with_value(option_of: dict[str, str], found: re.Match[str]) -> str:
     """Return an argument and its value as an option and its value."""
-    value = found[2] or found[3]
+    value = found[2] or found[3] or found[4]
     return f"{option_of[found[1]]} {value}" if value else option_of[found[1]]

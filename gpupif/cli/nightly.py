@@ -114,7 +114,7 @@ def run(
 def history(
     file: ConfigFile,
     settings: Overrides = None,
-    as_csv: Annotated[bool, option(None, "Print CSV instead, and nothing else.", "--csv")] = False,
+    as_csv: bool = option(None, "Print CSV instead, and nothing else.", "--csv", default=False),
     as_json: options.Json = False,
 ) -> None:
     """List the runs of FILE: when, rows, PIF 95, gates, seconds, and why one did not end well."""
@@ -141,7 +141,7 @@ def diff(
     run_a: RunNumber = None,
     run_b: RunNumber = None,
     settings: Overrides = None,
-    top: Annotated[int, option("N", "How many cells and rows to list.")] = 20,
+    top: int = option("N", "How many cells and rows to list.", default=20),
     as_json: options.Json = False,
 ) -> None:
     """Say what changed from RUN_A to RUN_B: columns, gates, classes, rows, and the cells whose risk rose most."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -29,9 +30,12 @@ Found = TypeVar("Found")
 def options_of_panel(title: str | None = None) -> Callable[..., Any]:
     """Return a function that makes options, which the help lists in a panel with this title; None for the first."""
 
-    def option(metavar: str | None, text: str, *names: str, **more: Any) -> Any:
-        """Return an option. metavar, text: of its help. names: if not made from the parameter. more: see typer."""
-        return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=title, **more)
+    def option(metavar: str | None, text: str, *names: str, default: Any = None, **more: Any) -> Any:
+        """Return an option, which stands in place of the default of a parameter, or in its type.
+
+        metavar, text: of its help. names: if not made from the parameter. more: see typer.
+        """
+        return typer.Option(default, *names, metavar=metavar, help=text, rich_help_panel=title, **more)
 
     return option
 
@@ -130,12 +134,9 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
         if parameter.name in groups:
             group = groups[parameter.name]
             of_group = get_type_hints(group, include_extras=True)
-            parameters += [
-                Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=of_group[field.name])
-                for field in fields(group)
-            ]
+            parameters += [_parameter(field.name, of_group[field.name], field.default) for field in fields(group)]
         else:
-            parameters.append(parameter.replace(annotation=types[parameter.name], kind=Parameter.KEYWORD_ONLY))
+            parameters.append(_parameter(parameter.name, types[parameter.name], parameter.default))
 
     @wraps(command)
     def run(**given: Any) -> None:
@@ -148,6 +149,16 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
+    """Return a parameter of a command for Typer. An option in its type takes the place of its default."""
+    if get_origin(annotation) is Annotated:
+        annotation, option = get_args(annotation)
+        option = copy(option)
+        option.default = ... if default is Parameter.empty else default
+        default = option
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 from ..errors import InputError
 from . import options
@@ -15,51 +14,36 @@ from .options import ClusterOptions, attack_option, option
 
 def protect(
     table: options.Table,
-    require: Annotated[
-        list[str] | None,
-        option(
-            "'k>=5'|'pif95<=3'|...",
-            "A limit on risk, such as 'distinct_l(disease)>=3', 'max csf<=0.9', 'known=3: k>=3'; may be repeated.",
-        ),
-    ] = None,
+    require: list[str] | None = option(
+        "'k>=5'|'pif95<=3'|...",
+        "A limit on risk, such as 'distinct_l(disease)>=3', 'max csf<=0.9', 'known=3: k>=3'; may be repeated.",
+    ),
     hierarchies: options.Hierarchies = None,
-    output: Annotated[
-        Path | None, option("plan.toml", "Where the plan goes, for gpupif treat.", "--output", "-o")
-    ] = None,
-    quasi_identifiers: Annotated[
-        str | None, option("A,B", "Columns that are made coarser. Default: all that are not sensitive.")
-    ] = None,
-    sensitive: Annotated[
-        str | None, option("C,D", "Columns that stay as they are: of distinct_l, t and others.")
-    ] = None,
-    identifiers: Annotated[str | None, option("E,F", "Columns that name persons: the plan drops them.")] = None,
-    pseudonymise: Annotated[
-        str | None,
-        option("E", "Columns that get pseudonyms in place of being dropped; treat needs --key-file."),
-    ] = None,
-    keep: Annotated[str | None, option("F", "Columns that stay although they name persons, or look like it.")] = None,
+    output: Path | None = option("plan.toml", "Where the plan goes, for gpupif treat.", "--output", "-o"),
+    quasi_identifiers: str | None = option(
+        "A,B", "Columns that are made coarser. Default: all that are not sensitive."
+    ),
+    sensitive: str | None = option("C,D", "Columns that stay as they are: of distinct_l, t and others."),
+    identifiers: str | None = option("E,F", "Columns that name persons: the plan drops them."),
+    pseudonymise: str | None = option(
+        "E", "Columns that get pseudonyms in place of being dropped; treat needs --key-file."
+    ),
+    keep: str | None = option("F", "Columns that stay although they name persons, or look like it."),
     roles: options.RolesFile = None,
-    suppress: Annotated[
-        float, option("0.04", "Share of the rows that may be suppressed to reach a criterion on k.")
-    ] = 0.0,
-    cells: Annotated[
-        bool,
-        option(
-            None,
-            "With --suppress: single cells, as few as it takes; whole rows where they are in too many rows.",
-            "--cells",
-        ),
-    ] = False,
-    importance: Annotated[
-        list[str] | None, option("COLUMN=2", "What a bit of a column is worth. Default: 1. May be repeated.")
-    ] = None,
-    time_limit: Annotated[
-        float, option("SECONDS", "The best plan found so far is taken then; inf for no limit.")
-    ] = 600.0,
-    attacker: Annotated[
-        list[str] | None,
-        attack_option("NAME=A,B", "An attacker, and the columns it knows, for criteria 'NAME: ...'; may be repeated."),
-    ] = None,
+    suppress: float = option(
+        "0.04", "Share of the rows that may be suppressed to reach a criterion on k.", default=0.0
+    ),
+    cells: bool = option(
+        None,
+        "With --suppress: single cells, as few as it takes; whole rows where they are in too many rows.",
+        "--cells",
+        default=False,
+    ),
+    importance: list[str] | None = option("COLUMN=2", "What a bit of a column is worth. Default: 1. May be repeated."),
+    time_limit: float = option("SECONDS", "The best plan found so far is taken then; inf for no limit.", default=600.0),
+    attacker: list[str] | None = attack_option(
+        "NAME=A,B", "An attacker, and the columns it knows, for criteria 'NAME: ...'; may be repeated."
+    ),
     attacker_any: options.AnyAttackers = None,
     distance: options.Distances = None,
     device: options.Device = None,
@@ -86,6 +70,11 @@ def protect(
     from_file.warn_of_weights()
     known = from_file.quasi_identifiers("quasi-identifiers", known)
     attributes = from_file.sensitive(attributes)
+    both = [name for name in dropped if name in kept]
+    if both:
+        raise InputError(
+            f"--keep: column {both[0]!r} is among --identifiers too, which the plan drops. Name it in one of them only."
+        )
     # Columns that options name are identifiers too, but what becomes of them is said by the option.
     dropped += from_file.identifiers([*dropped, *pseudonyms, *kept])
     with shared.configured(device, gpu_grouping):
@@ -128,7 +117,9 @@ def protect(
         if output is not None:
             found.plan.save(output, overwrite=overwrite)
     shared.report(found, from_file, input=table, output=output)
-    if output is not None:
-        shared.say("")
+    shared.say("")
+    if output is None:
+        shared.say("The plan was not kept. To keep it, for gpupif treat, add -o plan.toml.")
+    else:
         key = " --key-file ..." if pseudonyms else ""
         shared.say(f"Plan written to {output}: gpupif treat {table} --plan {output}{key} -o ...")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from . import options
@@ -19,41 +19,31 @@ if TYPE_CHECKING:
 def risk(
     table: options.Table,
     quasi_identifiers: options.QuasiIdentifiers = None,
-    sensitive: Annotated[str | None, option("C,D", "Sensitive attributes. Default: only sizes of classes.")] = None,
+    sensitive: str | None = option("C,D", "Sensitive attributes. Default: only sizes of classes."),
     roles: options.RolesFile = None,
-    models: Annotated[str | None, option("M,M", "Disclosure measures, see gpupif measures. Default: all.")] = None,
-    l: Annotated[  # noqa: E741 (the name that the measure has)
-        int | None, option("L", "Of recursive (c,l)-diversity. Default: the distinct l.", "--l")
-    ] = None,
+    models: str | None = option("M,M", "Disclosure measures, see gpupif measures. Default: all."),
+    l: int | None = option("L", "Of recursive (c,l)-diversity. Default: the distinct l.", "--l"),  # noqa: E741
     distance: options.Distances = None,
-    k: Annotated[int, option("K", "Classes of fewer rows are counted apart.", "--k")] = 5,
-    threshold: Annotated[float | None, option("0.2", "A higher risk counts as at risk. Default: 1/k.")] = None,
-    groups: Annotated[int, option("N", "How many classes to list of each kind.")] = 10,
-    population: Annotated[
-        Path | None, table_option("FILE", "The population that TABLE is a part of: journalist risk, presence.")
-    ] = None,
+    k: int = option("K", "Classes of fewer rows are counted apart.", "--k", default=5),
+    threshold: float | None = option("0.2", "A higher risk counts as at risk. Default: 1/k."),
+    groups: int = option("N", "How many classes to list of each kind.", default=10),
+    population: Path | None = table_option(
+        "FILE", "The population that TABLE is a part of: journalist risk, presence."
+    ),
     population_lacks: options.PopulationLacks = "error",
-    sampling_fraction: Annotated[
-        float | None, table_option("0.01", "Share of the population that TABLE is a random sample of.")
-    ] = None,
-    population_size: Annotated[
-        int | None, table_option("N", "People in that population, instead of --sampling-fraction.")
-    ] = None,
-    publisher_benefit: Annotated[float | None, game_option("1200", "What each row that is published brings.")] = None,
-    publisher_loss: Annotated[
-        float | None, game_option("300", "What each person costs the publisher who is re-identified.")
-    ] = None,
-    adversary_gain: Annotated[float | None, game_option("300", "What each such person brings the adversary.")] = None,
-    adversary_cost: Annotated[float | None, game_option("4", "What each attempt costs the adversary.")] = None,
+    sampling_fraction: float | None = table_option("0.01", "Share of the population that TABLE is a random sample of."),
+    population_size: int | None = table_option("N", "People in that population, instead of --sampling-fraction."),
+    publisher_benefit: float | None = game_option("1200", "What each row that is published brings."),
+    publisher_loss: float | None = game_option("300", "What each person costs the publisher who is re-identified."),
+    adversary_gain: float | None = game_option("300", "What each such person brings the adversary."),
+    adversary_cost: float | None = game_option("4", "What each attempt costs the adversary."),
     weights: options.SamplingWeights = None,
-    household: Annotated[
-        str | None,
-        table_option("COLUMN", "Rows of a household have the same value there: risk that one is found."),
-    ] = None,
-    max_global_risk: Annotated[
-        float | None,
-        table_option("0.01", "Acceptable re-identifications per row: the risk above which to protect rows."),
-    ] = None,
+    household: str | None = table_option(
+        "COLUMN", "Rows of a household have the same value there: risk that one is found."
+    ),
+    max_global_risk: float | None = table_option(
+        "0.01", "Acceptable re-identifications per row: the risk above which to protect rows."
+    ),
     missing: options.MissingOrWildcard = "category",
     device: options.Device = None,
     gpu_grouping: options.GpuGrouping = None,

@@ -40,72 +40,50 @@ class ScoreOptions(ClusterOptions):
 
 def score(
     table: options.Table,
-    output: Annotated[
-        Path | None,
-        output_option(None, "Scores: .parquet, .csv, .feather, or a folder.", "-o", "--output", show_default=False),
-    ] = None,
-    columns: Annotated[str | None, option("A,B", "Columns to score. Default: all.")] = None,
+    output: Path | None = output_option(
+        None, "Scores: .parquet, .csv, .feather, or a folder.", "-o", "--output", show_default=False
+    ),
+    columns: str | None = option("A,B", "Columns to score. Default: all."),
     roles: options.RolesFile = None,
-    measures: Annotated[str, option("M,M", "Any that gpupif measures lists.")] = "cig,csf,wcig",
-    where: Annotated[str | None, cells_option("'csf > 0.9'", "Write only cells where it holds, a row each.")] = None,
-    min_cig: Annotated[float | None, cells_option("BITS", "Only cells of so much CIG: --where 'cig >= BITS'.")] = None,
-    top: Annotated[int | None, cells_option("N", "Write only the N riskiest cells, or the riskiest of those.")] = None,
-    by: Annotated[
-        str | None, cells_option("MEASURE", "By which --top goes. Default: CIG, or the first scored.")
-    ] = None,
-    summary_only: Annotated[
-        bool,
-        cells_option(None, "Write no scores; --output, if given, is a .json file for the summary.", "--summary-only"),
-    ] = False,
-    known: Annotated[str | None, attack_option("A,B", "Columns the attacker knows. Default: all scored ones.")] = None,
-    known_any: Annotated[
-        int | None, attack_option("R", "In place of --known: any R of the other columns; worst and mean.")
-    ] = None,
-    among: Annotated[
-        str | None, attack_option("A,B", "Columns that --known-any is of. Default: all scored ones.")
-    ] = None,
-    subsets: Annotated[
-        int | None, attack_option("N", "With --known-any: a sample of N subsets for each column.")
-    ] = None,
-    seed: Annotated[int, attack_option("S", "By which --subsets are drawn.")] = 0,
-    priors: Annotated[
-        Path | None,
-        attack_option(
-            "FILE", 'Of scored columns: .json, {"column": {"value": 0.5}}, or a table: column, value, probability.'
-        ),
-    ] = None,
-    accuracies: Annotated[
-        Path | None,
-        attack_option("FILE", 'Of scored columns: .json, {"column": 0.9}, or a table: column, accuracy.'),
-    ] = None,
-    accuracy: Annotated[
-        list[str] | None,
-        attack_option(
-            "COLUMN=0.9", "How far what is concluded about a scored column is trusted, 0 to 1; may be repeated."
-        ),
-    ] = None,
+    measures: str = option("M,M", "Any that gpupif measures lists.", default="cig,csf,wcig"),
+    where: str | None = cells_option("'csf > 0.9'", "Write only cells where it holds, a row each."),
+    min_cig: float | None = cells_option("BITS", "Only cells of so much CIG: --where 'cig >= BITS'."),
+    top: int | None = cells_option("N", "Write only the N riskiest cells, or the riskiest of those."),
+    by: str | None = cells_option("MEASURE", "By which --top goes. Default: CIG, or the first scored."),
+    summary_only: bool = cells_option(
+        None, "Write no scores; --output, if given, is a .json file for the summary.", "--summary-only", default=False
+    ),
+    known: str | None = attack_option("A,B", "Columns the attacker knows. Default: all scored ones."),
+    known_any: int | None = attack_option("R", "In place of --known: any R of the other columns; worst and mean."),
+    among: str | None = attack_option("A,B", "Columns that --known-any is of. Default: all scored ones."),
+    subsets: int | None = attack_option("N", "With --known-any: a sample of N subsets for each column."),
+    seed: int = attack_option("S", "By which --subsets are drawn.", default=0),
+    priors: Path | None = attack_option(
+        "FILE", 'Of scored columns: .json, {"column": {"value": 0.5}}, or a table: column, value, probability.'
+    ),
+    accuracies: Path | None = attack_option(
+        "FILE", 'Of scored columns: .json, {"column": 0.9}, or a table: column, accuracy.'
+    ),
+    accuracy: list[str] | None = attack_option(
+        "COLUMN=0.9", "How far what is concluded about a scored column is trusted, 0 to 1; may be repeated."
+    ),
     distance: options.Distances = None,
-    attacker: Annotated[
-        list[str] | None,
-        attack_option("NAME=A,B", "One of several attackers, and the columns it knows; may be repeated."),
-    ] = None,
+    attacker: list[str] | None = attack_option(
+        "NAME=A,B", "One of several attackers, and the columns it knows; may be repeated."
+    ),
     attacker_any: options.AnyAttackers = None,
     weights: options.SamplingWeights = None,
-    population: Annotated[
-        Path | None, table_option("TABLE", "The population that TABLE is a sample of: priors, sizes.")
-    ] = None,
+    population: Path | None = table_option("TABLE", "The population that TABLE is a sample of: priors, sizes."),
     population_lacks: options.PopulationLacks = "error",
     missing: options.MissingOrWildcard = "category",
     device: options.Device = None,
     gpu_grouping: options.GpuGrouping = None,
-    dtype: Annotated[str, output_option("float64|float32", "Type of the scores.")] = "float64",
-    keep_input: Annotated[bool, output_option(None, "Put the table's columns first.", "--keep-input")] = False,
+    dtype: str = output_option("float64|float32", "Type of the scores.", default="float64"),
+    keep_input: bool = output_option(None, "Put the table's columns first.", "--keep-input", default=False),
     compression: options.Compression = None,
     overwrite: options.Overwrite = False,
-    rows_per_file: Annotated[
-        int | None, output_option("N", "Score files of N rows. Default: one for each file of the table.")
-    ] = None,
-    resume: Annotated[bool, output_option(None, "Go on where a run that was killed stopped.", "--resume")] = False,
+    rows_per_file: int | None = output_option("N", "Score files of N rows. Default: one for each file of the table."),
+    resume: bool = output_option(None, "Go on where a run that was killed stopped.", "--resume", default=False),
     *,
     shared: ScoreOptions,
 ) -> None:

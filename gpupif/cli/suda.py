@@ -22,23 +22,19 @@ MissingInSets = Annotated[
 
 def suda(
     table: options.Table,
-    columns: Annotated[str | None, option("A,B", "The key variables. Default: all.")] = None,
+    columns: str | None = option("A,B", "The key variables. Default: all."),
     roles: options.RolesFile = None,
-    max_size: Annotated[
-        int | None, option("K", "Sets of up to K columns are searched. Default: 3, or all of fewer columns.")
-    ] = None,
-    sampling_fraction: Annotated[
-        float | None, table_option("0.01", "Share of the population that TABLE holds: DIS-SUDA scores.")
-    ] = None,
-    top: Annotated[int, option("N", "How many of the riskiest rows to list.")] = 10,
-    output: Annotated[
-        Path | None,
-        output_option(None, "Scores of all rows, in order: .parquet, .csv or .feather.", "-o", "--output"),
-    ] = None,
-    contributions: Annotated[
-        bool,
-        output_option(None, "With --output: also what part of each score comes from each column.", "--contributions"),
-    ] = False,
+    max_size: int | None = option("K", "Sets of up to K columns are searched. Default: 3, or all of fewer columns."),
+    sampling_fraction: float | None = table_option(
+        "0.01", "Share of the population that TABLE holds: DIS-SUDA scores."
+    ),
+    top: int = option("N", "How many of the riskiest rows to list.", default=10),
+    output: Path | None = output_option(
+        None, "Scores of all rows, in order: .parquet, .csv or .feather.", "-o", "--output"
+    ),
+    contributions: bool = output_option(
+        None, "With --output: also what part of each score comes from each column.", "--contributions", default=False
+    ),
     compression: options.Compression = None,
     overwrite: options.Overwrite = False,
     weights: options.SamplingWeights = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from . import options
@@ -20,25 +20,20 @@ smallest_option = options_of_panel("Smallest sets of columns that tell rows apar
 
 def toxic(
     table: options.Table,
-    size: Annotated[int | None, option("2|3", "Pairs or triples of columns.", show_default="2")] = None,
+    size: int | None = option("2|3", "Pairs or triples of columns.", show_default="2"),
     columns: options.Columns = None,
     roles: options.RolesFile = None,
-    top: Annotated[int, option("N", "How many to list, of columns and of values.")] = 20,
+    top: int = option("N", "How many to list, of columns and of values.", default=20),
     weights: options.SamplingWeights = None,
     device: options.Device = None,
     missing: options.Missing = "category",
-    alpha: Annotated[
-        float | None, smallest_option("0.9", "List, in place of pairs, the smallest sets that reach this share.")
-    ] = None,
-    by: Annotated[
-        str | None,
-        smallest_option(
-            "distinction|separation",
-            "Share of what: of the rows, which differ from each other, or of the pairs of rows, which differ.",
-            show_default="distinction",
-        ),
-    ] = None,
-    max_size: Annotated[int | None, smallest_option("N", "The most columns of a set.", show_default="3")] = None,
+    alpha: float | None = smallest_option("0.9", "List, in place of pairs, the smallest sets that reach this share."),
+    by: str | None = smallest_option(
+        "distinction|separation",
+        "Share of what: of the rows, which differ from each other, or of the pairs of rows, which differ.",
+        show_default="distinction",
+    ),
+    max_size: int | None = smallest_option("N", "The most columns of a set.", show_default="3"),
     *,
     shared: ClusterOptions,
 ) -> None:

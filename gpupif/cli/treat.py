@@ -26,22 +26,18 @@ def treat(
         ),
     ],
     roles: options.RolesFile = None,
-    key_file: Annotated[
-        Path | None, option("FILE", "The secret key by which random treatments draw: 32 bytes.")
-    ] = None,
-    seed: Annotated[int | None, option("S", "In place of a key, for tests only: anyone can find it.")] = None,
-    record: Annotated[Path | None, output_option("FILE.json", "What was done, with all counts.")] = None,
-    public_record: Annotated[Path | None, output_option("FILE.json", "The same without counts that reveal.")] = None,
+    key_file: Path | None = option("FILE", "The secret key by which random treatments draw: 32 bytes."),
+    seed: int | None = option("S", "In place of a key, for tests only: anyone can find it."),
+    record: Path | None = output_option("FILE.json", "What was done, with all counts."),
+    public_record: Path | None = output_option("FILE.json", "The same without counts that reveal."),
     sep: options.Sep = None,
     compression: options.Compression = None,
-    rows_per_file: Annotated[
-        int | None, output_option("N", "Files of N rows. Default: one for each file of the table.")
-    ] = None,
+    rows_per_file: int | None = output_option("N", "Files of N rows. Default: one for each file of the table."),
     overwrite: options.Overwrite = False,
-    resume: Annotated[bool, output_option(None, "Go on where a run that was killed stopped.", "--resume")] = False,
+    resume: bool = output_option(None, "Go on where a run that was killed stopped.", "--resume", default=False),
     device: options.Device = None,
     memory_limit: options.MemoryLimit = None,
-    temp: Annotated[Path | None, place_option("FOLDER", "For temporary files. Default: beside the output.")] = None,
+    temp: Path | None = place_option("FOLDER", "For temporary files. Default: beside the output."),
     *,
     shared: PrintOptions,
 ) -> None:

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from multiprocessing import resource_tracker
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from ..errors import DeviceError, GpupifError, InputError, reason_of
@@ -141,6 +142,9 @@ def cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
         closing.enter_context(dask.config.set(PATIENT))
         try:
             if workers is not None:
+                # Dask leaves an empty folder where its scheduler and workers keep their files.
+                scratch = closing.enter_context(TemporaryDirectory(dir=resources().temp, ignore_cleanup_errors=True))
+                closing.enter_context(dask.config.set({"temporary-directory": scratch}))
                 options = {
                     "n_workers": workers,
                     "threads_per_worker": 1,

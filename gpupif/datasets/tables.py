@@ -52,9 +52,9 @@ def census(rows: int, seed: int = 0, columns: int = 10) -> pd.DataFrame:
         A number of rows or columns, or a seed, that is not a whole number in its range.
 
     """
-    rows = _whole("rows", rows, 1, MOST_ROWS, "give the number of persons, e.g. census(1_000_000).")
-    seed = _whole("seed", seed, 0, (1 << 64) - 1, "give another seed, e.g. seed=0.")
-    columns = _whole("columns", columns, 1, MOST_COLUMNS, "give the number of columns, e.g. columns=10.")
+    rows = _whole("rows", rows, 1, MOST_ROWS, "give the number of persons, such as 1_000_000.")
+    seed = _whole("seed", seed, 0, (1 << 64) - 1, "give another seed, such as 0.")
+    columns = _whole("columns", columns, 1, MOST_COLUMNS, "give the number of columns, such as 10.")
     return _frame(_codes(rows, seed, columns))
 
 
@@ -87,7 +87,7 @@ def _whole(argument: str, value: object, least: int, most: int, remedy: str) -> 
     except TypeError:
         number = None
     if number is None or not least <= number <= most:
-        came = f"{brief(value)} ({type(value).__name__})"
+        came = brief(value) if number is not None else f"{brief(value)} ({type(value).__name__})"
         raise InputError(f"{argument}: expected a whole number from {least} to {most}, got {came}; {remedy}")
     return number
 

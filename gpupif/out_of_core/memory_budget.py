@@ -204,9 +204,12 @@ def _fitting(limit: int, row: int, mend: str) -> Budget:
     fits = int(CHUNK_SHARE * working) // row
     if fits < LEAST_CHUNK:
         least = (resident + RESERVE + int(LEAST_CHUNK * row / CHUNK_SHARE)) / 2**20
+        came, more = f"{limit / 2**20:,.0f} MiB", "Raise it"
+        if limit < 2**20:
+            came, more = f"{limit}", f"A number without a unit counts bytes: write {limit}MiB"
         raise InputError(
             f"memory_limit: expected at least {least:,.0f} MiB for this table ({resident / 2**20:,.0f} MiB are taken "
-            f"before anything is read), got {limit / 2**20:,.0f} MiB. Raise it, or {mend}."
+            f"before anything is read), got {came}. {more}, or {mend}."
         )
     return Budget(fits, working)
 

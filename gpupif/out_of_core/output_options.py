@@ -79,14 +79,14 @@ class OutputOptions:
         if not isinstance(output, str | os.PathLike) or not str(output):
             raise InputError(f"output: expected the name of a file or folder for the scores, got {output!r}.")
         scores_path = Path(output)
+        if selection is not None:
+            _check_cells(scores_path, rows_per_file, keep_input)
         if rows_per_file is not None:
             rows_per_file = whole_number("rows_per_file", rows_per_file, "rows")
             if is_file(scores_path):
                 raise InputError(
                     f"rows_per_file: {scores_path} is a single file. Name a folder as output, or leave it out."
                 )
-        if selection is not None:
-            _check_cells(scores_path, rows_per_file, keep_input)
         given = (rows_per_file, bool(resume), bool(overwrite), bool(keep_input))
         return cls(scores_path, here.memory, here.temp, *given, selection)
 
@@ -127,11 +127,11 @@ def _check_nothing_written(
 
 def _check_cells(output: Path, rows_per_file: int | None, keep_input: bool) -> None:
     """Raise InputError if selected cells are not written to one file, or with options of an output of all scores."""
+    if rows_per_file is not None or keep_input:
+        name = "keep_input" if rows_per_file is None else "rows_per_file"
+        raise InputError(f"{name}: goes with the scores of all cells, not with where= and top=. Leave it out.")
     if not is_file(output):
         raise InputError(
             f"output: cells (where=, top=) are written to one file: expected a name ending in "
             f"{', '.join(WRITTEN_ENDINGS)}, got {output}."
         )
-    if rows_per_file is not None or keep_input:
-        name = "keep_input" if rows_per_file is None else "rows_per_file"
-        raise InputError(f"{name}: goes with the scores of all cells, not with where= and top=. Leave it out.")

@@ -62,6 +62,12 @@ class ProtectRequest:
             )
         if not isinstance(self.cells, bool):
             raise InputError(f"cells: expected True or False, got {brief(self.cells)}.")
+        idle = self.attackers.keys() - {criterion.attacker for criterion in self.criteria}
+        if idle:
+            raise InputError(
+                f"attackers: {min(idle)!r}: no criterion is on this attacker, who would be ignored. Write the name "
+                f"before a criterion, such as '{min(idle)}: k>=3', or leave the attacker out."
+            )
         for name in self.distances:
             if name not in self.sensitive:
                 raise InputError(
@@ -132,10 +138,7 @@ class ProtectRequest:
         Raises InputError for an argument that does not fit the table.
         """
         names = table.names
-        for name in self.sensitive:
-            if name not in names:
-                hint = did_you_mean(str(name), map(str, names))
-                raise InputError(f"sensitive: no column {name!r} in the table.{hint}")
+        check_exist("sensitive", self.sensitive, names)
         known = self.quasi_identifiers
         if known is None:
             known = [name for name in names if name not in self.sensitive and name not in self.identifiers]

@@ -50,8 +50,7 @@ class SudaRequest:
         """Return the request from the arguments of `gpupif.suda`. Raises InputError."""
         given = max_size is not None
         size = whole_number("max_size", max_size, "columns") if given else DEFAULT_SIZE
-        named = None if columns is None else as_list("columns", columns, repeats=True)
-        _check_named_once(named or [])
+        named = None if columns is None else as_list("columns", columns)
         fraction = None if sampling_fraction is None else share("sampling_fraction", sampling_fraction)
         check_word("missing", missing, MISSING)
         if weights is not None and fraction is not None:
@@ -77,15 +76,6 @@ class SudaRequest:
             return None
         codes = tuple(column.cardinality - 1 if column.missing else -1 for column in columns)
         return MissingValues(codes, self.missing == "wildcard")
-
-
-def _check_named_once(named: Sequence[Hashable]) -> None:
-    """Raise InputError for a column that is named twice, since a set has each column once."""
-    for column in dict.fromkeys(named):
-        if named.count(column) > 1:
-            raise InputError(
-                f"columns: expected different columns, got {column!r} {named.count(column)} times. Name it once."
-            )
 
 
 def sample_units(column: Column) -> Units:

@@ -36,12 +36,20 @@ def check_exist(argument: str, given: Iterable[Hashable], names: Sequence[Hashab
         raise ColumnNotFoundError(argument, unknown, names, where)
 
 
-def as_list(argument: str, columns: Any, repeats: bool = False) -> list[Hashable]:
+def as_list(argument: str, columns: Any) -> list[Hashable]:
     """Return column names as a list. columns: a name, or an iterable of names; a tuple is an iterable.
 
-    repeats: whether names that repeat are kept. Default: False. Raises InputError for None, and for a value that cannot
-    be a name.
+    Raises InputError for None, for a value that cannot be a name, and for a column that is named twice.
     """
+    names = as_names(argument, columns)
+    twice = [name for name, multiplicities in Counter(names).items() if multiplicities > 1]
+    if twice:
+        raise InputError(f"{argument}: column {twice[0]!r} is named twice. Name it once.")
+    return names
+
+
+def as_names(argument: str, columns: Any) -> list[Hashable]:
+    """Return column names as `as_list` does, in which a name may stand twice."""
     if columns is None:
         raise InputError(f"{argument}: expected the name of a column, or a list of them, got None.")
     alone = isinstance(columns, str | bytes) or not isinstance(columns, Iterable)
@@ -49,7 +57,7 @@ def as_list(argument: str, columns: Any, repeats: bool = False) -> list[Hashable
     for name in names:
         if not is_hashable(name):
             raise InputError(f"{argument}: expected a list of column names, got {name!r} in it.")
-    return names if repeats else list(dict.fromkeys(names))
+    return names
 
 
 def as_columns(argument: str, columns: Any, table: Any, empty: bool = False) -> list[Hashable]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -200,6 +201,53 @@ def test_a_full_disk_leaves_the_old_output(folder):
 )
 def test_wrong_options_give_an_error_of_one_line(run, arguments, said):
     assert_refused(run(*arguments), [said, "--help` says what there is."])
+
+
+PYTHON = r"\b(None|True|False|tuples|dictionary|max_size|memory_limit)\b|gpupif\.|empty list|census\(|\b\w+=(?!\w+')"
+WRONG_VALUES = {
+    "demo --rows 0": "--rows: expected a whole number from 1 to 1000000000000, got 0; give the number of persons",
+    "suda people.csv --max-size 9": "--max-size: expected at most 3, the number of columns, got 9. Give --max-size 3.",
+    "toxic people.csv --alpha 1 --max-size 9": "Give --max-size 3.",
+    "toxic people.csv --columns=": "--columns: expected at least one column, got none.",
+    "score people.csv -o s.csv --columns=": "--columns: expected at least one column to score, got none.",
+    "score people.csv -o s.csv --where csf>1 --rows-per-file 9": "--rows-per-file: goes with the scores of all cells",
+    "score people.csv -o s --where csf>1 --rows-per-file 9": "--rows-per-file: goes with the scores of all cells",
+    "score people.csv -o s.csv --memory-limit 700": "got 700. A number without a unit counts bytes: write 700MiB",
+    "risk people.csv --quasi-identifiers age --models t": "Name one with --sensitive.",
+    "suda people.csv --missing wildcard --sampling-fraction 0.1": "Leave --sampling-fraction and --weights out",
+    "global-risk people.csv --quasi-identifiers age,sex --sampling-fraction 0.1 --interactions all": (
+        "--interactions: expected two-way|A:B,A:C; got 'all'."
+    ),
+    "compare people.csv people.csv --linkage all": "--linkage: expected auto|exact|none|ROWS; got 'all'.",
+    "protect people.csv --require k>=2 --time-limit -1": "--time-limit: expected seconds above 0; got -1.0.",
+    "protect people.csv --require k>2": "--require 'k>2': k is safe if it is high: write k>=2.",
+    "advise people.csv --criterion k>2": "--criterion 'k>2': k is safe if it is high: write k>=2.",
+}
+
+
+@pytest.mark.parametrize(("command", "said"), WRONG_VALUES.items())
+def test_an_error_names_the_option_and_no_argument_of_python(run, command, said):
+    ended = run(*command.split())
+    assert_refused(ended, [said])
+    assert not re.search(PYTHON, ended.err)
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("score people.csv -o s.csv --columns", "--columns"),
+        ("score people.csv -o s.csv --known", "--known"),
+        ("score people.csv -o s.csv --known-any 1 --among", "--among"),
+        ("risk people.csv --quasi-identifiers", "--quasi-identifiers"),
+        ("risk people.csv --quasi-identifiers sex --sensitive", "--sensitive"),
+        ("protect people.csv --require k>=2 --quasi-identifiers", "--quasi-identifiers"),
+        ("advise people.csv --columns", "--columns"),
+        ("toxic people.csv --columns", "--columns"),
+        ("suda people.csv --columns", "--columns"),
+    ],
+)
+def test_a_column_that_is_named_twice_is_refused(run, command, option):
+    assert_refused(run(*command.split(), "age,age"), [f"{option}: column 'age' is named twice. Name it once."])
 
 
 def test_an_accuracy_with_a_decimal_comma_is_refused(run, folder):

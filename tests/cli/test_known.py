@@ -47,7 +47,7 @@ def test_a_warning_of_an_attacker_names_the_option():
     frame = gpupif.datasets.census(60, columns=4)
     with pytest.warns(gpupif.errors.NothingKnownWarning) as seen:
         gpupif.score(frame, columns=["age", "sex"], attackers={"n": ["age"]})
-    message = as_options(str(seen[0].message), ["--attacker", "--columns"])
+    message = as_options(str(seen[0].message), {"--attacker": "NAME=A,B", "--columns": "A,B"})
     assert message.startswith("--attacker: 'n': the attacker knows only 'age'")
     assert message.endswith("Name further columns with --attacker.")
 

@@ -99,7 +99,7 @@ def test_a_missing_package_of_the_nightly_run_is_named(run, monkeypatch):
     assert_refused(run("nightly", "init", "people.csv"), ["need pydantic", "pip install 'gpupif[nightly]'"])
 
 
-OPTIONS = ["--columns", "--device", "--k", "--top"]
+OPTIONS = dict.fromkeys(["--columns", "--device", "--k", "--top"])
 
 
 def test_keys_of_a_configuration_are_no_options():

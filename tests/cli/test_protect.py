@@ -39,6 +39,13 @@ def test_plan_is_written_and_meets_the_criteria(run, table):
     assert gpupif.risk(after, ["age", "home"]).k >= 3
 
 
+def test_a_plan_that_is_not_written_is_said_to_be_lost(run, table):
+    command = (*BASE, "--require", "k>=3")
+    assert "The plan was not kept. To keep it, for gpupif treat, add -o plan.toml." in run(*command).out
+    assert "not kept" not in run(*command, "-o", "plan.toml").out
+    assert run(*command, "--quiet").out == ""
+
+
 def test_json_has_the_figures_of_python(run, table):
     ended = run(*BASE, "--require", "k>=4", "--suppress", "0.05", "--importance", "age=2", "--json")
     assert ended.code == 0, ended.err
@@ -61,7 +68,7 @@ REFUSED = [
     ),
     (
         ("--require", "known=age,hair: k>=3", "--quasi-identifiers", "age"),
-        "criterion 'known=age,hair: k>=3': no column 'hair'",
+        "--require 'known=age,hair: k>=3': no column 'hair'",
     ),
     (("--require", "k>=3", "--importance", "age"), "--importance: expected COLUMN=NUMBER"),
     (
@@ -72,6 +79,15 @@ REFUSED = [
     (("--require", "k>=3", "--attacker", "age"), "--attacker: expected NAME=COLUMN,COLUMN"),
     (("--require", "k>=3", "--attacker-any", "nb=age"), "--attacker-any: expected NAME=NUMBER"),
     (("--require", "k>=3", "-o", "people.csv"), "people.csv"),
+    (
+        ("--require", "k>=3", "--identifiers", "home", "--keep", "home"),
+        "--keep: column 'home' is among --identifiers too, which the plan drops.",
+    ),
+    (
+        ("--require", "k>=3", "--attacker", "nb=age"),
+        "--attacker: 'nb': no criterion is on this attacker, who would be ignored.",
+    ),
+    (("--require", "k>=3", "--quasi-identifiers", "age,hair"), "--quasi-identifiers: no column 'hair'"),
 ]
 
 

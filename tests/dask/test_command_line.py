@@ -28,8 +28,13 @@ pytestmark = [pytest.mark.dask, pytest.mark.subprocess, pytest.mark.slow, pytest
 class TestCommandLine:
     def test_the_command_starts_workers_and_writes_scores(self, folder, expected, tmp_path, monkeypatch, capsys):
         command = [sys.executable, "-m", "gpupif", "score", str(folder), "-o", str(tmp_path / "out"), "--workers", "2"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        temporary = tmp_path / "temporary"
+        temporary.mkdir()
+        environment = {**os.environ, "TMPDIR": str(temporary)}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=temporary, env=environment)
         assert done.returncode == 0, done.stderr
+        assert list(temporary.iterdir()) == []
+        temporary.rmdir()
         assert "48,000 rows x 10 columns (cig, csf, wcig) scored by 2 workers in 12 partitions" in done.stdout
         written = pd.read_parquet(tmp_path / "out")
         for measure in expected.measures:
@@ -43,7 +48,7 @@ class TestCommandLine:
         assert stopped.value.code == 2
         error = capsys.readouterr().err
         assert error.startswith("gpupif: error: ")
-        assert "exists already. Use overwrite (--overwrite)" in error
+        assert "exists already. Use --overwrite" in error
 
     def test_progress_counts_the_tasks_that_are_done(self, client, large_folder, tmp_path, monkeypatch):
         """The bar shows the tasks done, all tasks and the current stage; a quiet command shows none."""

@@ -23,6 +23,7 @@ LEFT = {
     ("nightly/record/kept_scores.py", "chmod"),
     # New, and with mode 600 or 700, by their own making.
     ("io/temporary_folder.py", "mkstemp"),
+    ("dask/cluster_client.py", "TemporaryDirectory"),
     ("marginals/counts_on_disk.py", "mkdtemp"),
     ("special_uniques/search_by_sets.py", "TemporaryFile"),
     ("treatment/random/key.py", "O_CREAT"),

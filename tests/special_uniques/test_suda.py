@@ -212,7 +212,7 @@ def test_the_summary_prints_and_is_given_as_json():
         ({"sampling_fraction": 0}, "sampling_fraction: expected a number above 0"),
         ({"sampling_fraction": 1.5}, "sampling_fraction: expected a number above 0"),
         ({"columns": ["gender", "age"]}, "no column 'age'"),
-        ({"columns": ["gender", "gender"]}, "columns: expected different columns, got 'gender' 2 times"),
+        ({"columns": ["gender", "gender"]}, "columns: column 'gender' is named twice. Name it once."),
         ({"missing": "no"}, "missing: expected"),
     ],
 )
