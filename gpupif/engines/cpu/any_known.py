@@ -8,7 +8,6 @@ are scored as the distinct rows of a table of their own. Then each row takes the
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -26,13 +25,13 @@ from gpupif.kernels.spread import take_pairs
 from ...rows.distinct import distinct_rows
 from ...rows.keys import KeyLayout
 from ...rows.partition import Rows, index_type
-from ...rows.threads import Workers
+from ...rows.threads import Spares, Workers
 from ...utils.information import column_weight, conditional_entropy
 from ..any_known import DistinctRun
 from ..base import AnyKnownResult, AnyKnownShares, Job, KnownSubset, Progress, served
 from ..block_scoring import BlockRun
 from ..cohort_sizes import CohortSizes
-from ..memory import MOST_SLOTS
+from ..memory import MOST_SLOTS, batches
 from .scorer import CpuScoredColumns, CpuScorer
 
 # Slots, one for each possible pair of a number and a code, that a thread may have: always, for each row, and at most.
@@ -77,11 +76,8 @@ class AnyKnownRun(DistinctRun):
         self._slots = max(SLOTS, min(MOST_SLOTS, SLOTS_PER_ROW * self.rows)) if slots is None else slots
         self._batch, self._at_once = BATCH_BYTES * workers.threads, len(job.scored_columns)
         if shares is not None:
-            self._slots, self._batch, self._at_once = (
-                shares.slots,
-                min(self._batch, shares.batch),
-                shares.scored_columns,
-            )
+            self._slots, self._at_once = shares.slots, shares.scored_columns
+            self._batch = min(self._batch, shares.batch)
         # Needed for the description of the scored columns only. `extremes_only`: it allocates no results.
         self._run = BlockRun(replace(job, extremes_only=True), progress, workers, self.rows, CpuScorer())
         described = CpuScorer().describe(self._run, job.scored_columns, job.layout)
@@ -95,7 +91,7 @@ class AnyKnownRun(DistinctRun):
             self._signs[k // 2, k % 2] = -1.0 if measure.low_is_risky else 1.0
             self._weighted[k // 2, k % 2] = measure.weighted
         self._factored = bool((self._signs < 0).any() or self._weighted.any())
-        self._spare: deque[_ThreadBuffers] = deque()
+        self._spare = Spares(lambda: _ThreadBuffers(self.rows))
 
     def score(self, sets: Sequence[KnownSubset]) -> AnyKnownResult:
         """Return the worst and mean scores of each scored column, over the sets that contain it."""
@@ -137,26 +133,16 @@ class AnyKnownRun(DistinctRun):
 
     def _batches(self, sets: Sequence[KnownSubset]) -> Iterator[Sequence[KnownSubset]]:
         """Yield the sets in batches that fit `_batch` bytes."""
-        threads, pairs = self.workers.threads, len(self._signs)
-        batch: list[KnownSubset] = []
-        taken = 0
-        for subset in sets:
+
+        def needed(subset: KnownSubset) -> int:
             most = min(self.rows, math.prod(self.cardinalities[column] for column in subset.columns))
-            needed = 4 * self.rows + 16 * pairs * len(subset.scored_columns) * most
-            if batch and (len(batch) == SETS_PER_THREAD * threads or taken + needed > self._batch):
-                yield batch
-                batch, taken = [], 0
-            batch.append(subset)
-            taken += needed
-        if batch:
-            yield batch
+            return 4 * self.rows + 16 * len(self._signs) * len(subset.scored_columns) * most
+
+        return batches(sets, needed, self._batch, SETS_PER_THREAD * self.workers.threads)
 
     def _score_sets(self, sets: Sequence[KnownSubset]) -> list[_Scored]:
         """Score sets that have all columns except the last in common: rows are numbered by the common columns once."""
-        try:
-            buffers = self._spare.pop()
-        except IndexError:
-            buffers = _ThreadBuffers(self.rows)
+        buffers = self._spare.take()
         prefix, numbers = np.zeros(self.rows, np.uint32), 1
         for column in sets[0].columns[:-1]:
             prefix, numbers = self._number(prefix, numbers, column, buffers)
@@ -164,7 +150,7 @@ class AnyKnownRun(DistinctRun):
         for subset in sets:
             number, combinations = self._number(prefix, numbers, subset.columns[-1], buffers)
             scored.append(self._score_set(subset, number, buffers.first[:combinations], buffers))
-        self._spare.append(buffers)
+        self._spare.give_back(buffers)
         return scored
 
     def _number(

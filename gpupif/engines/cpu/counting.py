@@ -22,6 +22,7 @@ from ...rows.partition import NO_ROWS, Rows, index_type
 from ...rows.threads import Workers
 from ...utils.information import Sizes
 from ..cohort_sizes import sizes_of_counts
+from ..memory import batches
 from .count_tables import (
     BLOCK_ROWS,
     DENSE,
@@ -47,21 +48,15 @@ def in_batches(
     memory: int = BATCH_BYTES,
     total: int | None = None,
 ) -> Iterator[list[Sequence[int]]]:
-    """Yield the sets in batches that fit `memory` bytes, each of one set or more.
+    """Return the sets in batches that fit `memory` bytes, each of one set or more.
 
     rows: rows of the table. total: the sum of their multiplicities; None: 1 each.
     """
-    batch: list[Sequence[int]] = []
-    taken = 0
-    for subset in subsets:
-        needed = combination_bytes([cardinalities[column] for column in subset], rows, total)
-        if batch and taken + needed > memory:
-            yield batch
-            batch, taken = [], 0
-        batch.append(subset)
-        taken += needed
-    if batch:
-        yield batch
+    return batches(
+        subsets,
+        lambda subset: combination_bytes([cardinalities[column] for column in subset], rows, total),
+        memory,
+    )
 
 
 class SubsetCounter:
