@@ -186,8 +186,8 @@ class WeightSums:
         """
         if self.weights:
             return {
-                aggregate: [found[scored_column] for scored_column in job.scored_columns]
-                for aggregate, found in self.weights.items()
+                aggregate: [own[scored_column] for scored_column in job.scored_columns]
+                for aggregate, own in self.weights.items()
             }
         return {"": [self._weight(job, total, scored_column) for scored_column in job.scored_columns]}
 
