@@ -44,7 +44,7 @@ SETS_PER_THREAD, SETS_PER_TASK = 16, 4
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _SetScores:
     """The scores of one set of columns.
 
     number: (distinct rows,). The number of each row's combination.
@@ -110,17 +110,16 @@ class AnyKnownRun(DistinctRun):
         for batch in self._batches(sets):
             each = max(1, min(SETS_PER_TASK, len(batch) // self.workers.threads))
             tasks = [(some[place : place + each],) for some in _by_prefix(batch) for place in range(0, len(some), each)]
-            scored = [one for part in self.workers.run(self._score_sets, tasks) for one in part]
-            places = [np.array([columns.index(column) for column in one.scored_columns]) for one in batch]
-            for one, scores in zip(batch, scored, strict=True):
-                for column, weight in zip(one.scored_columns, scores.weights, strict=True):
+            of_sets = [scores for part in self.workers.run(self._score_sets, tasks) for scores in part]
+            places = [np.array([columns.index(column) for column in subset.scored_columns]) for subset in batch]
+            for subset, scores in zip(batch, of_sets, strict=True):
+                for column, weight in zip(subset.scored_columns, scores.weights, strict=True):
                     weights[column].append(weight)
 
-            def aggregate(start: int, stop: int, scored: Any = scored, places: Any = places) -> None:
-                for one, scored_columns in zip(scored, places, strict=True):
-                    kernels.aggregate_set(
-                        one.number[start:stop], one.scores, scored_columns, worst_and_sums[:, :, start:stop]
-                    )
+            def aggregate(start: int, stop: int, of_sets: Any = of_sets, places: Any = places) -> None:
+                rows = worst_and_sums[:, :, start:stop]
+                for scores, scored_columns in zip(of_sets, places, strict=True):
+                    kernels.aggregate_set(scores.number[start:stop], scores.scores, scored_columns, rows)
 
             self.workers.run(aggregate, self.workers.ranges(self.rows))
             self.progress.advance(job.rows * sum(map(len, places)))
@@ -140,7 +139,7 @@ class AnyKnownRun(DistinctRun):
 
         return batches(sets, needed, self._batch, SETS_PER_THREAD * self.workers.threads)
 
-    def _score_sets(self, sets: Sequence[KnownSubset]) -> list[_Scored]:
+    def _score_sets(self, sets: Sequence[KnownSubset]) -> list[_SetScores]:
         """Score sets that have all columns except the last in common: rows are numbered by the common columns once."""
         buffers = self._spare.take()
         prefix, numbers = np.zeros(self.rows, np.uint32), 1
@@ -176,7 +175,7 @@ class AnyKnownRun(DistinctRun):
 
     def _score_set(
         self, subset: KnownSubset, number: npt.NDArray[Any], first: npt.NDArray[np.int64], buffers: _ThreadBuffers
-    ) -> _Scored:
+    ) -> _SetScores:
         run, job, combinations = self._run, self.job, len(first)
         counts = np.zeros(combinations, self.multiplicities.dtype)
         add_multiplicities(number, self.multiplicities, counts)
@@ -220,7 +219,7 @@ class AnyKnownRun(DistinctRun):
         if self._factored:
             for part, weight in zip(scores, weights, strict=True):
                 part *= (self._signs * np.where(self._weighted, weight, 1.0))[:, None]
-        return _Scored(number, scores, weights)
+        return _SetScores(number, scores, weights)
 
 
 class _ThreadBuffers:
