@@ -280,11 +280,8 @@ def point_at_values(keys, counts, field, values, shared_size, rows, places):
     `ScoredColumns.largest_shared_size`. rows: how many rows `BlockScores` has.
     """
     word, shift, mask = field
-    shared_size, first, step = (
-        uint64(shared_size),
-        uint64(rows),
-        uint64(values) if shared_size > 1 else uint64(0),
-    )
+    shared_size, first = uint64(shared_size), uint64(rows)
+    step = uint64(values) if shared_size > 1 else uint64(0)
     for row in range(len(keys)):
         count = uint64(counts[row])
         more = count - uint64(1) if count <= shared_size else uint64(0)

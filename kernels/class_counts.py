@@ -72,7 +72,7 @@ def restore_cells(cells, fields, keys, limits, tables, entries, restored, change
     """
     rows, columns, codes = cells
     masks, bounds, slots, entry_keys, counts = tables
-    found = 0
+    number = 0
     for i in range(rows.size):
         if restored[i]:
             continue
@@ -96,5 +96,5 @@ def restore_cells(cells, fields, keys, limits, tables, entries, restored, change
                     entries = add_row(changed, 0, masks, bounds, slots, entry_keys, counts, entries, m)
             keys[row, word] = changed[0, word]
             restored[i] = True
-            found += 1
-    return entries, found
+            number += 1
+    return entries, number

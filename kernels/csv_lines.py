@@ -171,9 +171,6 @@ def encode_fields(data, stop, separator, wanted, shift, slots, codes, counts, di
     return at, line
 
 
-LINE_FEED = 10
-
-
 @kernel
 def put_lines(numbers, starts, texts, own_starts, own_texts, separator, out):
     """Fill `out` with lines and return how many bytes they take.

@@ -12,11 +12,11 @@ from gpupif.kernels.jit import kernel, subroutine
 
 
 @subroutine
-def is_below(levels, one, other):
-    """Return whether node `one` is below node `other` or equal to it."""
+def is_below(levels, lower, higher):
+    """Return whether node `lower` is below node `higher` or equal to it."""
     above = 0
     for axis in range(levels.shape[1]):
-        above += levels[one, axis] > levels[other, axis]
+        above += levels[lower, axis] > levels[higher, axis]
     return above == 0
 
 

@@ -8,7 +8,7 @@ counts: (criteria, rows). How many rows match each row on the columns of each cr
 index: (order, starts, holes, lacking), by which rows that may match are looked up in one column. order[column]: all
     rows, sorted by the value that they had at first; rows with value v are at places starts[column, v] to
     starts[column, v + 1] - 1. holes[column]: the lacking[column] rows whose value was suppressed, now or before.
-found: working memory, a number for each row.
+matching: working memory, a number for each row.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def match(codes, a, b, bits):
 
 
 @subroutine
-def list_matches(codes, row, bits, index, most, found):
-    """Put the other rows that match `row` into `found`, at most `most` of them. Return how many they are."""
+def list_matches(codes, row, bits, index, most, matching):
+    """Put the other rows that match `row` into `matching`, at most `most` of them. Return how many they are."""
     order, starts, holes, lacking = index
     best, least = -1, len(codes)
     for column in range(codes.shape[1]):
@@ -58,7 +58,7 @@ def list_matches(codes, row, bits, index, most, found):
     if best < 0:
         for other in range(len(codes)):
             if other != row and number < most and match(codes, row, other, bits):
-                found[number] = other
+                matching[number] = other
                 number += 1
         return number
     value = codes[row, best]
@@ -68,14 +68,14 @@ def list_matches(codes, row, bits, index, most, found):
         other = int64(order[best, place])
         # Rows whose value was suppressed since are listed in `holes`.
         if other != row and codes[other, best] == value and match(codes, row, other, bits):
-            found[number] = other
+            matching[number] = other
             number += 1
     for place in range(lacking[best]):
         if number == most:
             return number
         other = int64(holes[best, place])
         if other != row and codes[other, best] == MISSING and match(codes, row, other, bits):
-            found[number] = other
+            matching[number] = other
             number += 1
     return number
 
@@ -83,10 +83,10 @@ def list_matches(codes, row, bits, index, most, found):
 @subroutine
 def differ(codes, a, b, bits):
     """Return whether rows a and b differ in any of the columns; a missing value equals missing values only."""
-    found = False
+    different = False
     for column in range(codes.shape[1]):
-        found = found or (has(bits, column) and codes[a, column] != codes[b, column])
-    return found
+        different = different or (has(bits, column) and codes[a, column] != codes[b, column])
+    return different
 
 
 @subroutine
@@ -99,7 +99,7 @@ def is_complete(codes, row, bits):
 
 
 @kernel
-def add_matches(codes, seen, index, counts, found):
+def add_matches(codes, seen, index, counts, matching):
     """Add to counts[t, row] the rows that match the row without being equal to it on the columns seen[t].
 
     Before, counts[t, row] is the number of rows that are equal to the row on these columns.
@@ -108,8 +108,8 @@ def add_matches(codes, seen, index, counts, found):
         for row in range(len(codes)):
             if is_complete(codes, row, seen[t]):
                 continue
-            for j in range(list_matches(codes, row, seen[t], index, len(codes), found)):
-                other = found[j]
+            for j in range(list_matches(codes, row, seen[t], index, len(codes), matching)):
+                other = matching[j]
                 if differ(codes, row, other, seen[t]):
                     counts[t, row] += 1
                     # An incomplete row is counted when its own turn comes.
@@ -117,7 +117,7 @@ def add_matches(codes, seen, index, counts, found):
 
 
 @kernel
-def suppress_where(rows, columns, t, limits, codes, seen, index, counts, found):
+def suppress_where(rows, columns, t, limits, codes, seen, index, counts, matching):
     """Suppress cells of rows that too few rows match on seen[t], if enough rows match without these cells.
 
     columns: the columns to suppress, as bits. limits: for each criterion, how many rows have to match a row, itself
@@ -129,17 +129,17 @@ def suppress_where(rows, columns, t, limits, codes, seen, index, counts, found):
         row = rows[i]
         if counts[t, row] >= limits[t]:
             continue
-        if list_matches(codes, row, seen[t] & ~columns, index, limits[t] - 1, found) < limits[t] - 1:
+        if list_matches(codes, row, seen[t] & ~columns, index, limits[t] - 1, matching) < limits[t] - 1:
             continue
         for column in range(codes.shape[1]):
             if has(columns & seen[t], column) and codes[row, column] != MISSING:
                 for s in range(seen.size):
                     if has(seen[s], column):
-                        number = list_matches(codes, row, without(seen[s], column), index, len(codes), found)
+                        number = list_matches(codes, row, without(seen[s], column), index, len(codes), matching)
                         for j in range(number):
-                            value = codes[found[j], column]
+                            value = codes[matching[j], column]
                             if value != MISSING and value != codes[row, column]:
-                                counts[s, found[j]] += 1
+                                counts[s, matching[j]] += 1
                                 counts[s, row] += 1
                 codes[row, column] = MISSING
                 holes[column, lacking[column]] = row
@@ -149,7 +149,7 @@ def suppress_where(rows, columns, t, limits, codes, seen, index, counts, found):
 
 
 @kernel
-def restore_values(cells, limits, codes, seen, index, counts, found, restored):
+def restore_values(cells, limits, codes, seen, index, counts, matching, restored):
     """Restore suppressed cells, in their order; skip a cell if too few rows would match some row.
 
     cells: (rows, columns, codes). The row, the column and the original value of each cell. restored: whether each cell
@@ -165,15 +165,15 @@ def restore_values(cells, limits, codes, seen, index, counts, found, restored):
         for apply in range(2):
             for s in range(seen.size):
                 if allowed and has(seen[s], column):
-                    number = list_matches(codes, row, without(seen[s], column), index, len(codes), found)
+                    number = list_matches(codes, row, without(seen[s], column), index, len(codes), matching)
                     lost = 0
                     for j in range(number):
-                        other = codes[found[j], column]
+                        other = codes[matching[j], column]
                         if other != MISSING and other != value:
                             lost += 1
                             if apply == 1:
-                                counts[s, found[j]] -= 1
-                            elif counts[s, found[j]] <= limits[s]:
+                                counts[s, matching[j]] -= 1
+                            elif counts[s, matching[j]] <= limits[s]:
                                 allowed = False
                                 break
                     if apply == 1:

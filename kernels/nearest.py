@@ -42,15 +42,15 @@ def find_nearest(start, stop, rows, others, multiplicities, scales, least, ties)
     of the others are at that distance.
     """
     for row in range(start, stop):
-        nearest, several = math.inf, 0
+        nearest, at_nearest = math.inf, 0
         for other in range(len(others)):
-            found = distance(row, rows, other, others, scales, nearest)
-            if found < nearest:
-                nearest, several = found, multiplicities[other]
-            elif found == nearest:
-                several += multiplicities[other]
+            apart = distance(row, rows, other, others, scales, nearest)
+            if apart < nearest:
+                nearest, at_nearest = apart, multiplicities[other]
+            elif apart == nearest:
+                at_nearest += multiplicities[other]
         least[row] = nearest
-        ties[row] = several
+        ties[row] = at_nearest
 
 
 @kernel

@@ -28,28 +28,28 @@ def find_usual_number(numbers):
 @kernel
 def part_numbers(numbers, usual, flags, others):
     """Copy the numbers that are not the usual one to `others`. Return how many. flags: see `join_numbers`."""
-    found = 0
+    copied = 0
     for start in range(0, numbers.size, 64):
         flag = uint64(0)
         for i in range(start, min(start + 64, numbers.size)):
             same = numbers[i] == usual
             flag |= uint64(same) << uint64(i - start)
-            others[found] = numbers[i]
-            found += not same
+            others[copied] = numbers[i]
+            copied += not same
         flags[start >> 6] = flag
-    return found
+    return copied
 
 
 @kernel
 def join_numbers(flags, usual, others, numbers):
     """Set numbers[i] to the usual number if its bit of `flags` is set, else to the next of `others`."""
-    found = 0
+    used = 0
     for i in range(numbers.size):
         if (flags[i >> 6] >> uint64(i & 63)) & uint64(1):
             numbers[i] = usual
         else:
-            numbers[i] = others[found]
-            found += 1
+            numbers[i] = others[used]
+            used += 1
 
 
 @kernel
@@ -121,7 +121,7 @@ def number_items(items, shift, slots, numbers, first):
     rows), as bits. slots: 2^(64 - shift) zeros, more than there are distinct items; a slot gets a number, counted from
     1.
     """
-    found, last = int64(0), slots.size - 1
+    made, last = int64(0), slots.size - 1
     for row in range(items.shape[1]):
         hashed = uint64(0)
         for k in range(len(items)):
@@ -130,11 +130,11 @@ def number_items(items, shift, slots, numbers, first):
         while slots[slot] != 0 and not same_items(items, row, first[slots[slot] - 1]):
             slot = (slot + 1) & last
         if slots[slot] == 0:
-            first[found] = row
-            found += 1
-            slots[slot] = found
+            first[made] = row
+            made += 1
+            slots[slot] = made
         numbers[row] = slots[slot] - 1
-    return found
+    return made
 
 
 @kernel
@@ -145,12 +145,12 @@ def rank_values(keys, word, shift, mask, ranks):
     """
     for row in range(len(keys)):
         ranks[(keys[row, word] >> uint64(shift)) & uint64(mask)] = 1
-    found = 0
+    smaller = 0
     for value in range(ranks.size):
         there = ranks[value]
-        ranks[value] = found
-        found += there
-    return found
+        ranks[value] = smaller
+        smaller += there
+    return smaller
 
 
 @kernel

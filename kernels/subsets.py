@@ -64,7 +64,7 @@ def count_subsets(codes, multiplicities, subsets, sizes, radices, offsets, index
 def collect_counters(table, places, counts):
     """List the counters of a table that are above 0: their places, ascending, and counts. Return how many there are.
 
-    places, counts: have memory for one more than there are.
+    places, counts: have room for one more than there are.
     """
     listed = int64(0)
     for i in range(table.size):

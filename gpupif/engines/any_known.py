@@ -105,11 +105,9 @@ class DistinctRun:
         distinct = collapse_job(job, self.total, workers)
         self.codes = list(job.codes) if job.distinct else job.layout.unpack(distinct.rows.keys)
         self.multiplicities, self._number_of_row = distinct.rows.counts, distinct.number
-        given = np.ones(job.rows, np.int64) if job.row_counts is None else job.row_counts
-        self.row_counts = (
-            sum_multiplicities(distinct.number, given, len(self.multiplicities)) if needs_rows(job) else None
-        )
         self.rows = len(self.multiplicities)
+        given = np.ones(job.rows, np.int64) if job.row_counts is None else job.row_counts
+        self.row_counts = sum_multiplicities(distinct.number, given, self.rows) if needs_rows(job) else None
         self.results = AnyKnownScores(job)
 
     def put(self, column: int, measure: Measure, *scores: npt.NDArray[np.float64]) -> None:

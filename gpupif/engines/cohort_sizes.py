@@ -38,9 +38,9 @@ class CohortSizes(NamedTuple):
     @classmethod
     def from_counts(cls, counts: npt.NDArray[Any], total: int) -> CohortSizes:
         """Return the sizes of one scored column. counts: the size of each cohort. total: rows of the table."""
-        found = cls.empty(1, total, len(counts))
-        found.listed[0] = kernels.count_sizes(counts, len(counts), found.small[0], found.large[0], 0)
-        return found
+        small, large, listed = sizes = cls.empty(1, total, len(counts))
+        listed[0] = kernels.count_sizes(counts, len(counts), small[0], large[0], 0)
+        return sizes
 
     @classmethod
     def sum(cls, tallies: Iterable[CohortSizes], scored_columns: int, total: int, rows: int) -> CohortSizes:

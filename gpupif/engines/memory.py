@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from ..utils.information import SMALL_COUNTS
 from .base import AnyKnownShares, Job, KnownSubset
 from .block_scoring import SHARED_SCORES
 from .individual_risk import scores_at_once
+
+Item = TypeVar("Item")
 
 # Further rows that are collapsed at once, as a share of the distinct rows so far.
 AT_ONCE = 0.25
@@ -42,6 +44,26 @@ NARROW_ROWS = (1 << 31) - 1
 # keys and measures (four of each). LINK: an item for each pair of a key and a pattern. MATCH: an item for each cell of
 # the cohorts that are made at once.
 MATCHING_ARRAYS, LINK_ARRAYS, MATCH_ARRAYS = 33, 6, 24
+
+
+def batches(
+    items: Iterable[Item], needed: Callable[[Item], int], memory: int, most: int | None = None
+) -> Iterator[list[Item]]:
+    """Yield items in batches of one item or more that fit `memory` bytes.
+
+    needed: returns the bytes of an item. most: the most items of a batch. Default: any number.
+    """
+    batch: list[Item] = []
+    taken = 0
+    for item in items:
+        own = needed(item)
+        if batch and (taken + own > memory or len(batch) == most):
+            yield batch
+            batch, taken = [], 0
+        batch.append(item)
+        taken += own
+    if batch:
+        yield batch
 
 
 def working_memory(job: Job, at_once: int) -> int:
@@ -206,11 +228,8 @@ def row_bytes(job: Job, multiplicities: bool | None = None, whole: bool = True, 
     whole: whether the rows are the whole table, of which some scored columns need a projection. Default yes.
     to_host: whether scores are copied to the host while the next scores are computed. Default yes.
     """
-    kinds, key, place = (
-        wanted_of(job.measures, job.unit).kinds,
-        8 * job.layout.words,
-        4 if job.rows <= NARROW_ROWS else 8,
-    )
+    kinds, counted = wanted_of(job.measures, job.unit).kinds, job.multiplicities is not None
+    key, place = 8 * job.layout.words, 4 if job.rows <= NARROW_ROWS else 8
     ahead = any(looks_ahead(kinds, job.accuracies[column]) for column in job.scored_columns)
     # Keys, multiplicities, and the number of each row's distinct row.
     distinct = (key + 8 + place) * (2 if whole and _projects(job) else 1)
@@ -221,12 +240,8 @@ def row_bytes(job: Job, multiplicities: bool | None = None, whole: bool = True, 
     scoring = 3 * place + 8 + int(sum(array.nbytes for array in cells)) + 8 * len(kinds) + max(sums, scores)
     # The order, and while the scores of one measure are copied to all rows: scores, row numbers, and products.
     spreading = place + scores + kept + 3 * 8
-    weighing = place + 8 + scores + (56 if job.multiplicities is not None else 32)
-    finding = (
-        2 * key
-        + FINDING_BYTES
-        + (8 if (job.multiplicities is not None if multiplicities is None else multiplicities) else 0)
-    )
+    weighing = place + 8 + scores + (56 if counted else 32)
+    finding = 2 * key + FINDING_BYTES + (8 if (counted if multiplicities is None else multiplicities) else 0)
     return distinct + (kept if to_host else 0) + max(finding, scoring, spreading, weighing)
 
 

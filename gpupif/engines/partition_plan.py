@@ -138,9 +138,7 @@ def compact_codes(job: Job) -> Job:
         if len(values) > job.rows:
             used, numbers = np.unique(codes[column], return_inverse=True)
             codes[column] = numbers.astype(code_type(len(used)))
-            counts[column], priors[column], logs[column] = (
-                several[used] for several in (values, priors[column], logs[column])
-            )
+            counts[column], priors[column], logs[column] = values[used], priors[column][used], logs[column][used]
             if axes is not None:
                 axis = axes[column]
                 axes[column] = None if axis is None else axis.only(used)
@@ -168,11 +166,7 @@ class WeightSums:
         """Return the sums of a partition from its result. in_one_part: whether it has all rows of the table."""
         if in_one_part or isinstance(result, AnyKnownResult):
             by_aggregate = result.weights_by_aggregate().items()
-            return cls(
-                weights={
-                    aggregate: dict(zip(scored_columns, weights, strict=True)) for aggregate, weights in by_aggregate
-                }
-            )
+            return cls(weights={name: dict(zip(scored_columns, own, strict=True)) for name, own in by_aggregate})
         cohorts, distinct = (
             {scored_column: sizes.log_sum() for scored_column, sizes in zip(scored_columns, several, strict=True)}
             for several in (result.cohorts, result.distinct)
@@ -185,8 +179,8 @@ class WeightSums:
         cohorts, distinct = (_added(sums) for sums in ([one.cohorts for one in parts], [one.distinct for one in parts]))
         weights: dict[str, dict[int, float]] = {}
         for one in parts:
-            for aggregate, found in one.weights.items():
-                weights[aggregate] = weights.get(aggregate, {}) | found
+            for aggregate, own in one.weights.items():
+                weights[aggregate] = weights.get(aggregate, {}) | own
         return cls(cohorts, distinct, weights)
 
     def by_aggregate(self, job: Job, total: int) -> dict[str, list[float]]:
@@ -196,8 +190,8 @@ class WeightSums:
         """
         if self.weights:
             return {
-                aggregate: [found[scored_column] for scored_column in job.scored_columns]
-                for aggregate, found in self.weights.items()
+                aggregate: [own[scored_column] for scored_column in job.scored_columns]
+                for aggregate, own in self.weights.items()
             }
         return {"": [self._weight(job, total, scored_column) for scored_column in job.scored_columns]}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -42,21 +42,21 @@ class Taken(NamedTuple):
 class SharedScores:
     """The scores of one measure in all rows: an array (scored columns, rows) whose items are computed on request.
 
-    found: by scored column, the shared scores. taken: by scored column, the measure's derivation from them.
+    shared: by scored column, the scores that rows share. taken: by scored column, the derivation of the measure.
     dtype: the type of the scores.
     """
 
-    found: Sequence[ScoredColumnScores]
+    shared: Sequence[ScoredColumnScores]
     taken: Sequence[Taken]
     dtype: np.dtype[Any]
 
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of the array: (scored columns, rows)."""
-        return len(self.found), len(self.found[0].number)
+        return len(self.shared), len(self.shared[0].number)
 
     def __len__(self) -> int:
-        return len(self.found)
+        return len(self.shared)
 
     def all_rows(self) -> npt.NDArray[Any]:
         """Return the whole array."""
@@ -98,68 +98,51 @@ def multiples(arrays: Mapping[str, Any], scored_column: int) -> dict[str, tuple[
     Only for float64: narrower scores are rounded after the multiplication.
     """
     plain: dict[tuple[int, int], str] = {}
-    found: dict[str, tuple[str, float]] = {}
+    by_name: dict[str, tuple[str, float]] = {}
     for name, array in arrays.items():
         if not isinstance(array, SharedScores) or array.dtype != np.float64:
             continue
-        taken, place = array.taken[scored_column], (id(array.found[scored_column]), array.taken[scored_column].slot)
+        taken, place = array.taken[scored_column], (id(array.shared[scored_column]), array.taken[scored_column].slot)
         if taken.factor == 1:
             plain.setdefault(place, name)
         elif place in plain and taken.factor:
-            found[name] = plain[place], taken.factor
-    return found
+            by_name[name] = plain[place], taken.factor
+    return by_name
 
 
 def found_together(arrays: Mapping[str, Any], scored_column: int) -> ScoredColumnScores | None:
     """Return the shared scores of a scored column if all arrays are derived from them, else None."""
     first, *others = arrays.values()
     if not all(
-        isinstance(array, SharedScores) and array.found[scored_column] is first.found[scored_column] for array in others
+        isinstance(array, SharedScores) and array.shared[scored_column] is first.shared[scored_column]
+        for array in others
     ):
         return None
-    return first.found[scored_column] if isinstance(first, SharedScores) else None
+    return first.shared[scored_column] if isinstance(first, SharedScores) else None
 
 
 def _put_scored_column(
     shared: Mapping[str, SharedScores], scored_column: int, start: int, outs: Mapping[str, npt.NDArray[Any]]
 ) -> None:
     """Fill the arrays in `outs`, by name, with the scores of one scored column from row `start` on."""
-    for _, names in groupby(shared, lambda name: id(shared[name].found[scored_column])):
-        several = list(names)
-        put_rows(
-            shared[several[0]].found[scored_column],
-            [shared[name].taken[scored_column] for name in several],
-            start,
-            [outs[name] for name in several],
-        )
+    for _, names in groupby(shared, lambda name: id(shared[name].shared[scored_column])):
+        alike = list(names)
+        taken = [shared[name].taken[scored_column] for name in alike]
+        put_rows(shared[alike[0]].shared[scored_column], taken, start, [outs[name] for name in alike])
 
 
-def put_rows(found: ScoredColumnScores, taken: Sequence[Taken], start: int, outs: Sequence[npt.NDArray[Any]]) -> None:
+def put_rows(shared: ScoredColumnScores, taken: Sequence[Taken], start: int, outs: Sequence[npt.NDArray[Any]]) -> None:
     """Fill arrays of one length with scores of the rows from `start` on. taken: the derivation of each array."""
-    number = found.number[start : start + (len(outs[0]) if outs else 0)]
-    where = number, found.places, np.empty(spread.CHUNK, found.places.dtype)
-    for types, several in _by_type(taken):
-        slots = tuple(np.array([taken[k].slot for k in some], np.int64) for some in several)
-        factors = np.array([taken[k].factor for some in several for k in some])
-        arrays = (padded([outs[k] for k in some], kind) for kind, some in zip(types, several, strict=True))
-        spread.spread(found.scores, slots, factors, where, *arrays)
-
-
-def _by_type(taken: Sequence[Taken]) -> Iterator[tuple[tuple[Any, Any], tuple[list[int], list[int]]]]:
-    """Yield two types, and the places in `taken` of either type, at most `AT_ONCE` together.
-
-    The first is the first floating type in `taken`, the second another type: one kernel call writes two types.
-    """
-    first = next((one.dtype for one in taken if one.dtype.kind == "f"), np.dtype(np.float64))
-    mine = [place for place, one in enumerate(taken) if one.dtype == first]
-    for kind in sorted({one.dtype for one in taken} - {first}, key=str) or [np.dtype(np.int64)]:
-        several = mine + [place for place, one in enumerate(taken) if one.dtype == kind]
-        for start in range(0, len(several), AT_ONCE):
-            some = several[start : start + AT_ONCE]
-            yield (first, kind), ([k for k in some if k in mine], [k for k in some if k not in mine])
-        mine = []
+    number = shared.number[start : start + (len(outs[0]) if outs else 0)]
+    where = number, shared.places, np.empty(spread.CHUNK, shared.places.dtype)
+    for dtype in dict.fromkeys(one.dtype for one in taken):
+        alike = [k for k, one in enumerate(taken) if one.dtype == dtype]
+        for first in range(0, len(alike), AT_ONCE):
+            some = alike[first : first + AT_ONCE]
+            slots, factors = np.array([taken[k].slot for k in some]), np.array([taken[k].factor for k in some])
+            spread.spread(shared.scores, slots, factors, where, padded([outs[k] for k in some], dtype))
 
 
 def padded(outs: Sequence[npt.NDArray[Any]], dtype: Any) -> tuple[npt.NDArray[Any], ...]:
-    """Return `AT_ONCE` arrays, as kernels require: the given arrays, and then empty arrays."""
+    """Return `AT_ONCE` arrays, as the kernel requires: the given arrays, and then empty arrays."""
     return (*outs, *(np.empty(0, dtype),) * (AT_ONCE - len(outs)))

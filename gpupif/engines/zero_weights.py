@@ -112,16 +112,16 @@ class _Filler:
         cohort: (rows that count 0,). A counted row in the row's cohort, or -1.
         equal: (rows that count 0,). A counted row that has the row's value as well, or -1.
         """
-        found = np.zeros(len(cohort), scores.dtype)
+        own_scores = np.zeros(len(cohort), scores.dtype)
         if measure.of_cohort or measure.is_row_measure:
             # All cells of a cohort, or all rows of an equivalence class, share this score.
             inside = scored_column in self.job.known and not self.job.class_without_scored_column
             first = equal if measure.is_row_measure and inside else cohort
-            found[first >= 0] = scores[first[first >= 0]]
+            own_scores[first >= 0] = scores[first[first >= 0]]
             if measure.statistic is not None and measure.statistic.kind in UNKNOWN_OF_NOTHING:
-                found[cohort < 0] = np.nan
-            return found
-        found[equal >= 0] = scores[equal[equal >= 0]]
+                own_scores[cohort < 0] = np.nan
+            return own_scores
+        own_scores[equal >= 0] = scores[equal[equal >= 0]]
         absent = equal < 0
         cells = np.empty(int(absent.sum()))
         values = self._codes[scored_column][len(self._rows) :][absent]
@@ -129,5 +129,5 @@ class _Filler:
         accuracy = float(self.job.accuracies[scored_column])
         number = wanted_of([measure]).measures[0]
         score_absent(values, cohort[absent] >= 0, prior, accuracy, number, cells)
-        found[absent] = cells
-        return found
+        own_scores[absent] = cells
+        return own_scores

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Coded:
+class CodedTable:
     """The columns of a table as codes, on the host or on a device.
 
     frame: the table. columns: the columns with their codes. weights: the column of sampling weights; None without
@@ -62,7 +62,7 @@ def code_columns(
     workers: Workers,
     report: Reporter | None = None,
     library: CudfFrames | None = None,
-) -> Coded:
+) -> CodedTable:
     """Return the requested columns of a table as codes, in the order of the request.
 
     table: as in `gpupif.score`, without Dask.
@@ -82,10 +82,10 @@ def code_columns(
         encoded = encode_table(read, arrays, frame.rows, request.missing, workers, report.advance)
         columns = [column if library else column.on_host() for column in encoded.columns]
     weights = None if request.weights is None else columns[read.index(request.weights)]
-    return Coded(frame, columns[: len(names)], weights)
+    return CodedTable(frame, columns[: len(names)], weights)
 
 
-def without_codes(stream: TemporaryTable, request: CountRequest) -> Coded:
+def without_codes(stream: TemporaryTable, request: CountRequest) -> CodedTable:
     """Return a table that is encoded on disk, with its codes left on disk.
 
     Frames of its rows are Arrow frames, as for files.
@@ -95,4 +95,4 @@ def without_codes(stream: TemporaryTable, request: CountRequest) -> Coded:
     columns = stream.chunks.columns
     names = request.chosen(stream.names)
     weights = None if request.weights is None else columns[list(stream.names).index(request.weights)]
-    return Coded(frame, columns[: len(names)], weights)
+    return CodedTable(frame, columns[: len(names)], weights)

@@ -75,8 +75,8 @@ class Memory(Protocol):
         """
 
 
-class CodedTable(Protocol):
-    """A table that was encoded before."""
+class CodedChunks(Protocol):
+    """The chunks of a table that was encoded before."""
 
     @property
     def sizes(self) -> Sequence[int]:
@@ -127,7 +127,7 @@ class LocalGraph:
         self._workers.__exit__(*error)
         remove(self._folder)
 
-    def take(self, table: CodedTable) -> list[Result]:
+    def take(self, table: CodedChunks) -> list[Result]:
         """Return the chunks of an encoded table, each a `CodedChunk` that is read when a task needs it."""
 
         def read(number: int) -> CodedChunk:

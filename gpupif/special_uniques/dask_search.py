@@ -26,7 +26,7 @@ from ..engines.choose import DeviceRequest
 from ..frames.dask_frame import check_dask_frame
 from ..frames.file_frame import FileFrame
 from ..frames.open import open_frame
-from ..marginals.coded_table import Coded
+from ..marginals.coded_table import CodedTable
 from ..marginals.dask import DaskCounts, TablePlan
 from ..pipeline import chunk_encoding as chunk_tasks
 from ..pipeline.chunk_encoding import ChunkIndex, EncodedChunk
@@ -68,7 +68,7 @@ class DaskSpecialUniques(SpecialUniques):
 
     def __init__(
         self,
-        coded: Coded,
+        coded: CodedTable,
         found: Uniques,
         request: SudaRequest,
         seconds: Mapping[str, float],
@@ -126,7 +126,9 @@ def find_in_dask(table: Any, request: SudaRequest, device: DeviceRequest) -> Das
     frame = FileFrame(pa.table({}))
     frame.names, frame.rows = names, uniques.starts[-1]
     seconds = {"search": time.perf_counter() - started}
-    return DaskSpecialUniques(Coded(frame, uniques.columns), uniques.uniques, request, seconds, table, uniques.starts)
+    return DaskSpecialUniques(
+        CodedTable(frame, uniques.columns), uniques.uniques, request, seconds, table, uniques.starts
+    )
 
 
 class DaskUniques(NamedTuple):

@@ -17,7 +17,7 @@ from gpupif.kernels.spread import look_up
 
 from ..errors import InputError
 from ..io.write import check_output, row_groups, write_tables
-from ..marginals.coded_table import Coded
+from ..marginals.coded_table import CodedTable
 from ..results.riskiest import highest
 from ..rows.threads import Workers
 from ..utils.display import Displayable, Heading, as_cell, as_percent, as_text, draw_line, draw_table, plural
@@ -116,7 +116,7 @@ class SpecialUniques:
 
     def __init__(
         self,
-        coded: Coded,
+        coded: CodedTable,
         found: Uniques,
         request: SudaRequest,
         seconds: Mapping[str, float],

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..attack.weights import Units
 from ..engines.base import Engine
-from ..marginals.coded_table import Coded, without_codes
+from ..marginals.coded_table import CodedTable, without_codes
 from ..marginals.counts_on_disk import ChunkCounts
 from ..out_of_core.table_chunks import TableChunks
 from ..out_of_core.temporary_table import TemporaryTable
@@ -38,7 +38,7 @@ WORTH_SAYING = 10
 
 
 def search_codes(
-    coded: Coded,
+    coded: CodedTable,
     request: SudaRequest,
     report: Reporter,
     memory_limit: int | None,
@@ -141,7 +141,7 @@ def tell(report: Reporter, seconds: float) -> None:
 
 def search_stream(
     stream: TemporaryTable, request: SudaRequest, report: Reporter, limit: int, engine: Engine
-) -> tuple[Coded, Uniques]:
+) -> tuple[CodedTable, Uniques]:
     """Search a table on disk: its distinct rows in memory if they fit into the limit, else by counting on disk.
 
     limit: bytes of the process. Returns the columns of the table, and its uniques. Raises InputError, OutputError.
@@ -160,7 +160,7 @@ def search_stream(
     return table, few_uniques(rows, merged, msus, keys.units)
 
 
-def fits(rows: int, table: Coded, request: SudaRequest, limit: int) -> bool:
+def fits(rows: int, table: CodedTable, request: SudaRequest, limit: int) -> bool:
     """Return whether the memory is enough for any way to search distinct rows. rows: how many there are."""
     cardinalities = table.cardinalities
     ways = predictions.seconds_by_way(rows, rows, cardinalities, request.max_size, gpu=False)
@@ -201,7 +201,7 @@ def few_uniques(rows: DistinctRows, merged: PlacedRows, msus: MsuCounts, units: 
 
 
 def count_stream(
-    stream: TemporaryTable, table: Coded, request: SudaRequest, report: Reporter, engine: Engine
+    stream: TemporaryTable, table: CodedTable, request: SudaRequest, report: Reporter, engine: Engine
 ) -> Uniques:
     """Search a table on disk by counting combinations there; only minimal combinations must fit into memory."""
     chunks = stream.chunks

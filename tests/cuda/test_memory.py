@@ -15,7 +15,7 @@ from gpupif.cli.info import describe
 from gpupif.datasets import census
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda import rows as cuda_rows
-from gpupif.engines.cuda import scorer as cuda_blocks
+from gpupif.engines.cuda import scores as cuda_scores
 from gpupif.engines.cuda.engine import SHARE, TYPICAL_ROW_BYTES, CudaEngine
 from gpupif.engines.cuda.grouping import GROUPINGS, choose_grouping
 from gpupif.engines.memory import SUM_WORDS, all_values, fixed_bytes, row_bytes, score_bytes, scores_on, table_bytes
@@ -107,7 +107,7 @@ def hold_to_plan(job, weights, grouping="rotation"):
 def test_blocks_keep_within_their_planned_memory(monkeypatch):
     job = job_of(different(6), ["cig", "csf"])
     CudaEngine(share=0).score(replace(job, codes=[codes[:9] for codes in job.codes]), Silent())
-    library, real, taken = Measured(memory=126 * ROWS), cuda_blocks._score_rows, []
+    library, real, taken = Measured(memory=126 * ROWS), cuda_scores._score_rows, []
 
     def measured(given, run, blocks, scored_columns, out, first, last):
         given.note()
@@ -119,7 +119,7 @@ def test_blocks_keep_within_their_planned_memory(monkeypatch):
         taken.append((given.peak - before, int(blocks.offsets[last] - blocks.offsets[first])))
         return tally
 
-    monkeypatch.setattr(cuda_blocks, "_score_rows", measured)
+    monkeypatch.setattr(cuda_scores, "_score_rows", measured)
     with library.measuring():
         result = CudaEngine(libraries=[library]).score(job, Silent())
     assert result.through_host

@@ -73,7 +73,7 @@ def test_shared_scores_and_arrays_can_be_taken_together():
 
 
 def test_a_column_without_scores_can_be_put():
-    put_rows(shared(["float64"])[0]["0 float64"].found[0], [], 0, [])
+    put_rows(shared(["float64"])[0]["0 float64"].shared[0], [], 0, [])
 
 
 def test_scores_of_a_file_are_shared_until_they_are_asked_for(tmp_path):

@@ -8,7 +8,6 @@ are scored as the distinct rows of a table of their own. Then each row takes the
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -26,13 +25,13 @@ from gpupif.kernels.spread import take_pairs
 from ...rows.distinct import distinct_rows
 from ...rows.keys import KeyLayout
 from ...rows.partition import Rows, index_type
-from ...rows.threads import Workers
+from ...rows.threads import Spares, Workers
 from ...utils.information import column_weight, conditional_entropy
 from ..any_known import DistinctRun
 from ..base import AnyKnownResult, AnyKnownShares, Job, KnownSubset, Progress, served
 from ..block_scoring import BlockRun
 from ..cohort_sizes import CohortSizes
-from ..memory import MOST_SLOTS
+from ..memory import MOST_SLOTS, batches
 from .scorer import CpuScoredColumns, CpuScorer
 
 # Slots, one for each possible pair of a number and a code, that a thread may have: always, for each row, and at most.
@@ -45,7 +44,7 @@ SETS_PER_THREAD, SETS_PER_TASK = 16, 4
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _SetScores:
     """The scores of one set of columns.
 
     number: (distinct rows,). The number of each row's combination.
@@ -77,11 +76,8 @@ class AnyKnownRun(DistinctRun):
         self._slots = max(SLOTS, min(MOST_SLOTS, SLOTS_PER_ROW * self.rows)) if slots is None else slots
         self._batch, self._at_once = BATCH_BYTES * workers.threads, len(job.scored_columns)
         if shares is not None:
-            self._slots, self._batch, self._at_once = (
-                shares.slots,
-                min(self._batch, shares.batch),
-                shares.scored_columns,
-            )
+            self._slots, self._at_once = shares.slots, shares.scored_columns
+            self._batch = min(self._batch, shares.batch)
         # Needed for the description of the scored columns only. `extremes_only`: it allocates no results.
         self._run = BlockRun(replace(job, extremes_only=True), progress, workers, self.rows, CpuScorer())
         described = CpuScorer().describe(self._run, job.scored_columns, job.layout)
@@ -95,7 +91,7 @@ class AnyKnownRun(DistinctRun):
             self._signs[k // 2, k % 2] = -1.0 if measure.low_is_risky else 1.0
             self._weighted[k // 2, k % 2] = measure.weighted
         self._factored = bool((self._signs < 0).any() or self._weighted.any())
-        self._spare: deque[_ThreadBuffers] = deque()
+        self._spare = Spares(lambda: _ThreadBuffers(self.rows))
 
     def score(self, sets: Sequence[KnownSubset]) -> AnyKnownResult:
         """Return the worst and mean scores of each scored column, over the sets that contain it."""
@@ -114,17 +110,16 @@ class AnyKnownRun(DistinctRun):
         for batch in self._batches(sets):
             each = max(1, min(SETS_PER_TASK, len(batch) // self.workers.threads))
             tasks = [(some[place : place + each],) for some in _by_prefix(batch) for place in range(0, len(some), each)]
-            scored = [one for part in self.workers.run(self._score_sets, tasks) for one in part]
-            places = [np.array([columns.index(column) for column in one.scored_columns]) for one in batch]
-            for one, scores in zip(batch, scored, strict=True):
-                for column, weight in zip(one.scored_columns, scores.weights, strict=True):
+            of_sets = [scores for part in self.workers.run(self._score_sets, tasks) for scores in part]
+            places = [np.array([columns.index(column) for column in subset.scored_columns]) for subset in batch]
+            for subset, scores in zip(batch, of_sets, strict=True):
+                for column, weight in zip(subset.scored_columns, scores.weights, strict=True):
                     weights[column].append(weight)
 
-            def aggregate(start: int, stop: int, scored: Any = scored, places: Any = places) -> None:
-                for one, scored_columns in zip(scored, places, strict=True):
-                    kernels.aggregate_set(
-                        one.number[start:stop], one.scores, scored_columns, worst_and_sums[:, :, start:stop]
-                    )
+            def aggregate(start: int, stop: int, of_sets: Any = of_sets, places: Any = places) -> None:
+                rows = worst_and_sums[:, :, start:stop]
+                for scores, scored_columns in zip(of_sets, places, strict=True):
+                    kernels.aggregate_set(scores.number[start:stop], scores.scores, scored_columns, rows)
 
             self.workers.run(aggregate, self.workers.ranges(self.rows))
             self.progress.advance(job.rows * sum(map(len, places)))
@@ -137,26 +132,16 @@ class AnyKnownRun(DistinctRun):
 
     def _batches(self, sets: Sequence[KnownSubset]) -> Iterator[Sequence[KnownSubset]]:
         """Yield the sets in batches that fit `_batch` bytes."""
-        threads, pairs = self.workers.threads, len(self._signs)
-        batch: list[KnownSubset] = []
-        taken = 0
-        for subset in sets:
-            most = min(self.rows, math.prod(self.cardinalities[column] for column in subset.columns))
-            needed = 4 * self.rows + 16 * pairs * len(subset.scored_columns) * most
-            if batch and (len(batch) == SETS_PER_THREAD * threads or taken + needed > self._batch):
-                yield batch
-                batch, taken = [], 0
-            batch.append(subset)
-            taken += needed
-        if batch:
-            yield batch
 
-    def _score_sets(self, sets: Sequence[KnownSubset]) -> list[_Scored]:
+        def needed(subset: KnownSubset) -> int:
+            most = min(self.rows, math.prod(self.cardinalities[column] for column in subset.columns))
+            return 4 * self.rows + 16 * len(self._signs) * len(subset.scored_columns) * most
+
+        return batches(sets, needed, self._batch, SETS_PER_THREAD * self.workers.threads)
+
+    def _score_sets(self, sets: Sequence[KnownSubset]) -> list[_SetScores]:
         """Score sets that have all columns except the last in common: rows are numbered by the common columns once."""
-        try:
-            buffers = self._spare.pop()
-        except IndexError:
-            buffers = _ThreadBuffers(self.rows)
+        buffers = self._spare.take()
         prefix, numbers = np.zeros(self.rows, np.uint32), 1
         for column in sets[0].columns[:-1]:
             prefix, numbers = self._number(prefix, numbers, column, buffers)
@@ -164,7 +149,7 @@ class AnyKnownRun(DistinctRun):
         for subset in sets:
             number, combinations = self._number(prefix, numbers, subset.columns[-1], buffers)
             scored.append(self._score_set(subset, number, buffers.first[:combinations], buffers))
-        self._spare.append(buffers)
+        self._spare.give_back(buffers)
         return scored
 
     def _number(
@@ -190,7 +175,7 @@ class AnyKnownRun(DistinctRun):
 
     def _score_set(
         self, subset: KnownSubset, number: npt.NDArray[Any], first: npt.NDArray[np.int64], buffers: _ThreadBuffers
-    ) -> _Scored:
+    ) -> _SetScores:
         run, job, combinations = self._run, self.job, len(first)
         counts = np.zeros(combinations, self.multiplicities.dtype)
         add_multiplicities(number, self.multiplicities, counts)
@@ -234,7 +219,7 @@ class AnyKnownRun(DistinctRun):
         if self._factored:
             for part, weight in zip(scores, weights, strict=True):
                 part *= (self._signs * np.where(self._weighted, weight, 1.0))[:, None]
-        return _Scored(number, scores, weights)
+        return _SetScores(number, scores, weights)
 
 
 class _ThreadBuffers:

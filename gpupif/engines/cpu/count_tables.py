@@ -154,12 +154,12 @@ class DenseSets:
         table = self.table(place)
         places = np.empty(np.count_nonzero(table) + 1, np.uint32)
         counts = np.empty(len(places), np.int64)
-        found = kernels.collect_counters(table, places, counts)
+        number = kernels.collect_counters(table, places, counts)
         codes = []
         for radix in self.radices[place, : self.widths[place]][::-1].tolist():
-            codes.append(np.empty(found, code_type(radix)))
-            kernels.take_digits(places[:found], radix, codes[-1])
-        return Combinations(codes[::-1], counts[:found])
+            codes.append(np.empty(number, code_type(radix)))
+            kernels.take_digits(places[:number], radix, codes[-1])
+        return Combinations(codes[::-1], counts[:number])
 
 
 class GroupedSet:
@@ -173,9 +173,9 @@ class GroupedSet:
         # The combinations of `ListedRows`, instead of `_seen`.
         self._listed: Combinations | None = None
 
-    def add_listed(self, found: Combinations) -> None:
-        """Take over combinations that `ListedRows` counted. found: all combinations, in any order."""
-        self._listed = found
+    def add_listed(self, combinations: Combinations) -> None:
+        """Take over combinations that `ListedRows` counted. combinations: all combinations, in any order."""
+        self._listed = combinations
 
     def add(
         self, codes: Sequence[npt.NDArray[Any]], multiplicities: npt.NDArray[Any] | None, total: int, workers: Workers
@@ -261,7 +261,7 @@ class ListedRows:
             self._codes[column] = codes[column]
         counter = index_type(total + 1)
         self._multiplicities = np.empty(0, counter) if multiplicities is None else multiplicities.astype(counter)
-        self._rooms = Spares(lambda: (EqualRowsMemory.for_rows(self._rows), np.empty(self._rows, counter)))
+        self._memories = Spares(lambda: (EqualRowsMemory.for_rows(self._rows), np.empty(self._rows, counter)))
 
     @staticmethod
     def serves(rows: int, cardinalities: Sequence[int]) -> bool:
@@ -274,10 +274,10 @@ class ListedRows:
         numbers = np.empty((self._rows, 1), np.uint64)
         kernels.combine(self._codes, 0, np.array(subset, np.int64), np.array(radices, np.int64), numbers[:, 0])
         first, counts = np.empty(self._rows + 1, np.uint32), np.empty(self._rows + 1, np.int64)
-        room = self._rooms.take()
-        found = kernels.count_equal_keys(numbers, self._multiplicities, NO_HASHES, *room, first, counts)
-        self._rooms.give_back(room)
-        codes = [np.empty(found, code_type(radix)) for radix in radices]
+        memory = self._memories.take()
+        number = kernels.count_equal_keys(numbers, self._multiplicities, NO_HASHES, *memory, first, counts)
+        self._memories.give_back(memory)
+        codes = [np.empty(number, code_type(radix)) for radix in radices]
         for column, own in zip(subset, codes, strict=True):
-            look_up(self._codes[column], first[:found], own)
-        return Combinations(codes, counts[:found].copy())
+            look_up(self._codes[column], first[:number], own)
+        return Combinations(codes, counts[:number].copy())

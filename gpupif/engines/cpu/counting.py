@@ -22,6 +22,7 @@ from ...rows.partition import NO_ROWS, Rows, index_type
 from ...rows.threads import Workers
 from ...utils.information import Sizes
 from ..cohort_sizes import sizes_of_counts
+from ..memory import batches
 from .count_tables import (
     BLOCK_ROWS,
     DENSE,
@@ -47,21 +48,15 @@ def in_batches(
     memory: int = BATCH_BYTES,
     total: int | None = None,
 ) -> Iterator[list[Sequence[int]]]:
-    """Yield the sets in batches that fit `memory` bytes, each of one set or more.
+    """Return the sets in batches that fit `memory` bytes, each of one set or more.
 
     rows: rows of the table. total: the sum of their multiplicities; None: 1 each.
     """
-    batch: list[Sequence[int]] = []
-    taken = 0
-    for subset in subsets:
-        needed = combination_bytes([cardinalities[column] for column in subset], rows, total)
-        if batch and taken + needed > memory:
-            yield batch
-            batch, taken = [], 0
-        batch.append(subset)
-        taken += needed
-    if batch:
-        yield batch
+    return batches(
+        subsets,
+        lambda subset: combination_bytes([cardinalities[column] for column in subset], rows, total),
+        memory,
+    )
 
 
 class SubsetCounter:
@@ -175,10 +170,11 @@ class CpuCounting:
             layout = KeyLayout.from_cardinalities([cardinalities[column] for column in used])
             counts = NO_ROWS if multiplicities is None else multiplicities.astype(index_type(total + 1))
             keys = layout.pack([codes[column] for column in used], workers)
-            found = distinct_rows(Rows(keys, counts), total, workers).rows
-            at = dict(zip(used, layout.unpack(found.keys), strict=True))
+            distinct = distinct_rows(Rows(keys, counts), total, workers).rows
+            at = dict(zip(used, layout.unpack(distinct.keys), strict=True))
             # Columns of no set are not read: any array of the right length serves.
-            codes, multiplicities = [at.get(column, found.counts) for column in range(len(cardinalities))], found.counts
+            multiplicities = distinct.counts
+            codes = [at.get(column, multiplicities) for column in range(len(cardinalities))]
         for batch in in_batches(sets, cardinalities, rows, total=total):
             counter = SubsetCounter(batch, cardinalities, rows, workers, at_once=True)
             counter.add(codes, multiplicities)
@@ -211,14 +207,14 @@ def number_rows(
     layout = key_layout(cardinalities)
     counts = NO_ROWS if multiplicities is None else multiplicities.astype(index_type(total + 1))
     keys = layout.pack([codes[column] for column in every], workers)
-    found = distinct_rows(Rows(keys, counts), total, workers)
-    order = key_order(found.rows.keys)
-    rank = np.empty(len(order), found.number.dtype)
+    distinct = distinct_rows(Rows(keys, counts), total, workers)
+    order = key_order(distinct.rows.keys)
+    rank = np.empty(len(order), distinct.number.dtype)
     invert(order, 0, rank)
-    number = found.number
+    number = distinct.number
     workers.run(lambda a, b: look_up(rank, number[a:b], number[a:b]), workers.ranges(rows))
-    found_codes = layout.unpack(found.rows.keys[order])
-    return NumberedRows(Combinations(found_codes, found.rows.counts[order].astype(np.int64)), number)
+    own_codes = layout.unpack(distinct.rows.keys[order])
+    return NumberedRows(Combinations(own_codes, distinct.rows.counts[order].astype(np.int64)), number)
 
 
 def _number_dense(

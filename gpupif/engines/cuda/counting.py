@@ -146,28 +146,28 @@ class CudaCounter:
         """Return the combinations of a set (see `Counter`). A device always returns them in order."""
         return self._answer(
             place,
-            lambda found: self._combinations(found, self._layouts[place]),
+            lambda there: self._combinations(there, self._layouts[place]),
             lambda added: added.combinations(0, ordered),
         )
 
     def counts(self, place: int) -> npt.NDArray[Any]:
         """Return the number of rows with each combination of a set (see `Counter`)."""
-        return self._answer(place, lambda found: self._library.to_host(found.counts), lambda added: added.counts(0))
+        return self._answer(place, lambda there: self._library.to_host(there.counts), lambda added: added.counts(0))
 
     def sizes(self, place: int) -> Sizes:
         """Return the number of combinations of each count of a set (see `Counter`)."""
         return self._answer(place, self._sizes, lambda added: added.sizes(0))
 
-    def _combinations(self, found: DeviceCombinations, layout: KeyLayout) -> Combinations:
+    def _combinations(self, there: DeviceCombinations, layout: KeyLayout) -> Combinations:
         codes = []
         for place in range(len(layout.fields)):
             word, shift, mask = layout.fields[place]
-            part = (found.keys[word] >> shift) & mask
+            part = (there.keys[word] >> shift) & mask
             codes.append(self._library.to_host(part.astype(code_type(mask + 1))))
-        return Combinations(codes, self._library.to_host(found.counts))
+        return Combinations(codes, self._library.to_host(there.counts))
 
-    def _sizes(self, found: DeviceCombinations) -> Sizes:
-        sizes, multiplicities = self._library.xp.unique(found.counts[found.counts > 1], return_counts=True)
+    def _sizes(self, there: DeviceCombinations) -> Sizes:
+        sizes, multiplicities = self._library.xp.unique(there.counts[there.counts > 1], return_counts=True)
         return Sizes.from_counts(self._library.to_host(sizes), self._library.to_host(multiplicities))
 
     def _answer(
@@ -228,9 +228,10 @@ class CudaCounter:
                 there = upload_chunk(self._library, piece)
                 for place in places:
                     layout = self._layouts[place]
-                    found = self._combinations(count_keys(self._library, there, self._subsets[place], layout), layout)
+                    counted = count_keys(self._library, there, self._subsets[place], layout)
+                    combinations = self._combinations(counted, layout)
                     # A set without columns has one combination and no codes: any array of the right length serves.
-                    self._counter(place).add(found.codes or [found.counts], found.counts)
+                    self._counter(place).add(combinations.codes or [combinations.counts], combinations.counts)
                     done += 1
         except DeviceMemoryError as error:
             if piece.rows == 1:

@@ -131,7 +131,7 @@ def _score_projection(
             results.weigh(scored_column, sizes_of(library, sizes, results.total), joint)
         del sizes
         if job.extremes_only:
-            low, high = (library.to_host(found) for found in (scores.min(axis=1), scores.max(axis=1)))
+            low, high = (library.to_host(of_rows) for of_rows in (scores.min(axis=1), scores.max(axis=1)))
             results.add_extremes(scored_column, low, high)
             run.progress.advance(job.rows)
         else:

@@ -316,10 +316,9 @@ class _Scorer:
         cells_of = before[keys.starts[1:]] - before[keys.starts[:-1]]
         starts = xp.append(xp.zeros(1, "int64"), xp.cumsum(cells_of[known]))
         cohort_of_cell = number[keys.set_of[order] - 1]
-        order, cell_starts, cohort_of_cell = (
-            array.astype(place_type(len(words))) for array in (order, starts, cohort_of_cell)
-        )
-        described = EqualRows(order, cell_starts, cohort_of_cell, certain[known])
+        kind = place_type(len(words))
+        order, cohort_of_cell = order.astype(kind), cohort_of_cell.astype(kind)
+        described = EqualRows(order, starts.astype(kind), cohort_of_cell, certain[known])
         cells, statistic_of = describe_cohorts(library, self._described, described, (words, counts), (0, rows.mask))
         row, end = (int(library.to_host(rows.starts[key : key + 1])[0]) for key in (first, last))
         own = (rows.order[row:end], rows.key_of[row:end], rows.keys[-1][row:end], rows.counts[row:end])
