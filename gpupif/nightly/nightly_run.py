@@ -125,7 +125,7 @@ def run_and_compare(
     _check_places(config, state)
     with state_errors(named), _blamed(config.file, "run.state: "):
         private_folder(state)
-    with run_lock(state), Record.open(state, writable=True) as record:
+    with run_lock(state), Record.open(state, table_identity(config)) as record:
         temp = state_folder(state / TEMPORARY) if wanted.temp is None else config.resolve(wanted.temp)
         limits = {"memory_limit": wanted.memory_limit, "threads": wanted.threads}
         given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
@@ -207,7 +207,6 @@ class _Run:
         before: the last good run. on_record: see `run_and_compare`.
         """
         record, identity = self.record, table_identity(self.config)
-        record.check_table(identity)
         if not record.heads() and (self.state / PARTS).exists():
             lost = f"{record.file}: has no run, while the state is of some: it was removed or emptied. No gate can tell"
             self.notes.append(f"{lost} what changed.")

@@ -44,7 +44,7 @@ from gpupif.nightly.table.kept_table import VALUES
 from gpupif.nightly.table.kept_values import KeptValues
 from tests.helpers.dying import die_at, in_a_copy
 from tests.helpers.killed_nights import kill_at_commits
-from tests.helpers.recorded_outcomes import kept_scores, outcome, recorded
+from tests.helpers.recorded_outcomes import TABLE, kept_scores, outcome, recorded
 
 NOW = datetime(2026, 3, 20, tzinfo=UTC)
 
@@ -61,7 +61,7 @@ def keys_of(rows, pieces=3):
 
 def night(state, scores, keep, status=Status.PASSED, **staged):
     """What a run does with the record and its kept scores."""
-    with run_lock(state), Record.open(state, writable=True) as record:
+    with run_lock(state), Record.open(state, TABLE) as record:
         record.mark_killed()
         tidy(record)
         running = outcome(status, started=time_text(utc_now()))
@@ -187,7 +187,7 @@ def test_an_auditor_sees_what_was_removed(tmp_path, scores):
 
 def test_retention_keeps_the_last_good_run(tmp_path):
     recorded(tmp_path, outcome(), *[outcome(Status.FAILED)] * 5)
-    with Record.open(tmp_path, writable=True) as record:
+    with Record.open(tmp_path, TABLE) as record:
         assert remove_expired(record, KeepSettings(runs=2), NOW) == [2, 3, 4]
         assert record.last_good().number == 1
         assert remove_expired(record, KeepSettings(runs=2), NOW) == []
@@ -196,7 +196,7 @@ def test_retention_keeps_the_last_good_run(tmp_path):
 def test_scores_of_a_killed_run_stay_only_if_the_record_knows_them(tmp_path, scores):
     """The run is killed at each step."""
     staged = lambda number: tmp_path / "scores" / f".staged-run-{number:06}"  # noqa: E731
-    with Record.open(tmp_path, writable=True) as record:
+    with Record.open(tmp_path, TABLE) as record:
         for known in (False, True):
             number = record.begin(outcome())
             facts = kept_scores(tmp_path, number, scores, "all")

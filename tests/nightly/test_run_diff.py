@@ -16,7 +16,7 @@ from gpupif.nightly.exit_codes import Status
 from gpupif.nightly.record.kept_scores import KEY_FILE, SCORE_FILE, KeptFolder
 from gpupif.nightly.record.record import Record
 from gpupif.nightly.run_outcome import ColumnProfile, GateResult, Verdict
-from tests.helpers.recorded_outcomes import kept_scores, outcome, recorded
+from tests.helpers.recorded_outcomes import TABLE, kept_scores, outcome, recorded
 
 MEASURES = ["cig", "csf", "unique"]
 
@@ -31,7 +31,7 @@ def census(rows, seed):
 def keep(state, tables, kind, where=None, keyed=True, show_values=False, measures=MEASURES, **asked):
     """Runs whose scores are kept; the scores of each."""
     several = []
-    with Record.open(state, writable=True) as record:
+    with Record.open(state, TABLE) as record:
         for frame in tables:
             scores = gpupif.score(frame, measures, columns=[*frame.columns[1:]], **asked)
             number = record.begin(outcome(Status.RUNNING))

@@ -14,7 +14,7 @@ from gpupif.nightly.exit_codes import Status
 from gpupif.nightly.record.record import Record
 from gpupif.nightly.record.run_history import read_history
 from gpupif.nightly.run_outcome import GateResult, Verdict
-from tests.helpers.recorded_outcomes import STARTED, outcome, recorded
+from tests.helpers.recorded_outcomes import STARTED, TABLE, outcome, recorded
 
 
 def gates(*verdicts):
@@ -67,7 +67,7 @@ def test_the_history_is_given_as_json_csv_frame_and_table(state):
 
 
 def test_removed_runs_stay_in_the_history(state):
-    with Record.open(state, writable=True) as record:
+    with Record.open(state, TABLE) as record:
         record.remove([2], pd.Timestamp("2026-04-01", tz="UTC").to_pydatetime())
     second = read_history(state).runs[1]
     assert (second.number, second.rows, second.pif_95, second.removed) == (
@@ -87,6 +87,6 @@ def test_the_reason_of_a_run_shows_file_names_that_are_no_text(tmp_path):
 def test_a_state_without_runs_has_no_history(tmp_path):
     with pytest.raises(InputError, match=r"no run is on record there"):
         read_history(tmp_path)
-    with Record.open(tmp_path, writable=True):
+    with Record.open(tmp_path, TABLE):
         assert read_history(tmp_path).runs == []
         assert read_history(tmp_path).to_frame().empty

@@ -23,7 +23,7 @@ from gpupif.nightly.record.verification import check_state
 from gpupif.nightly.table.kept_table import VALUES
 from gpupif.nightly.table.kept_values import KeptValues
 from tests.helpers.nights import Nights
-from tests.helpers.recorded_outcomes import kept_scores, outcome, recorded
+from tests.helpers.recorded_outcomes import TABLE, kept_scores, outcome, recorded
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def made(tmp_path_factory):
     """A state with kept scores of two runs."""
     state = tmp_path_factory.mktemp("made") / "state"
     scores = gpupif.score(gpupif.datasets.census(100))
-    with Record.open(state, writable=True) as record:
+    with Record.open(state, TABLE) as record:
         for _ in range(2):
             number = record.begin(outcome(Status.RUNNING))
             facts = kept_scores(state, number, scores, "all")
@@ -176,7 +176,7 @@ def test_a_deleted_run_is_reported(tmp_path, deleted, said):
 
 
 def test_a_run_that_retention_removed_is_no_gap(state):
-    with Record.open(state, writable=True) as record:
+    with Record.open(state, TABLE) as record:
         record.remove([1], utc_now())
         KeptFolder(state, 1).delete()
     assert check_state(state).problems == []
@@ -191,7 +191,7 @@ def test_a_killed_retention_is_no_problem(state, step):
                 patch.setattr(
                     f"gpupif.nightly.record.kept_scores.{step}", lambda *_: os.kill(os.getpid(), signal.SIGKILL)
                 )
-                with Record.open(state, writable=True) as record:
+                with Record.open(state, TABLE) as record:
                     remove_expired(record, KeepSettings(runs=1), utc_now())
         finally:
             os._exit(1)
@@ -199,7 +199,7 @@ def test_a_killed_retention_is_no_problem(state, step):
     assert {folder.name.removeprefix(".removed-") for folder in (state / "scores").iterdir()} > {"run-000001"}
     found = check_state(state)
     assert (found.problems, found.exit_code) == ([], 0)
-    with Record.open(state, writable=True) as record:
+    with Record.open(state, TABLE) as record:
         tidy(record)
     assert [folder.name for folder in (state / "scores").glob("*run-*")] == ["run-000002"]
 
