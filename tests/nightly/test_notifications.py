@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from gpupif.nightly.configuration.secrets import Redaction
 from gpupif.nightly.configuration.settings import TellSettings, WebhookSettings
 from gpupif.nightly.report import notify as notifying
 from gpupif.nightly.report.notify import REPORTS, notify
@@ -24,7 +25,7 @@ def told(folder, outcome=None, **settings):
         good_run(),
         TellSettings.model_construct(**settings),
         folder.joinpath,
-        lambda text: text.replace("s3cret", "***"),
+        Redaction(["s3cret"], show_values=False),
     )
 
 
