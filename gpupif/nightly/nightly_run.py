@@ -27,7 +27,7 @@ from .configuration.config import Config, loaded
 from .configuration.settings import TELL_FILES
 from .exit_codes import ENDED, Status
 from .gates.findings import measure_table
-from .gates.gates import Gate, check_columns, evaluate, questions_of, resolve_gates, values_before
+from .gates.gates import Gate, evaluate, questions_of, resolve_gates, values_before
 from .record.kept_scores import SCORE_FILE, KeptFolder, remove_expired, seal, tidy
 from .record.record import Record, time_text, utc_now
 from .record.row_keys import READ_ROWS
@@ -289,8 +289,6 @@ class _Run:
         table = self._read(before)
         self._check_schema()
         self._check_keys(table)
-        with _blamed(self.config):
-            check_columns(self.gates, self.settings, list(self.types))
         started = time.perf_counter()
         folder = None if self.settings.keep.scores == "none" else KeptFolder(self.state, begun.number).create()
         findings = measure_table(

@@ -39,11 +39,12 @@ from gpupif.nightly.record.kept_scores import (
 from gpupif.nightly.record.record import RECORD, Record, time_text, utc_now
 from gpupif.nightly.record.row_keys import KEY, ROW, SECRET, RowKeys, row_digests, secret_of
 from gpupif.nightly.record.state_folder import run_lock
-from gpupif.nightly.record.verification import check_state
+from gpupif.nightly.record.verification import verify
 from gpupif.nightly.table.kept_table import VALUES
 from gpupif.nightly.table.kept_values import KeptValues
 from tests.helpers.dying import die_at, in_a_copy
 from tests.helpers.killed_nights import kill_at_commits
+from tests.helpers.nights import runs_in
 from tests.helpers.recorded_outcomes import TABLE, kept_scores, outcome, recorded
 
 NOW = datetime(2026, 3, 20, tzinfo=UTC)
@@ -95,7 +96,7 @@ def test_kept_scores_are_opened_again(tmp_path, scores, kind):
     assert pq.read_table(folder / KEY_FILE).column_names == [ROW, KEY]
     modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
     assert modes == {0o600}
-    assert check_state(tmp_path).exit_code == 0
+    assert verify(runs_in(tmp_path)).exit_code == 0
 
 
 def test_only_keys_of_rows_with_kept_cells_are_stored(tmp_path, scores):
@@ -204,7 +205,7 @@ def test_scores_of_a_killed_run_stay_only_if_the_record_knows_them(tmp_path, sco
                 KeptValues.store(tmp_path / VALUES.format(f"{number:06}"), number, [])
                 record.finish(outcome(number=number, kept=facts))
         assert KeptFolder(tmp_path, 2).find() == staged(2)
-        assert check_state(tmp_path).exit_code == 0
+        assert verify(runs_in(tmp_path)).exit_code == 0
         record.mark_killed()
         tidy(record)
         assert published(tmp_path) == [2]
@@ -254,7 +255,7 @@ def test_a_full_disk_is_an_error_and_leaves_no_kept_scores(tmp_path, scores):
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     night(tmp_path, scores, KeepSettings())
-    assert check_state(tmp_path).problems == []
+    assert verify(runs_in(tmp_path)).problems == []
 
 
 @pytest.mark.slow
@@ -281,7 +282,7 @@ def test_a_kill_before_any_change_on_the_disk_keeps_the_state_whole(tmp_path, sc
                 assert list(check(KeptFolder(tmp_path, run.number).find(), run.kept)) == []
     number = night(tmp_path, scores, KeepSettings(runs=2))
     assert number > 10
-    assert check_state(tmp_path).problems == []
+    assert verify(runs_in(tmp_path)).problems == []
     left = {path.name for path in (tmp_path / "scores").iterdir()} - {"key"}
     assert left <= {f"run-{one:06}" for one in range(number + 1)}
     assert len(left) <= 3

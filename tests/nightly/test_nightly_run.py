@@ -18,10 +18,10 @@ from gpupif.nightly import nightly_run
 from gpupif.nightly.exit_codes import Status
 from gpupif.nightly.record.record import Record
 from gpupif.nightly.record.state_folder import run_lock
-from gpupif.nightly.record.verification import check_state
+from gpupif.nightly.record.verification import verify
 from gpupif.nightly.report import run_text
 from gpupif.nightly.run_outcome import Verdict
-from tests.helpers.nights import CONFIGURATION, FIRST, SECOND, Nights
+from tests.helpers.nights import CONFIGURATION, FIRST, SECOND, Nights, runs_in
 from tests.helpers.other_user import give_away
 
 
@@ -344,7 +344,7 @@ def test_an_existing_state_folder_keeps_its_rights(nights):
     assert rights(nights.state)[1] == 0o755
     wider = [path for path in nights.state.rglob("*") if rights(path)[1] & 0o077]
     assert wider == []
-    assert check_state(nights.state).problems == []
+    assert verify(runs_in(nights.state)).problems == []
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o1777, 0o2770], ids="{:o}".format)

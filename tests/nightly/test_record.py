@@ -18,11 +18,13 @@ import pytest
 from hypothesis import given, settings
 
 from gpupif.errors import InputError, OutputError, TableReadError
+from gpupif.nightly.configuration.config import load_config
 from gpupif.nightly.exit_codes import Status
 from gpupif.nightly.record.record import KILLED_NOTE, RECORD, Record
-from gpupif.nightly.record.run_history import read_history
+from gpupif.nightly.record.run_history import history
 from gpupif.nightly.run_outcome import GateResult, Verdict
 from gpupif.nightly.table.table_changes import InputFile
+from tests.helpers.nights import runs_in
 from tests.helpers.recorded_outcomes import STARTED, TABLE, outcome, outcomes, recorded
 
 FILES = tuple(InputFile(f"part-{place}.parquet", 10, 20, f"{place:064}", 30) for place in range(3))
@@ -205,11 +207,12 @@ def as_a_reader(state, look):
 
 def test_the_record_is_read_in_a_folder_without_rights_to_write(readable):
     known = recorded(readable, outcome(), outcome(files=FILES))
+    config = load_config(runs_in(readable), ["input.path=x"])
 
     def look():
         with Record.open(readable) as record:
             assert record.runs() == known
-        assert [run.number for run in read_history(readable).runs] == [1, 2]
+        assert [run.number for run in history(config).runs] == [1, 2]
         # To who is not root any more, the folder is another user's.
         with pytest.raises(OutputError, match=r"could not be written: .*Check the rights of the fo|a folder of yours"):
             Record.open(readable, TABLE)

@@ -15,10 +15,11 @@ from gpupif.errors import InputError, TableReadError
 from gpupif.nightly.exit_codes import Status
 from gpupif.nightly.record import record as records
 from gpupif.nightly.record.record import RECORD, Record
-from gpupif.nightly.record.run_history import read_history
-from gpupif.nightly.record.verification import check_state
+from gpupif.nightly.record.run_history import history
+from gpupif.nightly.record.verification import verify
 from gpupif.nightly.run_outcome import ColumnProfile, GateResult, InputChanges, InputFile, KeptScores, Verdict
 from tests.helpers.dying import in_a_copy
+from tests.helpers.nights import runs_in
 from tests.helpers.recorded_outcomes import STARTED, TABLE, outcome, recorded
 
 DUMP = Path(__file__).with_name("record_version_1.sql")
@@ -99,22 +100,22 @@ def test_reading_a_record_of_version_1_does_not_change_it(state):
     before = (state / RECORD).read_bytes()
     with Record.open(state) as record:
         check_runs(record)
-    first, second, *_ = read_history(state).runs
+    first, second, *_ = history(runs_in(state)).runs
     assert (first.number, first.rows, first.removed[:10], first.started) == (1, 7, "2026-04-01", STARTED)
     assert (second.pif_95, second.gates_passed, second.seconds) == (2.5, 1, 2.1)
-    assert check_state(state).checks[0].problems == []
+    assert verify(runs_in(state)).checks[0].problems == []
     assert (state / RECORD).read_bytes() == before
     assert version(state) == 1
 
 
 def test_the_first_run_that_writes_migrates_the_record(state):
-    history = read_history(state)
+    before = history(runs_in(state))
     for _ in range(2):
         with Record.open(state, TABLE) as record:
             assert record.notes == []
             check_runs(record)
     assert version(state) == 2
-    assert read_history(state) == history
+    assert history(runs_in(state)) == before
     assert rows(state, "SELECT name, value, verdict FROM gates WHERE run = 3") == [
         ("PIF 95", 2.5, "passed"),
         ("emd", "inf", "failed"),

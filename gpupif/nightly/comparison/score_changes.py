@@ -123,7 +123,7 @@ def _kinds(manifest: Manifest) -> str:
 
 
 def compare(
-    before: Side, after: Side, most: int, temp: Path | None = None, show_values: bool = False
+    before: Side, after: Side, most: int, temp: Path | None, show_values: bool
 ) -> tuple[ScoreChanges, list[str]]:
     """Return the changes of kept scores between two runs, and a sentence for each change that cannot be said.
 

@@ -32,7 +32,7 @@ from ...utils.validation import check_exist
 from ..configuration.config import Config
 from ..configuration.settings import Settings, columns_known
 from ..run_outcome import ColumnProfile
-from .file_digests import FileIndex
+from .file_digests import file_digests
 from .kept_values import KeptValues
 from .table_changes import InputChanges, InputFile, input_changes
 
@@ -83,7 +83,7 @@ class KeptTable(KeptSource):
         source = open_source(find_input(path, separator))
         names = _chosen(source.names, columns)
         notes, store = _open_store(folder)
-        digests = FileIndex(folder / FILES, notes.append).digests(source.found.base, source.stamps)
+        digests = file_digests(folder / FILES, source.found.base, source.stamps, notes.append)
         source.check_unchanged(source.found.files)
         looked_at = time.perf_counter()
         kept = keep_files(source, names, digests, store, report or Reporter(visible=False))
