@@ -62,7 +62,7 @@ def search_codes(
     msus = search_rows(rows, request, request.missing_values(coded.columns), report, memory_limit, temp, engine)
     people = None
     if units is not None and coded.weights is not None:
-        people = int(units.times(coded.weights.codes[rows.paired[number]]).sum()) * units.unit
+        people = int(units.multiplicities(coded.weights.codes[rows.paired[number]]).sum()) * units.unit
     return Uniques(number, len(rows.single), 2 * int(rows.paired.sum()), msus, people)
 
 
@@ -151,10 +151,10 @@ def search_stream(
     weights = None if table.weights is None else list(stream.names).index(table.weights.name)
     keys = KeyColumns(stream.chunks.columns, len(table.columns), weights)
     merged = gather_chunks(stream.chunks, keys, report, (limit - resident_bytes()) // MERGING)
-    if merged is None or not fits(len(merged.times), table, request, limit):
+    if merged is None or not fits(len(merged.multiplicities), table, request, limit):
         return table, count_stream(stream, table, request, report, engine)
     with Workers() as workers:
-        rows = DistinctRows.from_keys(merged.keys, merged.times, table.cardinalities, workers)
+        rows = DistinctRows.from_keys(merged.keys, merged.multiplicities, table.cardinalities, workers)
     missing = request.missing_values(table.columns)
     msus = search_rows(rows, request, missing, report, limit, stream.folder, engine)
     return table, few_uniques(rows, merged, msus, keys.units)
@@ -178,7 +178,7 @@ def gather_chunks(chunks: TableChunks, keys: KeyColumns, report: Reporter, room:
             ones, places = np.ones(size, np.uint32), np.arange(start, start + size)
             gathered.append(keys.placed_rows(chunks.codes(number), ones, places, workers))
             # Merge when the first entry, which is merged, is no longer than the others: no row is merged often.
-            merged, *others = (len(rows.times) for rows in gathered)
+            merged, *others = (len(rows.multiplicities) for rows in gathered)
             if sum(others) >= merged or not number:
                 gathered = [merge_rows(gathered, workers)]
             if sum(rows.nbytes for rows in gathered) > room:
