@@ -1,4 +1,4 @@
-"""The outputs of scoring, one for each attacker, measure and aggregate (worst, mean); and scores made of several outputs."""
+"""The outputs of scoring: a score for each attacker, measure and aggregate (worst, mean); scores of several outputs."""
 
 from __future__ import annotations
 
