@@ -36,7 +36,7 @@ from .report.notify import notify
 from .report.run_text import gates_held
 from .run_outcome import KeptScores, RunOutcome, why
 from .table.kept_table import PARTS, KeptTable, opened_table, table_identity
-from .table.table_changes import SchemaChange
+from .table.table_changes import SchemaChange, input_changes
 
 # Errors of the configuration or the table; all others, and a database that cannot be reached, are of the machine.
 REFUSED_FOR = (InputError, TableReadError)
@@ -328,7 +328,7 @@ class _Run:
         table.notes = self.notes
         self.seconds |= table.seconds
         self.types = table.schema
-        changes = table.changes([] if before is None else before.files)
+        changes = input_changes([] if before is None else before.files, table.files, table.read_files)
         self.facts |= {"rows": table.rows, "files": table.files, "changes": changes}
         self.facts["columns"] = table.profile(None if before is None else before.number)
         read, files = len(table.read_files), len(table.files)

@@ -105,7 +105,7 @@ def test_a_fault_of_one_report_does_not_stop_the_others(tmp_path, monkeypatch, c
     def broken(*_):
         raise KeyError("a value of the table")
 
-    monkeypatch.setattr(notifying.markdown_report, "text", broken)
+    monkeypatch.setattr(notifying.readable_report, "markdown", broken)
     assert told(tmp_path, **FILES) == ["tell.markdown: could not be told (KeyError)."]
     assert len(list(tmp_path.iterdir())) == 3
     assert "a value of the table" not in caplog.text

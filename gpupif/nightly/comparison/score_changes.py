@@ -29,7 +29,7 @@ from ...results.cell_table import COLUMN, ROW, VALUE
 from ...results.provenance import read_description
 from ...results.score_outputs import ScoreView, outputs_of
 from ..record.kept_scores import KEY_FILE, SCORE_FILE, Manifest
-from ..record.row_keys import READ_ROWS, RowKeys, values_of
+from ..record.row_keys import READ_ROWS, digests_of, values_of
 
 # The memory of a partition of both tables, about; and the most partitions that a table is cut into.
 PARTITION_BYTES = 1 << 26
@@ -89,16 +89,6 @@ class Side(NamedTuple):
 
     folder: Path
     manifest: Manifest
-
-    @property
-    def file(self) -> Path:
-        """The file of the scores."""
-        return self.folder / SCORE_FILE
-
-    @property
-    def keys(self) -> Path:
-        """The file of the row keys."""
-        return self.folder / KEY_FILE
 
 
 def why_not(before: Side, after: Side) -> str | None:
@@ -193,9 +183,10 @@ class _Reader:
     """
 
     def __init__(self, side: Side, measure: Measure, unique: str | None) -> None:
-        description = read_description(side.file)
+        self._file = side.folder / SCORE_FILE
+        description = read_description(self._file)
         if description is None:
-            raise TableReadError(f"{side.file}: expected scores that gpupif wrote, which say what they are of.")
+            raise TableReadError(f"{self._file}: expected scores that gpupif wrote, which say what they are of.")
         attackers = tuple(outcome.attacker for outcome in description.outcomes)
         view = ScoreView(description.about.measures, attackers, description.about.dtype)
         self._side = side
@@ -208,20 +199,19 @@ class _Reader:
 
     def bytes(self, columns: Sequence[str]) -> int:
         """Return the memory that the tables take, about, in bytes."""
-        rows: int = pq.read_metadata(self._side.file).num_rows
+        rows: int = pq.read_metadata(self._file).num_rows
         return rows * (48 + 8 * (len(columns) if self._whole else 4))
 
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the tables. columns: the scored columns of both runs."""
-        with contextlib.ExitStack() as closing:
-            keys = None
-            if self._side.manifest.secret is not None:
-                keys = closing.enter_context(RowKeys(self._side.keys))
-            file = closing.enter_context(pq.ParquetFile(self._side.file))
+        keys = None
+        if self._side.manifest.secret is not None:
+            keys = ds.dataset(str(self._side.folder / KEY_FILE), format="parquet")
+        with pq.ParquetFile(self._file) as file:
             for rows, unique, scores in (
                 self._all_scores(file, columns) if self._whole else self._cells_of(file, columns)
             ):
-                identity = pa.array(rows) if keys is None else keys.digests(rows)
+                identity = pa.array(rows) if keys is None else digests_of(keys, rows)
                 yield pa.table({IDENTITY: identity, ROW: rows, UNIQUE: unique, **scores})
 
     def _all_scores(
@@ -384,8 +374,8 @@ class _Changes:
         newly = NewlyUnique(self._uniques, self._unique_rows)
         if show_values:
             listed = {*self._unique_rows, *(cell.row for cell in cells)}
-            keys = values_of(after.keys, listed) if keyed else {}
-            values = {} if self._whole else _values(after.file, cells)
+            keys = values_of(after.folder / KEY_FILE, listed) if keyed else {}
+            values = {} if self._whole else _values(after.folder / SCORE_FILE, cells)
             cells = [replace(cell, key=keys.get(cell.row), value=values.get((cell.row, cell.column))) for cell in cells]
             newly = replace(newly, keys=[keys.get(row, {}) for row in newly.rows] if keyed else None)
         return ScoreChanges(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -63,10 +64,9 @@ def resolve_gates(settings: Settings) -> list[Gate]:
     if settings.score.population is not None:
         measures[POPULATION_SIZE.name] = POPULATION_SIZE
     names = gate_names([gate.model_dump() for gate in settings.gates])
-    document = {"gates": [{"name": name} for name in names]}
     gates = []
     for number, (name, given) in enumerate(zip(names, settings.gates, strict=True)):
-        gate = _checked(lambda key, number=number: key_of(("gates", number, key), document), given, settings, measures)
+        gate = _checked(partial(_key, names, number), given, settings, measures)
         gates.append(Gate(name, GATES[gate.kind], gate, _definition(gate, settings)))
     return gates
 
@@ -80,6 +80,11 @@ def questions_of(gates: Iterable[Gate]) -> ScoreQuestions:
             columns[measure] = columns.get(measure, ColumnQuery()).with_all(gate.kind.asks(gate.settings))
     shares = (gate.settings.percentile for gate in gates if gate.kind is GATES["pif"])
     return ScoreQuestions(columns, tuple(dict.fromkeys(share for share in shares if share is not None)))
+
+
+def _key(names: Sequence[str], number: int, key: str) -> str:
+    """Return the name of a key of a gate in errors. names: of all gates. number: of this one, from 0."""
+    return key_of(("gates", number, key), {"gates": [{"name": name} for name in names]})
 
 
 def _checked(key: Key, gate: GateSettings, settings: Settings, measures: Mapping[str, Measure]) -> GateSettings:

@@ -15,14 +15,14 @@ from ..comparison.figures import with_figures
 from ..configuration.secrets import Redaction
 from ..configuration.settings import TellSettings
 from ..run_outcome import RunOutcome
-from . import junit_report, markdown_report, prometheus_metrics, webhooks
+from . import junit_report, prometheus_metrics, readable_report, webhooks
 
 Document = Mapping[str, Any]
 # The text of each report that goes to a file, by the key of `TellSettings` that has its path, made of the documents of
 # the run and of the last good run before it, and of the path. A new report is a key there, and an entry here.
 REPORTS: Mapping[str, Callable[[Document, Document | None, Path], str]] = {
     "json_file": lambda document, before, file: f"{json_text(with_figures(document, before))}\n",
-    "markdown": lambda document, before, file: markdown_report.text(document, before),
+    "markdown": lambda document, before, file: readable_report.markdown(document, before),
     "junit": lambda document, before, file: junit_report.text(document),
     "prometheus": prometheus_metrics.text,
 }
