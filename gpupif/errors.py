@@ -10,6 +10,11 @@ from typing import Any
 
 # The most columns that an error lists.
 MOST_NAMED = 40
+# The signs before and behind a value of a table in the arguments of an error. Unicode reserves both for use within a
+# program; `printable` escapes them in values.
+VALUE_BEGINS, VALUE_ENDS = "\ufdd0", "\ufdd1"
+# The quotation marks in messages of other libraries, and the words before the number of a place in a file.
+QUOTES, PLACES = "'\"`", ("line", "column", "row")
 
 
 def printable(text: str) -> str:
@@ -31,6 +36,14 @@ def listed(names: Sequence[Any], most: int, show: Callable[[Any], str] = repr) -
     return ", ".join(map(show, names[:most])) + more
 
 
+def marked(text: str) -> str:
+    """Return the text of a value of a table, for the message of an error.
+
+    The error remembers which part of its message is the value: `GpupifError.text` can leave it out.
+    """
+    return f"{VALUE_BEGINS}{printable(text)}{VALUE_ENDS}"
+
+
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return a question that suggests the most similar of some names, with a space before it; "" if none is similar."""
     near = get_close_matches(name, list(names), n=1)
@@ -44,7 +57,11 @@ class GpupifError(Exception):
     """
 
     def __str__(self) -> str:
-        return "\n".join(printable(str(line)) for line in self.args)
+        return self.text(str)
+
+    def text(self, show: Callable[[str], str]) -> str:
+        """Return the message. show: returns what to write for a value of a table, see `marked`."""
+        return "\n".join(printable(_with_values(str(line), show)) for line in self.args)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Subclasses take other arguments than the message, so an error is unpickled from its message.
@@ -63,6 +80,17 @@ def _with_message(kind: type[GpupifError], *message: object) -> GpupifError:
     error = kind.__new__(kind)
     error.args = message
     return error
+
+
+def _with_values(line: str, show: Callable[[str], str]) -> str:
+    """Return a line of a message with `show(value)` in place of each value of a table."""
+    before, *parts = line.split(VALUE_BEGINS)
+    shown = [before]
+    for part in parts:
+        # If a value was cut short, its end is missing: all that follows counts as the value.
+        value, _, behind = part.partition(VALUE_ENDS)
+        shown += [show(value), behind]
+    return "".join(shown).replace(VALUE_ENDS, "")
 
 
 class InputError(GpupifError, ValueError):
@@ -149,8 +177,36 @@ class NothingKnownWarning(UserWarning):
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the message of an error, in one line and without its full stop."""
-    return " ".join(str(error).split()).rstrip(".")
+    """Return the message of an error for the message of another error: in one line and without its full stop.
+
+    Values of a table stay marked, see `marked`. In messages of other libraries `words_of_others` marks them.
+    """
+    lines = map(str, error.args) if isinstance(error, GpupifError) else [str(error)]
+    text = " ".join("\n".join(lines).split()).rstrip(".")
+    return text if isinstance(error, GpupifError) else words_of_others(text)
+
+
+def words_of_others(text: str) -> str:
+    """Return a message of another library for the message of an error.
+
+    All that may be a value of a table is marked, see `marked`: whatever is between the first and the last
+    quotation mark, and other words with a digit, unless they are names such as int64.
+    """
+    places = [place for place, sign in enumerate(text) if sign in QUOTES]
+    if places:
+        quoted = text[places[0] : places[-1] + 1]
+        return f"{_without_numbers(text[: places[0]])}{marked(quoted)}{_without_numbers(text[places[-1] + 1 :])}"
+    return _without_numbers(text)
+
+
+def _without_numbers(text: str) -> str:
+    """Return words with numbers marked as values, except names such as int64 and places in a file."""
+    words = text.split(" ")
+    for place, word in enumerate(words):
+        is_number = any(map(str.isnumeric, word)) and not word.strip("().,:;").isidentifier()
+        if is_number and not (place and words[place - 1] in PLACES):
+            words[place] = marked(word)
+    return " ".join(words)
 
 
 def warn(message: str, category: type[Warning]) -> None:

@@ -15,8 +15,8 @@ from gpupif.kernels import walks
 
 from ..encoding.column import Column
 from ..engines.base import NOTHING, Axis
-from ..errors import InputError
-from ..utils.validation import brief
+from ..errors import InputError, marked
+from ..utils.validation import table_value
 from .hierarchy_files import TextOrder, TextTree, paths_up
 from .priors import Prior, plain_value, values_by_text
 
@@ -74,12 +74,12 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
     if isinstance(distance, CategoryOrder) and any(value not in order for value in extra if value is not None):
         strange = next(value for value in extra if value is not None and value not in order)
         raise InputError(
-            f"column {name!r}: its ordered categories lack {brief(strange)}, which the prior or the population has. "
-            "Give all values in order with distances=."
+            f"column {name!r}: its ordered categories lack {table_value(strange)}, which the prior or the population "
+            "has. Give all values in order with distances=."
         )
     lacking = [value for value in (*values, *extra) if value not in order and value is not None]
     if lacking or len(order) < len(distance):
-        what = f"{brief(lacking[0])} is not in it" if lacking else "a value stands there twice"
+        what = f"{table_value(lacking[0])} is not in it" if lacking else "a value stands there twice"
         raise InputError(f"distances: column {name!r}: expected all its values in order, each once; {what}.")
     return _ordered(name, prior, values, extra, lambda value: order.get(value, len(order)))
 
@@ -94,8 +94,8 @@ def _of_values(name: Hashable, given: TextOrder | TextTree, values: Sequence[Any
     for text, names in given.items():
         if tree.setdefault(plain[text], names) != names:
             raise InputError(
-                f"distances: column {name!r}: {given.file}: {text!r} and {texts[plain[text]]!r} are one value there, "
-                "and part of something else each. Keep one of the two."
+                f"distances: column {name!r}: {given.file}: {table_value(text)} and {table_value(texts[plain[text]])} "
+                "are one value there, and part of something else each. Keep one of the two."
             )
         texts.setdefault(plain[text], text)
     return tree
@@ -141,8 +141,8 @@ def _ordered(name: Hashable, prior: Prior, values: list[Any], extra: Mapping[Any
         places = sorted(range(len(everything)), key=place_of)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"distances: column {name!r}: its values, and those of its prior, cannot be compared ({error}). Give them "
-            "in order, as a list."
+            f"distances: column {name!r}: its values, and those of its prior, cannot be compared "
+            f"({marked(str(error))}). Give them in order, as a list."
         ) from None
     place = np.empty(len(places), np.int64)
     place[places] = np.arange(len(places))
@@ -166,7 +166,9 @@ def _tree(
     lacking = [value for value in everything if value not in given]
     if lacking:
         more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-        lacked = brief(lacking[0]) if lacking[0] is not None else "missing values (None; in a file NULL, or nothing)"
+        lacked = (
+            table_value(lacking[0]) if lacking[0] is not None else "missing values (None; in a file NULL, or nothing)"
+        )
         raise InputError(
             f"distances: column {name!r}: the hierarchy{where} lacks {lacked}{more}. Add "
             f"{'each' if more else 'it'} and what it is part of."

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import InputError, reason_of
 from ..io.documents import parse_json
-from ..utils.validation import brief
+from ..utils.validation import table_value
 
 ENDINGS = (".csv", ".json")
 # Separators of a CSV file. The first that is in the file's first line is used. Names may contain commas.
@@ -91,7 +91,7 @@ def _from_json(what: str, text: str) -> TextOrder | TextTree:
             f"{what}: expected JSON, a list of values in order or a hierarchy: {reason_of(error)}."
         ) from None
     if not isinstance(found, list | dict):
-        raise InputError(f"{what}: expected a list of values in order, or a hierarchy; got {found!r:.60}.")
+        raise InputError(f"{what}: expected a list of values in order, or a hierarchy; got {table_value(found)}.")
     return TextOrder(found) if isinstance(found, list) else TextTree(found)
 
 
@@ -104,7 +104,7 @@ def _tree_from_csv(what: str, text: str) -> TextTree:
     if levels < 2:
         raise InputError(
             f"{what}: line {first}: expected a value and what it is part of, separated by ';' (or a tab, '|', ','), "
-            f"got {brief(lines[0][1][0])} alone. Add what it is part of, at least '*' for anything."
+            f"got {table_value(lines[0][1][0])} alone. Add what it is part of, at least '*' for anything."
         )
     rooted = any(fields[-1] == ANYTHING for _, fields in lines)
     tree, found = TextTree(), dict[str, int]()
@@ -112,22 +112,23 @@ def _tree_from_csv(what: str, text: str) -> TextTree:
         where = f"{what}: line {number}"
         if len(names) + 1 != levels:
             raise InputError(
-                f"{where}: expected {levels} fields as in line {first}, got {len(names) + 1} ({brief(value)} and what "
-                "it is part of). Repeat a name where a level is missing."
+                f"{where}: expected {levels} fields as in line {first}, got {len(names) + 1} ({table_value(value)} and "
+                "what it is part of). Repeat a name where a level is missing."
             )
         if "" in names:
             raise InputError(
-                f"{where}: expected names of what {brief(value)} is part of, got an empty one (field "
+                f"{where}: expected names of what {table_value(value)} is part of, got an empty one (field "
                 f"{names.index('') + 2}). Name it, or leave out a separator at the end of all lines."
             )
         if rooted and names[-1] != ANYTHING:
             raise InputError(
-                f"{where}: expected '*' at the end as in other lines, got {brief(names[-1])}. Add it; a header is left "
-                "out."
+                f"{where}: expected '*' at the end as in other lines, got {table_value(names[-1])}. Add it; a header "
+                "is left out."
             )
         if tree.setdefault(value, names) != names:
             raise InputError(
-                f"{where}: {brief(value)} is part of something else than in line {found[value]}. Keep one of the two."
+                f"{where}: {table_value(value)} is part of something else than in line {found[value]}. Keep one of the "
+                "two."
             )
         found.setdefault(value, number)
     return tree
@@ -142,7 +143,7 @@ def _lines(what: str, text: str) -> list[tuple[int, list[str]]]:
     except csv.Error as error:
         raise InputError(
             f"{what}: line {reader.line_num}: expected fields separated by {separator!r}, a quote in quotes written "
-            f"twice; {error}."
+            f"twice; {reason_of(error)}."
         ) from None
 
 
@@ -188,7 +189,8 @@ def _refuse_tree(said: str, where: str, level: int, paths: Mapping[Any, Sequence
         other = first.setdefault(path[level - 1], value)
         if paths[other][level] != path[level]:
             raise InputError(
-                f"{said}: the hierarchy{where} is no tree: {path[level - 1]!r} is part of {path[level]!r} and of "
-                f"{paths[other][level]!r}: levels {level} and {level + 1} of {brief(value)} and of {brief(other)}. "
+                f"{said}: the hierarchy{where} is no tree: {table_value(path[level - 1])} is part of "
+                f"{table_value(path[level])} and of {table_value(paths[other][level])}: levels {level} and "
+                f"{level + 1} of {table_value(value)} and of {table_value(other)}. "
                 "What is one group at a level has to be one at all above; rename one of the two."
             )

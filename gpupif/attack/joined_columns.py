@@ -18,7 +18,7 @@ from ..errors import ColumnTypeError, InputError
 from ..measures import MEASURES
 from ..rows.keys import KeyLayout, code_type
 from ..utils.information import entropy_of_counts, log2_of_shares
-from ..utils.validation import brief
+from ..utils.validation import table_value
 from .priors import Prior
 from .request import ScoreRequest
 
@@ -103,7 +103,7 @@ class JoinedColumns(NamedTuple):
             # The order of codes is another in a table that is read in parts.
             first = min(absent, key=lambda place: (-sampled[place], str(values[place])))
             raise InputError(
-                f"population: column {column.name!r} has {brief(values[first])} nowhere in it, which is in "
+                f"population: column {column.name!r} has {table_value(values[first])} nowhere in it, which is in "
                 f"{sampled[first]:,} of the table's rows: these are no part of it. Give the population that the table "
                 "was drawn from, or count such rows as part of it: gpupif.Population(table, lacks='count')."
             )
@@ -139,7 +139,7 @@ class JoinedColumns(NamedTuple):
         """Sentence naming the first value of a row, by its codes, that the population does not have, or no text."""
         for name, values, code, counts in zip(self.names, self.values, codes, self.counts, strict=True):
             if not counts[code]:
-                return f" Column {name!r} has {brief(values[code])} nowhere in it."
+                return f" Column {name!r} has {table_value(values[code])} nowhere in it."
         return ""
 
 

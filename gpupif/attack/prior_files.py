@@ -19,7 +19,7 @@ from ..frames.open import open_frame
 from ..io.documents import parse_json
 from ..io.formats import READ_ENDINGS
 from ..io.read import open_source
-from ..utils.validation import check_unique
+from ..utils.validation import check_unique, table_value
 from .priors import SUM_TOLERANCE, TextPrior, priors_from_json
 
 # Rows and bytes of a file that are read at once.
@@ -53,7 +53,7 @@ class _Given(NamedTuple):
             row = int(wrong[0])
             came = column.values([int(column.codes[row])])[0]
             kind = PriorError if name == "probability" else InputError
-            shown = "a missing value" if came is None else repr(came)
+            shown = "a missing value" if came is None else table_value(came)
             mend = " Divide percentages by 100." if 1 < found[row] <= 100 else ""
             raise kind(
                 f"{self.what}: column {name!r}, row {row} (from 0): expected a number from 0 to 1, got {shown}.{mend}"
@@ -80,8 +80,9 @@ def as_priors(given: Any) -> Any:
             raise PriorError(f"{table.what}: column 'column', row {row} (from 0): expected a column's name, got none.")
         prior = priors.setdefault(name, {})
         if value in prior:
+            shown = "missing" if value is None else table_value(value)
             raise PriorError(
-                f"{table.what}: column {name!r}: value {'missing' if value is None else repr(value)} stands there "
+                f"{table.what}: column {name!r}: value {shown} stands there "
                 f"twice, the second time in row {row} (from 0). Leave one out, or add them up."
             )
         prior[value] = share
@@ -127,7 +128,7 @@ def read_json(argument: str, path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"{argument}: {path}: expected JSON such as {shape}: {reason_of(error)}.") from None
     if not isinstance(document, dict):
-        raise InputError(f"{argument}: {path}: expected an object {shape}, got {document!r:.60}.")
+        raise InputError(f"{argument}: {path}: expected an object {shape}, got {table_value(document)}.")
     return document
 
 

@@ -15,11 +15,11 @@ import pandas as pd
 from gpupif.kernels.log_units import LOG_BITS
 
 from ..encoding.column import Column
-from ..errors import PriorError, listed
+from ..errors import InputError, PriorError, listed, marked
 from ..io.documents import parse_json
 from ..utils.display import as_text
 from ..utils.information import entropy_of_counts, entropy_of_probabilities, log2_of_probabilities, log2_of_shares
-from ..utils.validation import brief, within
+from ..utils.validation import table_value, within
 
 SUM_TOLERANCE = 1e-6
 # Smaller ones have fewer digits, and their reciprocals none.
@@ -118,7 +118,9 @@ def _given_shares(name: Hashable, given: Any, values: Sequence[Any]) -> dict[Any
     if isinstance(given, pd.Series):
         if not given.index.is_unique:
             twice = given.index[given.index.duplicated()][0]
-            raise PriorError(f"priors: column {name!r}: value {twice!r} stands twice in the index of the Series.")
+            raise PriorError(
+                f"priors: column {name!r}: value {table_value(twice)} stands twice in the index of the Series."
+            )
         given = given.to_dict()
     if not isinstance(given, Mapping):
         raise PriorError(
@@ -130,8 +132,8 @@ def _given_shares(name: Hashable, given: Any, values: Sequence[Any]) -> dict[Any
     for value, share in given.items():
         if not within(share, 0, 1 + SUM_TOLERANCE):
             raise PriorError(
-                f"priors: column {name!r}: expected a probability between 0 and 1 for {value!r}, got {brief(share)}."
-                + (" Divide percentages by 100." if within(share, 1, 100) else "")
+                f"priors: column {name!r}: expected a probability between 0 and 1 for {table_value(value)}, got "
+                f"{table_value(share)}." + (" Divide percentages by 100." if within(share, 1, 100) else "")
             )
         shares[plain_value(value)] = shares.get(plain_value(value), 0.0) + float(share)
     if isinstance(given, TextPrior):
@@ -145,7 +147,7 @@ def _normalized(name: Hashable, shares: dict[Any, float]) -> dict[Any, float]:
     total = math.fsum(shares.values())
     if abs(total - 1.0) > SUM_TOLERANCE:
         raise PriorError(
-            f"priors: column {name!r}: expected probabilities that sum to 1, they sum to {total:.9g}. "
+            f"priors: column {name!r}: expected probabilities that sum to 1, they sum to {marked(f'{total:.9g}')}. "
             "Divide each by the sum."
         )
     return {value: share / total for value, share in shares.items()} if total != 1.0 else shares
@@ -156,16 +158,18 @@ def _check_shares(name: Hashable, values: Sequence[Any], shares: Mapping[Any, fl
     tiny = next((value for value in values if 0.0 < shares.get(value, 0.0) < LEAST), None)
     if tiny is not None:
         raise PriorError(
-            f"priors: column {name!r}: expected a probability of at least {LEAST:.3g} for {tiny!r}, got "
-            f"{shares[tiny]:.3g}. Give it more."
+            f"priors: column {name!r}: expected a probability of at least {LEAST:.3g} for {table_value(tiny)}, got "
+            f"{marked(f'{shares[tiny]:.3g}')}. Give it more."
         )
     lacking = [value for value in values if not shares.get(value, 0.0) > 0.0]
     if not lacking:
         return
-    shown = listed(lacking, 5, lambda value: "missing value" if value is None else repr(value))
+    shown = listed(lacking, 5, lambda value: "missing value" if value is None else table_value(value))
     own = set(values)
     absent = [value for value in shares if value not in own]
-    strange = f" Of those given, {', '.join(map(repr, absent[:5]))} occur nowhere in the column." if absent else ""
+    strange = (
+        f" Of those given, {', '.join(map(table_value, absent[:5]))} occur nowhere in the column." if absent else ""
+    )
     missing = ' (a missing value is None, in JSON "")' if None in lacking else ""
     raise PriorError(
         f"priors: column {name!r}: expected a probability above 0 for every value that occurs; got none or 0 for "
@@ -220,7 +224,8 @@ def priors_from_json(text: str) -> dict[str, Mapping[Any, float]]:
         elif all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], Hashable) for pair in pairs):
             priors[column] = dict(pairs)
         else:
-            raise ValueError(
-                f"column {column!r}: expected an object or a list of [value, probability] pairs, got {prior!r:.60}."
+            raise InputError(
+                f"column {column!r}: expected an object or a list of [value, probability] pairs, got "
+                f"{table_value(prior)}."
             )
     return priors

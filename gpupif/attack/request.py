@@ -13,7 +13,7 @@ from ..encoding.column import Column
 from ..engines.base import Axis, Job
 from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
 from ..measures import POPULATION_SIZE, Measure
-from ..utils.validation import brief, check_exist, check_unique, within
+from ..utils.validation import check_exist, check_unique, table_value, within
 from .attackers import AnyKnown, Known, KnownSubsets, aggregates_of, among_of, check_known, choose_subsets
 from .distances import CategoryOrder, make_axis
 from .priors import Prior, make_prior
@@ -231,7 +231,7 @@ def resolve_columns(
 
 def _accuracy(name: Hashable, value: Any) -> float:
     if not within(value, 0, 1):
-        raise InputError(f"accuracies: column {name!r}: expected a number from 0 to 1, got {brief(value)}.")
+        raise InputError(f"accuracies: column {name!r}: expected a number from 0 to 1, got {table_value(value)}.")
     return float(value)
 
 

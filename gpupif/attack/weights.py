@@ -19,10 +19,10 @@ import numpy.typing as npt
 from gpupif.kernels import codes as kernels
 
 from ..encoding.column import Column, amounts
-from ..errors import InputError
+from ..errors import InputError, marked
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
-from ..utils.validation import brief
+from ..utils.validation import table_value
 
 # Base-2 logarithm of the largest sum of all weights, in units. Rounding to units changes next to nothing.
 TOTAL_BITS = 61
@@ -73,11 +73,11 @@ def read_weights(column: Column, first_row: Callable[[int], int] | None = None) 
         if len(column.labels) and np.isnan(weights[: len(column.labels)]).all():
             raise InputError(
                 f"weights: column {column.name!r}: expected numbers of people, 0 or more; none of its values is a "
-                f"number, {brief(column.values([0])[0])} for one. Name a column of numbers."
+                f"number, {table_value(column.values([0])[0])} for one. Name a column of numbers."
             )
         place = "" if row < 0 else f", row {row} (from 0)"
         value = column.values([code])[0]
-        came = "a missing value" if value is None else repr(value)
+        came = "a missing value" if value is None else table_value(value)
         raise InputError(
             f"weights: column {column.name!r}{place}: expected a number of people, 0 or more, got {came}. "
             "Give the row a weight, or drop it."
@@ -87,8 +87,8 @@ def read_weights(column: Column, first_row: Callable[[int], int] | None = None) 
     if ((units == 0) & (weights[order] > 0)).any():
         raise InputError(
             f"weights: column {column.name!r}: expected weights whose sum is not 2^60 times as large as one of them, "
-            f"got {weights[weights > 0].min():g} beside {weights.max():g}. Leave out the rows of the smallest, or "
-            "correct the largest."
+            f"got {marked(f'{weights[weights > 0].min():g}')} beside {marked(f'{weights.max():g}')}. Leave out the "
+            "rows of the smallest, or correct the largest."
         )
     total = int((units * column.counts[order]).sum())
     if total == 0:

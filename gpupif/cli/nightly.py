@@ -94,7 +94,7 @@ def run(
     from ..nightly.configuration.config import load_config
     from ..nightly.event_log import logged_to_stderr
     from ..nightly.nightly_run import run_and_compare
-    from ..nightly.report.terminal_report import draw
+    from ..nightly.report.readable_report import draw
 
     def on_record(ended: RunOutcome) -> None:
         interruption.left = (

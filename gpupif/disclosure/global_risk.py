@@ -22,7 +22,7 @@ from ..utils.display import Displayable, as_percent, plural
 from ..utils.docs import documented_as
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.refused_combinations import WILDCARD_GLOBAL_RISK
-from ..utils.validation import Columns, as_columns, brief, check_exist, share
+from ..utils.validation import Columns, as_columns, brief, check_exist, share, table_value
 from .privacy_models import k_anonymity
 from .report import facts_table
 
@@ -258,7 +258,7 @@ def _check_weights(column: Column) -> None:
         wrong = np.flatnonzero(~((weights >= 1) & (weights < np.inf)))
     if len(wrong):
         (value,) = column.values([int(wrong[0])])
-        came = "a missing value" if value is None else repr(value)
+        came = "a missing value" if value is None else table_value(value)
         raise InputError(
             f"weights: column {column.name!r}: expected numbers of 1 or more, the people of the population that each "
             f"row stands for; got {came}. Correct such weights, or drop the rows: a row of weight 0 is in no sample."

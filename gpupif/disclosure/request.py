@@ -28,6 +28,7 @@ from ..utils.validation import (
     check_weights,
     check_word,
     share,
+    table_value,
     whole_number,
 )
 from .models import MODELS, Model
@@ -275,7 +276,7 @@ class RiskRequest:
         if not isinstance(given, str) and len(names) > 1:
             raise InputError(
                 "distance: expected a word, or with several sensitive attributes a dictionary "
-                f"{{attribute: distance}} of {', '.join(map(repr, names))}; got {given!r:.60}."
+                f"{{attribute: distance}} of {', '.join(map(repr, names))}; got {brief(given)}."
             )
         return dict.fromkeys(names, given)
 
@@ -318,7 +319,7 @@ def about_distance() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(str(error).replace("distances:", "distance:", 1)) from None
+        raise error.about("distance", "distances: ") from None
 
 
 def constant_column(rows: int, given: int) -> Column:
@@ -350,7 +351,7 @@ def check_households(name: Hashable, missing: int) -> None:
 def check_values(column: Column) -> None:
     """Raise InputError for a sensitive attribute of fewer than two values."""
     if column.cardinality < 2:
-        came = f"{brief(column.values()[0])} in all rows" if column.cardinality else "none"
+        came = f"{table_value(column.values()[0])} in all rows" if column.cardinality else "none"
         raise InputError(
             f"sensitive: column {column.name!r}: expected at least two different values, got {came}, so there is "
             "nothing to learn. Leave it out."

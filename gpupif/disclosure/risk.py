@@ -311,7 +311,7 @@ def _uniques(result: Assessment, people: Mapping[str, Any]) -> PopulationUniques
     try:
         return population_uniques(result.sizes.classes_of_size, **people)
     except InputError as error:
-        raise InputError(str(error).replace("population:", "population_size:", 1)) from None
+        raise error.about("population_size", "population: ") from None
 
 
 def _attacked_sizes(result: Assessment) -> dict[str, Mapping[int, int]]:

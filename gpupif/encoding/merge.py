@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from gpupif.kernels import codes as kernels
 
-from ..errors import ColumnTypeError
+from ..errors import ColumnTypeError, reason_of
 from ..rows.keys import code_type
 from .column import Column, hash_values, merge_labels, plain_floats
 from .encode import encode_column
@@ -74,7 +74,7 @@ def label_array(column: Column) -> pa.Array:
         try:
             labels = pa.array(labels, from_pandas=True)
         except (pa.ArrowException, TypeError) as error:
-            raise ColumnTypeError(column.name, f"values of several types ({error})") from error
+            raise ColumnTypeError(column.name, f"values of several types ({reason_of(error)})") from error
         if isinstance(labels, pa.ChunkedArray):
             labels = labels.combine_chunks()
     return labels if len(labels) else pa.nulls(0)

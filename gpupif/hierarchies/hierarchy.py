@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from ..attack.priors import plain_value, texts_of
 from ..encoding.plain_values import text_of, texts
 from ..errors import InputError, did_you_mean
-from ..utils.validation import brief, is_whole
+from ..utils.validation import brief, is_whole, table_value
 
 # The name of the group of all cells, unless a hierarchy has its own name for it. ARX uses it too.
 ANYTHING = "*"
@@ -74,8 +74,8 @@ class Hierarchy(ABC):
     def _refuse(self, values: pa.Array, mend: str) -> None:
         more = f" and {len(values) - 1:,} more" if len(values) > 1 else ""
         raise InputError(
-            f"{self.said}: {brief(values[0].as_py())}{more} {'have' if more else 'has'} no place in its hierarchy; "
-            f"expected {self.expected}. Give values that have none a place there{mend}."
+            f"{self.said}: {table_value(values[0].as_py())}{more} {'have' if more else 'has'} no place in its "
+            f"hierarchy; expected {self.expected}. Give values that have none a place there{mend}."
         )
 
     @property

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..attack.hierarchy_files import paths_up
 from ..attack.priors import plain_value
 from ..errors import InputError
-from ..utils.validation import brief
+from ..utils.validation import brief, table_value
 from .hierarchy import ANYTHING, Hierarchy, as_texts, text_places
 
 
@@ -65,7 +65,8 @@ class ValueTree(Hierarchy):
             other = first.setdefault(text, place)
             if named[other] != named[place]:
                 raise InputError(
-                    f"{self.said}: {brief(values[other])} and {brief(values[place])} have one text, {text!r}, and "
+                    f"{self.said}: {table_value(values[other])} and {table_value(values[place])} have one "
+                    f"text, {table_value(text)}, and "
                     "different groups. Keep one of the two."
                 )
 

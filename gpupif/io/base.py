@@ -239,8 +239,9 @@ class Source(ABC):
         """Return rows that `read` yielded, with the types that the files have."""
         return chunk
 
-    def _unreadable(self, file: Path, error: Exception) -> TableReadError:
-        return unreadable(file, self.input_files.format.name, error)
+    def _unreadable(self, file: Path, error: Exception, where: str = "") -> TableReadError:
+        """Return the error for a file that cannot be read, see `unreadable`."""
+        return unreadable(file, self.input_files.format.name, error, where)
 
     @abstractmethod
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:

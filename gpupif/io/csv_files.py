@@ -217,8 +217,8 @@ class CsvSource(Source):
         """See `Source`. Columns are text: the type of a column follows only from all its values."""
         return chunk.cast(pa.schema([(name, pa.string()) for name in chunk.column_names]))
 
-    def _unreadable(self, file: Path, error: Exception) -> TableReadError:
-        return not_utf8(file) if "UTF8" in str(error) else super()._unreadable(file, error)
+    def _unreadable(self, file: Path, error: Exception, where: str = "") -> TableReadError:
+        return not_utf8(file) if "UTF8" in str(error) else super()._unreadable(file, error, where)
 
     def nothing(self) -> pa.Table:
         return pa.schema([(name, pa.string()) for name in self.names]).empty_table()
@@ -239,7 +239,7 @@ class CsvSource(Source):
     def _read_rest(self, file: Path, head: CsvHeader, columns: list[str], before: int, rows: int) -> Iterator[pa.Table]:
         """Yield the rows after the first `rows` rows of a file. before: the bytes of the files that were read before.
 
-        Raises pyarrow.ArrowInvalid with the number of the row that cannot be read.
+        Raises TableReadError with the number of the row that cannot be read.
         """
         done = 0
         try:
@@ -251,4 +251,5 @@ class CsvSource(Source):
                         yield pa.Table.from_batches([batch.slice(min(batch.num_rows, max(0, rows - done)))])
                         done += batch.num_rows
         except pa.ArrowInvalid as error:
-            raise pa.ArrowInvalid(f"{error}, after row {done:,}") from error
+            self.check_unchanged([file])
+            raise self._unreadable(file, error, f", after row {done:,}") from error

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from ..errors import InputError, TableReadError
-from ..utils.validation import check_unique
+from ..utils.validation import check_unique, table_value
 from .base import check_alike
 from .file_errors import misnamed_file, unreadable
 
@@ -64,7 +64,8 @@ def read_header(file: Path, sep: str | None) -> CsvHeader:
     candidates = [sign for sign in SEPARATORS if sign in names[0]] if sep is not None and len(names) == 1 else []
     if candidates:
         raise TableReadError(
-            f"{file}: separated by {sep!r} it is one column, {names[0]!r}. Use sep={candidates[0]!r} instead."
+            f"{file}: separated by {sep!r} it is one column, {table_value(names[0])}. Use "
+            f"sep={candidates[0]!r} instead."
         )
     check_unique(names)
     header = "".join(islice(io.StringIO(head, newline=""), lines))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, OutputError, reason_of
-from ..utils.validation import brief
+from ..utils.validation import brief, table_value
 
 # The kind of document in a file, by the ending of the file's name.
 DOCUMENTS: Mapping[str, str] = {".toml": "TOML", ".json": "JSON", ".yaml": "YAML", ".yml": "YAML"}
@@ -64,7 +64,7 @@ def read_document(argument: str, path: str | os.PathLike[str], kind: str | None 
         hint = " A name stands once, in quotes where it has other signs than A-Z, a-z, 0-9, _ and -." * (kind == "TOML")
         raise InputError(f"{argument}: {file}: expected {kind}, got what is none: {reason_of(error)}.{hint}") from None
     if not isinstance(document, dict):
-        raise InputError(f"{argument}: {file}: expected keys and their values, got {brief(document)}.")
+        raise InputError(f"{argument}: {file}: expected keys and their values, got {table_value(document)}.")
     return document
 
 

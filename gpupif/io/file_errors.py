@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import OutputError, TableReadError, reason_of
+from ..errors import OutputError, TableReadError, marked, reason_of
 from ..utils.private_folder import real_path
 
 GZIP = "a gzip archive"
@@ -26,13 +26,27 @@ TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
 MORE_OPEN = "Allow more open files (ulimit -n), or close those of other threads and programs."
 
 
-def unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
-    """Return the error for a file of a table that cannot be read or parsed. kind: the name of the format."""
+def unreadable(file: Path, kind: str, error: Exception, where: str = "") -> TableReadError:
+    """Return the error for a file of a table that cannot be read or parsed.
+
+    kind: the name of the format. where: the end of the reason, which says where in the file the error is.
+    """
     if isinstance(error, PermissionError):
         return denied(file, error)
     return misnamed_file(file, kind) or TableReadError(
-        f"{file}: could not be read as {kind}; it may be truncated, or not be what its name says ({reason_of(error)})."
+        f"{file}: could not be read as {kind}; it may be truncated, or not be what its name says "
+        f"({_reason(error)}{where})."
     )
+
+
+def _reason(error: Exception) -> str:
+    """Return the reason of a library that cannot read a file, see `reason_of`."""
+    # Arrow quotes a whole row of CSV without quotation marks, if the row has another number of fields.
+    before, got, behind = " ".join(str(error).split()).partition(" columns, got ")
+    number, colon, row = behind.partition(": ")
+    if before.startswith("CSV parse error: ") and colon:
+        return f"{before}{got}{number}{colon}{marked(row)}"
+    return reason_of(error)
 
 
 def misnamed_file(file: Path, kind: str) -> TableReadError | None:

@@ -16,15 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .._version import __version__
-from ..errors import (
-    ColumnNotFoundError,
-    DatabaseUnavailableError,
-    DeviceError,
-    GpupifError,
-    InputError,
-    OutputError,
-    TableReadError,
-)
+from ..errors import DatabaseUnavailableError, GpupifError, InputError, OutputError, TableReadError
 from ..utils.config import config as resources_of
 from ..utils.display import plural
 from ..utils.private_folder import followed, private_folder
@@ -35,8 +27,7 @@ from .configuration.config import Config, loaded
 from .configuration.settings import TELL_FILES
 from .exit_codes import ENDED, Status
 from .gates.findings import measure_table
-from .gates.gates import Gate, check_columns, evaluate, questions_of, resolve_gates, values_before
-from .hidden_values import without_values, words_of
+from .gates.gates import Gate, evaluate, questions_of, resolve_gates, values_before
 from .record.kept_scores import SCORE_FILE, KeptFolder, remove_expired, seal, tidy
 from .record.record import Record, time_text, utc_now
 from .record.row_keys import READ_ROWS
@@ -45,17 +36,10 @@ from .report.notify import notify
 from .report.run_text import gates_held
 from .run_outcome import KeptScores, RunOutcome, why
 from .table.kept_table import PARTS, KeptTable, opened_table, table_identity
-from .table.table_changes import SchemaChange
-
-
-class RefusedError(InputError):
-    """The error of a table that a run refuses; its message has no value of the table."""
-
+from .table.table_changes import SchemaChange, input_changes
 
 # Errors of the configuration or the table; all others, and a database that cannot be reached, are of the machine.
 REFUSED_FOR = (InputError, TableReadError)
-# Errors that quote names of columns, words of the configuration and paths, and no value of a table.
-WITHOUT_VALUES = (RefusedError, ColumnNotFoundError, DatabaseUnavailableError, DeviceError, OutputError, OSError)
 LIBRARIES = ("numpy", "numba", "pandas", "pyarrow")
 # The folder of temporary files, in the state folder.
 TEMPORARY = "temporary"
@@ -116,20 +100,21 @@ def run_and_compare(
 
     on_record: called with the outcome as soon as it is in the record; no signal comes between the two.
     """
-    with _blamed(config.file):
+    with _blamed(config):
         gates = resolve_gates(config.settings)
     wanted = config.settings.run
     named = config.resolve(wanted.state)
-    with state_errors(named), _blamed(config.file, "run.state: "):
+    with state_errors(named), _blamed(config, "run.state: "):
         state = followed(named)
-    _check_places(config, state)
-    with state_errors(named), _blamed(config.file, "run.state: "):
+    with _blamed(config):
+        _check_places(config, state)
+    with state_errors(named), _blamed(config, "run.state: "):
         private_folder(state)
-    with run_lock(state), Record.open(state, writable=True) as record:
+    with run_lock(state), Record.open(state, table_identity(config)) as record:
         temp = state_folder(state / TEMPORARY) if wanted.temp is None else config.resolve(wanted.temp)
         limits = {"memory_limit": wanted.memory_limit, "threads": wanted.threads}
         given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
-        with _blamed(config.file, "run."):
+        with _blamed(config, "run."):
             resources = resources_of(device=wanted.device, temp=temp, **given)
         with resources:
             before = record.last_good()
@@ -137,21 +122,12 @@ def run_and_compare(
 
 
 @contextlib.contextmanager
-def _blamed(file: Path, section: str = "") -> Iterator[None]:
+def _blamed(config: Config, section: str = "") -> Iterator[None]:
     """Have errors in the configuration name its file, and the section before the key."""
     try:
         yield
     except (InputError, OutputError) as error:
-        raise RefusedError(f"{file}: {section}{error}") from None
-
-
-@contextlib.contextmanager
-def _logged(event: str) -> Iterator[None]:
-    """Log an error of writing the record of a run that ended, and go on: reports are still to be sent."""
-    try:
-        yield
-    except OutputError as error:
-        event_log.say(event, str(error), logging.WARNING)
+        raise InputError(f"{config.file}: {section}{config.redact.error(error)}") from None
 
 
 def _check_places(config: Config, state: Path) -> None:
@@ -161,9 +137,7 @@ def _check_places(config: Config, state: Path) -> None:
     scores = KeptFolder(state, 1).final / SCORE_FILE
     is_found = table is not None and "**" in table.parts and fnmatch(str(scores), str(table))
     if is_found or (table is not None and table.is_dir() and _is_within(state, table)):
-        raise InputError(
-            f"{config.file}: run.state: {state} lies in the folder of the table, {table}. Name a folder elsewhere."
-        )
+        raise InputError(f"run.state: {state} lies in the folder of the table, {table}. Name a folder elsewhere.")
     paths = {key: getattr(config.settings.tell, key) for key in TELL_FILES}
     for key, file in [(key, config.resolve(path)) for key, path in paths.items() if path is not None]:
         taken = "the configuration" if _is_within(file, config.file) else ""
@@ -172,9 +146,7 @@ def _check_places(config: Config, state: Path) -> None:
         if table is not None and (_is_within(file, table) or fnmatch(str(file), str(table))):
             taken = "of the table"
         if taken:
-            raise InputError(
-                f"{config.file}: tell.{key}: {file} is {taken}, which it would replace. Name another file."
-            )
+            raise InputError(f"tell.{key}: {file} is {taken}, which it would replace. Name another file.")
 
 
 def _is_within(place: Path, folder: Path) -> bool:
@@ -185,11 +157,10 @@ class _Run:
     """A run, while the lock is held and the record is open.
 
     closing: closes the table when the run is on record. facts: the fields of the outcome that are known so far.
-    words: the words that errors may quote, because they are no values of the table.
     """
 
     def __init__(self, config: Config, gates: Sequence[Gate], state: Path, record: Record) -> None:
-        self.config, self.settings = config, config.settings
+        self.config, self.settings, self.redact = config, config.settings, config.redact
         self.gates = gates
         self.state = state
         self.record = record
@@ -199,7 +170,6 @@ class _Run:
         self.types: dict[str, str] = {}
         self.facts: dict[str, Any] = {}
         self.seconds: dict[str, float] = {}
-        self.words = words_of(config.document)
 
     def outcome(self, before: RunOutcome | None, on_record: Callable[[RunOutcome], None]) -> RunOutcome:
         """Run, put the outcome on record, report it, and return it.
@@ -207,7 +177,6 @@ class _Run:
         before: the last good run. on_record: see `run_and_compare`.
         """
         record, identity = self.record, table_identity(self.config)
-        record.check_table(identity)
         if not record.heads() and (self.state / PARTS).exists():
             lost = f"{record.file}: has no run, while the state is of some: it was removed or emptied. No gate can tell"
             self.notes.append(f"{lost} what changed.")
@@ -244,9 +213,9 @@ class _Run:
         said = why(finished.error, failed) or gates_held(finished.to_dict()["gates"])
         level, number = logging.INFO if finished.status is Status.PASSED else logging.ERROR, finished.number
         event_log.say("ended", f"run {number} {finished.status}: {said}", level, run=number, status=finished.status)
-        untold = notify(finished, before, self.settings.tell, self.config.resolve, self.config.redact)
+        untold = notify(finished, before, self.settings.tell, self.config.resolve, self.redact)
         if left or untold:
-            with _logged("not on record"):
+            with self._logged():
                 record.add_notes(finished.number, [*left, *untold])
         return replace(finished, notes=[*finished.notes, *left, *untold])
 
@@ -258,9 +227,9 @@ class _Run:
             self._keep_no_scores(begun)
             # The facts take most of the room.
             self.facts = {}
-            errors = f"{ended.error} {self._without_secrets(error)}".lstrip()
+            errors = f"{ended.error} {self.redact.error(error)}".lstrip()
             broken = self._ended_as(begun, Status.BROKEN, errors)
-        with _logged("not on record"):
+        with self._logged():
             return self.record.finish(broken)
         return broken
 
@@ -273,7 +242,7 @@ class _Run:
             let_signals_through()
             status = self._measure(begun, before)
         except (GpupifError, OSError) as failure:
-            error = self._without_secrets(failure)
+            error = self.redact.error(failure)
             if isinstance(failure, REFUSED_FOR) and not isinstance(failure, DatabaseUnavailableError):
                 status = Status.REFUSED
         except MemoryError:
@@ -283,7 +252,7 @@ class _Run:
             broken = isinstance(failure, Exception)
             said = f"{type(failure).__name__}: a fault of gpupif" if broken else "it was interrupted"
             self._keep_no_scores(begun)
-            with _logged("not on record"):
+            with self._logged():
                 self.record.finish(self._ended_as(begun, Status.BROKEN if broken else Status.KILLED, said))
             raise
         if status not in ENDED:
@@ -303,24 +272,23 @@ class _Run:
             finished=time_text(utc_now()),
             seconds=self.seconds,
             peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-            notes=[self.config.redact(note) for note in self.notes],
+            notes=[self.redact(note) for note in self.notes],
             error=error,
         )
 
-    def _without_secrets(self, error: BaseException) -> str:
-        """Return the text of an error without secrets, and without values of the table unless these may be shown."""
-        said = f"{error.filename}: {error.strerror}." if isinstance(error, OSError) and error.filename else str(error)
-        text = self.config.redact(" ".join(said.split()))
-        shown = self.settings.run.show_values or isinstance(error, WITHOUT_VALUES)
-        return text if shown else without_values(text, self.words)
+    @contextlib.contextmanager
+    def _logged(self) -> Iterator[None]:
+        """Log an error of writing the record of a run that ended, and go on: reports are still to be sent."""
+        try:
+            yield
+        except OutputError as error:
+            event_log.say("not on record", self.redact.error(error), logging.WARNING)
 
     def _measure(self, begun: RunOutcome, before: RunOutcome | None) -> Status:
         """Read the table, measure it, evaluate the gates, keep scores and values, and return how that ended."""
         table = self._read(before)
         self._check_schema()
         self._check_keys(table)
-        with _blamed(self.config.file):
-            check_columns(self.gates, self.settings, list(self.types))
         started = time.perf_counter()
         folder = None if self.settings.keep.scores == "none" else KeptFolder(self.state, begun.number).create()
         findings = measure_table(
@@ -360,8 +328,7 @@ class _Run:
         table.notes = self.notes
         self.seconds |= table.seconds
         self.types = table.schema
-        self.words |= {*self.types, *(file.path for file in table.files)}
-        changes = table.changes([] if before is None else before.files)
+        changes = input_changes([] if before is None else before.files, table.files, table.read_files)
         self.facts |= {"rows": table.rows, "files": table.files, "changes": changes}
         self.facts["columns"] = table.profile(None if before is None else before.number)
         read, files = len(table.read_files), len(table.files)
@@ -381,7 +348,7 @@ class _Run:
         if self.settings.input.on_schema_change == "accept":
             self.notes.append(f"The columns of the table changed since run {measured.number}: {change}.")
             return
-        raise RefusedError(
+        raise InputError(
             f"input: the columns of the table changed since run {measured.number}: {change}. Mend the table, or set "
             'input.on_schema_change = "accept" for a run.'
         )
@@ -394,7 +361,7 @@ class _Run:
         found = table.duplicate_keys(columns)
         if found.rows:
             listed = ", ".join(map(repr, columns))
-            raise RefusedError(
+            raise InputError(
                 f"input.row_key: {listed}: expected another value in each row, but {found.rows:,} "
                 f"{plural(found.rows, 'row')} have that of another row, the first of them row {found.first[0]} and row "
                 f"{found.first[1]} (from 0). Remove them, or add a column to the key."
@@ -424,7 +391,7 @@ class _Run:
                 self.table.forget_unused(None if good is None else good.number)
             remove_expired(self.record, self.settings.keep, utc_now())
         except (GpupifError, OSError) as error:
-            left = f"What is no longer needed could not be removed: {self._without_secrets(error)}"
+            left = f"What is no longer needed could not be removed: {self.redact.error(error)}"
             event_log.say("not tidied", left, logging.WARNING)
             return [left]
         return []

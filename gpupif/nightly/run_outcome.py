@@ -183,7 +183,7 @@ class RunOutcome(Displayable):
 
     def draw(self, console: Console) -> None:
         """Draw it on a console of rich: the table of gates, what changed, and what the exit code says."""
-        from .report.terminal_report import draw
+        from .report.readable_report import draw
 
         draw(self.to_dict(), None, console)
 

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
-from ..errors import ColumnNotFoundError, InputError
+from ..errors import ColumnNotFoundError, InputError, marked
 
 # Columns as functions take them: a single name, or several.
 Columns = Hashable | Sequence[Hashable]
@@ -146,6 +146,11 @@ def brief(value: Any) -> str:
         # Python refuses to write a number of thousands of digits.
         return "a number of thousands of digits"
     return text if len(text) <= LENGTH else f"{text[:LENGTH]}..."
+
+
+def table_value(value: Any) -> str:
+    """Return a value of a table as messages show it, see `brief`; marked, so that a message can leave it out."""
+    return marked(brief(value))
 
 
 def whole_number(argument: str, value: Any, noun: str, least: int = 1, most: int = MOST) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -25,6 +26,13 @@ min = 1
 """
 FIRST = {"age": [30, 30, 40, 40], "illness": ["flu", "cold", "flu", None], "person": [1, 2, 3, 4]}
 SECOND = {"age": [40, 50, 50, 50], "illness": ["flu", "cold", "cold", "flu"], "person": [5, 6, 7, 8]}
+
+
+def runs_in(state):
+    """A configuration of which no more is known than where its runs are: in a state folder."""
+    file = state.parent / f"{state.name}.toml"
+    file.write_text(f"run.state = {json.dumps(str(state))}")
+    return file
 
 
 class Nights:

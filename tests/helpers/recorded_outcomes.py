@@ -12,6 +12,7 @@ from gpupif.nightly.record.record import Record
 from gpupif.nightly.run_outcome import ColumnProfile, GateResult, KeptScores, RunOutcome, Verdict
 from gpupif.nightly.table.table_changes import InputChanges, InputFile
 
+TABLE = "people/*.parquet"
 STARTED = "2026-03-01T02:00:00.000+00:00"
 
 
@@ -20,7 +21,7 @@ def outcome(status=Status.PASSED, started=STARTED, **facts):
     given = {
         "number": 0,
         "finished": None if status is Status.RUNNING else started,
-        "table": "people/*.parquet",
+        "table": TABLE,
         "config": {"input": {"path": "people/*.parquet"}},
         "config_digest": "c0ffee",
     }
@@ -29,7 +30,7 @@ def outcome(status=Status.PASSED, started=STARTED, **facts):
 
 def recorded(state, *outcomes):
     """Put runs into the record of a state folder; as they stand there."""
-    with Record.open(state, writable=True) as record:
+    with Record.open(state, outcomes[0].table) as record:
         found = []
         for one in outcomes:
             number = record.begin(replace(one, status=Status.RUNNING))

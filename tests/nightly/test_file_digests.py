@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpupif.io.base import stamps_of
-from gpupif.nightly.table import file_digests
-from gpupif.nightly.table.file_digests import FileIndex
+from gpupif.nightly.table import file_digests as digests
 from gpupif.nightly.table.kept_table import verify_state
 from gpupif.nightly.table.table_changes import InputChanges, InputFile, input_changes
 
@@ -22,13 +21,13 @@ LONG_AGO = 10**18
 @pytest.fixture
 def hashed(monkeypatch):
     """The names of the files that are read to be told apart."""
-    found, real = [], file_digests.file_digest
+    found, real = [], digests.file_digest
 
     def digest(file):
         found.append(file.name)
         return real(file)
 
-    monkeypatch.setattr(file_digests, "file_digest", digest)
+    monkeypatch.setattr(digests, "file_digest", digest)
     return found
 
 
@@ -44,7 +43,7 @@ def files(tmp_path):
 
 @pytest.fixture
 def look(tmp_path, files):
-    return lambda say=None: FileIndex(tmp_path / "files.kept", say).digests(tmp_path / "in", stamps_of(files))
+    return lambda say=None: digests.file_digests(tmp_path / "files.kept", tmp_path / "in", stamps_of(files), say)
 
 
 def test_only_changed_files_are_hashed_again(files, look, hashed):

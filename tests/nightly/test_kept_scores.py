@@ -16,6 +16,7 @@ from itertools import cycle
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -37,14 +38,15 @@ from gpupif.nightly.record.kept_scores import (
     tidy,
 )
 from gpupif.nightly.record.record import RECORD, Record, time_text, utc_now
-from gpupif.nightly.record.row_keys import KEY, ROW, SECRET, RowKeys, row_digests, secret_of
+from gpupif.nightly.record.row_keys import KEY, ROW, SECRET, digests_of, row_digests, secret_of
 from gpupif.nightly.record.state_folder import run_lock
-from gpupif.nightly.record.verification import check_state
+from gpupif.nightly.record.verification import verify
 from gpupif.nightly.table.kept_table import VALUES
 from gpupif.nightly.table.kept_values import KeptValues
 from tests.helpers.dying import die_at, in_a_copy
 from tests.helpers.killed_nights import kill_at_commits
-from tests.helpers.recorded_outcomes import kept_scores, outcome, recorded
+from tests.helpers.nights import runs_in
+from tests.helpers.recorded_outcomes import TABLE, kept_scores, outcome, recorded
 
 NOW = datetime(2026, 3, 20, tzinfo=UTC)
 
@@ -61,7 +63,7 @@ def keys_of(rows, pieces=3):
 
 def night(state, scores, keep, status=Status.PASSED, **staged):
     """What a run does with the record and its kept scores."""
-    with run_lock(state), Record.open(state, writable=True) as record:
+    with run_lock(state), Record.open(state, TABLE) as record:
         record.mark_killed()
         tidy(record)
         running = outcome(status, started=time_text(utc_now()))
@@ -95,7 +97,7 @@ def test_kept_scores_are_opened_again(tmp_path, scores, kind):
     assert pq.read_table(folder / KEY_FILE).column_names == [ROW, KEY]
     modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
     assert modes == {0o600}
-    assert check_state(tmp_path).exit_code == 0
+    assert verify(runs_in(tmp_path)).exit_code == 0
 
 
 def test_only_keys_of_rows_with_kept_cells_are_stored(tmp_path, scores):
@@ -105,10 +107,10 @@ def test_only_keys_of_rows_with_kept_cells_are_stored(tmp_path, scores):
     rows = sorted(set(scores.cells("cig > 1").to_pandas()["row"]))
     assert found.column(ROW).to_pylist() == rows
     assert found.column("id").to_pylist() == [f"person {row}" for row in rows]
-    with RowKeys(folder / KEY_FILE) as keys:
-        asked = [row for row in rows for _ in range(2)]
-        half = len(asked) // 2
-        several = [keys.digests(np.array(part, np.int64)) for part in (asked[:half], [], asked[half:])]
+    keys = ds.dataset(folder / KEY_FILE, format="parquet")
+    asked = [row for row in rows for _ in range(2)]
+    half = len(asked) // 2
+    several = [digests_of(keys, np.array(part, np.int64)) for part in (asked[:half], [], asked[half:])]
     of_row = dict(zip(rows, found.column(KEY).to_pylist(), strict=True))
     assert pa.concat_arrays(several).to_pylist() == [of_row[row] for row in asked]
     with pytest.raises(InputError, match=r"row_key: expected its columns of 200 rows, got 199"):
@@ -187,7 +189,7 @@ def test_an_auditor_sees_what_was_removed(tmp_path, scores):
 
 def test_retention_keeps_the_last_good_run(tmp_path):
     recorded(tmp_path, outcome(), *[outcome(Status.FAILED)] * 5)
-    with Record.open(tmp_path, writable=True) as record:
+    with Record.open(tmp_path, TABLE) as record:
         assert remove_expired(record, KeepSettings(runs=2), NOW) == [2, 3, 4]
         assert record.last_good().number == 1
         assert remove_expired(record, KeepSettings(runs=2), NOW) == []
@@ -196,7 +198,7 @@ def test_retention_keeps_the_last_good_run(tmp_path):
 def test_scores_of_a_killed_run_stay_only_if_the_record_knows_them(tmp_path, scores):
     """The run is killed at each step."""
     staged = lambda number: tmp_path / "scores" / f".staged-run-{number:06}"  # noqa: E731
-    with Record.open(tmp_path, writable=True) as record:
+    with Record.open(tmp_path, TABLE) as record:
         for known in (False, True):
             number = record.begin(outcome())
             facts = kept_scores(tmp_path, number, scores, "all")
@@ -204,7 +206,7 @@ def test_scores_of_a_killed_run_stay_only_if_the_record_knows_them(tmp_path, sco
                 KeptValues.store(tmp_path / VALUES.format(f"{number:06}"), number, [])
                 record.finish(outcome(number=number, kept=facts))
         assert KeptFolder(tmp_path, 2).find() == staged(2)
-        assert check_state(tmp_path).exit_code == 0
+        assert verify(runs_in(tmp_path)).exit_code == 0
         record.mark_killed()
         tidy(record)
         assert published(tmp_path) == [2]
@@ -254,7 +256,7 @@ def test_a_full_disk_is_an_error_and_leaves_no_kept_scores(tmp_path, scores):
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     night(tmp_path, scores, KeepSettings())
-    assert check_state(tmp_path).problems == []
+    assert verify(runs_in(tmp_path)).problems == []
 
 
 @pytest.mark.slow
@@ -281,7 +283,7 @@ def test_a_kill_before_any_change_on_the_disk_keeps_the_state_whole(tmp_path, sc
                 assert list(check(KeptFolder(tmp_path, run.number).find(), run.kept)) == []
     number = night(tmp_path, scores, KeepSettings(runs=2))
     assert number > 10
-    assert check_state(tmp_path).problems == []
+    assert verify(runs_in(tmp_path)).problems == []
     left = {path.name for path in (tmp_path / "scores").iterdir()} - {"key"}
     assert left <= {f"run-{one:06}" for one in range(number + 1)}
     assert len(left) <= 3

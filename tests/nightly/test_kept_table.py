@@ -17,7 +17,7 @@ import gpupif
 from gpupif.errors import ColumnNotFoundError, InputError, OutputError, TableReadError
 from gpupif.io.base import Source
 from gpupif.nightly.table.kept_table import KeptTable, verify_state
-from gpupif.nightly.table.table_changes import InputChanges
+from gpupif.nightly.table.table_changes import InputChanges, input_changes
 from gpupif.out_of_core import kept_source
 from gpupif.out_of_core.duplicate_rows import duplicate_rows
 from gpupif.out_of_core.kept_file_store import KeptFileStore
@@ -177,7 +177,7 @@ def nights(data, folder, state, check):
             assert {contents[name] for name in read} == wanting
             assert [file.path for file in table.files] == list(contents)
             assert table.notes == []
-            check_changes(table.changes(files), files, table.files)
+            check_changes(input_changes(files, table.files, table.read_files), files, table.files)
             check_profile(table.profile(night or None), table, folder, before)
             check(table, left == 0)
             night += 1
@@ -505,7 +505,7 @@ def test_batches_of_a_query_make_a_kept_table(tmp_path, monkeypatch):
     assert query.asked == 1
     with KeptTable.of_batches(query, "people", state, key="SELECT 7") as table:
         assert (table.rows, table.read_files) == (7, [])
-        assert table.changes(table.files) == InputChanges([], [], [], [], 1, [])
+        assert input_changes(table.files, table.files, table.read_files) == InputChanges([], [], [], [], 1, [])
     assert query.asked == 1
     for key in ("SELECT 8", None):
         with KeptTable.of_batches(query, "people", state, ["number"], key=key) as table:

@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from gpupif.nightly.configuration.secrets import Redaction
 from gpupif.nightly.configuration.settings import TellSettings, WebhookSettings
 from gpupif.nightly.report import notify as notifying
 from gpupif.nightly.report.notify import REPORTS, notify
@@ -24,7 +25,7 @@ def told(folder, outcome=None, **settings):
         good_run(),
         TellSettings.model_construct(**settings),
         folder.joinpath,
-        lambda text: text.replace("s3cret", "***"),
+        Redaction(["s3cret"], show_values=False),
     )
 
 
@@ -104,7 +105,7 @@ def test_a_fault_of_one_report_does_not_stop_the_others(tmp_path, monkeypatch, c
     def broken(*_):
         raise KeyError("a value of the table")
 
-    monkeypatch.setattr(notifying.markdown_report, "text", broken)
+    monkeypatch.setattr(notifying.readable_report, "markdown", broken)
     assert told(tmp_path, **FILES) == ["tell.markdown: could not be told (KeyError)."]
     assert len(list(tmp_path.iterdir())) == 3
     assert "a value of the table" not in caplog.text

@@ -18,12 +18,14 @@ import pytest
 from hypothesis import given, settings
 
 from gpupif.errors import InputError, OutputError, TableReadError
+from gpupif.nightly.configuration.config import load_config
 from gpupif.nightly.exit_codes import Status
 from gpupif.nightly.record.record import KILLED_NOTE, RECORD, Record
-from gpupif.nightly.record.run_history import read_history
+from gpupif.nightly.record.run_history import history
 from gpupif.nightly.run_outcome import GateResult, Verdict
 from gpupif.nightly.table.table_changes import InputFile
-from tests.helpers.recorded_outcomes import STARTED, outcome, outcomes, recorded
+from tests.helpers.nights import runs_in
+from tests.helpers.recorded_outcomes import STARTED, TABLE, outcome, outcomes, recorded
 
 FILES = tuple(InputFile(f"part-{place}.parquet", 10, 20, f"{place:064}", 30) for place in range(3))
 
@@ -31,7 +33,7 @@ FILES = tuple(InputFile(f"part-{place}.parquet", 10, 20, f"{place:064}", 30) for
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     """A record for many runs."""
-    with Record.open(tmp_path_factory.mktemp("state"), writable=True) as record:
+    with Record.open(tmp_path_factory.mktemp("state"), TABLE) as record:
         yield record
 
 
@@ -85,7 +87,7 @@ def test_the_last_good_run_is_the_last_that_passed(tmp_path):
 
 def test_runs_without_an_end_are_marked_as_killed(tmp_path):
     recorded(tmp_path, outcome(), outcome(Status.RUNNING, notes=("a",)), outcome(Status.RUNNING))
-    with Record.open(tmp_path, writable=True) as record:
+    with Record.open(tmp_path, TABLE) as record:
         assert record.mark_killed() == [2, 3]
         assert record.mark_killed() == []
         assert [run.status for run in record.runs()] == [Status.PASSED, Status.KILLED, Status.KILLED]
@@ -97,13 +99,23 @@ def test_runs_without_an_end_are_marked_as_killed(tmp_path):
 def test_a_state_folder_serves_one_table(tmp_path):
     """The table is that of the last run with results; a refused run may have named another by mistake."""
     recorded(tmp_path, outcome(Status.REFUSED, table="poeple"))
-    with Record.open(tmp_path, writable=True) as record:
-        record.check_table("people")
     recorded(tmp_path, outcome(table="people"), outcome(Status.REFUSED, table="others"))
-    with Record.open(tmp_path) as record:
-        record.check_table("people")
-        with pytest.raises(InputError, match=r"another table: expected people, got others\. Name another folder"):
-            record.check_table("others")
+    Record.open(tmp_path, "people").close()
+    with pytest.raises(InputError, match=r"another table: expected people, got others\. Name another folder"):
+        Record.open(tmp_path, "others")
+
+
+@pytest.mark.parametrize("damage", [None, "DELETE FROM run_files"])
+def test_a_record_of_another_table_stays_as_it_is(tmp_path, damage):
+    recorded(tmp_path, outcome(), outcome(files=FILES))
+    if damage is not None:
+        with contextlib.closing(sqlite3.connect(tmp_path / RECORD, isolation_level=None)) as sql:
+            sql.execute(damage)
+    before = (tmp_path / RECORD).read_bytes()
+    with pytest.raises(InputError, match="is the state of another table"):
+        Record.open(tmp_path, "others")
+    assert [file.name for file in tmp_path.iterdir()] == [RECORD]
+    assert (tmp_path / RECORD).read_bytes() == before
 
 
 def test_asking_for_a_missing_run_is_an_error(tmp_path):
@@ -118,7 +130,7 @@ def test_only_the_owner_may_read_the_record(tmp_path):
     state = tmp_path / "state"
     before = os.umask(0)
     try:
-        with Record.open(state, writable=True) as record, record._changing():
+        with Record.open(state, TABLE) as record, record._changing():
             record._put(outcome(number=1))
             modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in [state, *state.iterdir()]}
     finally:
@@ -128,7 +140,7 @@ def test_only_the_owner_may_read_the_record(tmp_path):
 
 def test_the_record_is_read_while_a_run_writes(tmp_path):
     (first,) = recorded(tmp_path, outcome(files=FILES))
-    with Record.open(tmp_path, writable=True) as writer, Record.open(tmp_path) as reader:
+    with Record.open(tmp_path, TABLE) as writer, Record.open(tmp_path) as reader:
         with writer._changing():
             writer._put(outcome(number=2))
             assert reader.runs() == [first]
@@ -195,21 +207,22 @@ def as_a_reader(state, look):
 
 def test_the_record_is_read_in_a_folder_without_rights_to_write(readable):
     known = recorded(readable, outcome(), outcome(files=FILES))
+    config = load_config(runs_in(readable), ["input.path=x"])
 
     def look():
         with Record.open(readable) as record:
             assert record.runs() == known
-        assert [run.number for run in read_history(readable).runs] == [1, 2]
+        assert [run.number for run in history(config).runs] == [1, 2]
         # To who is not root any more, the folder is another user's.
         with pytest.raises(OutputError, match=r"could not be written: .*Check the rights of the fo|a folder of yours"):
-            Record.open(readable, writable=True)
+            Record.open(readable, TABLE)
 
     as_a_reader(readable, look)
 
 
 def half_committed(state):
     """Be killed while the pages of a transaction go to the disk."""
-    record = Record.open(state, writable=True)
+    record = Record.open(state, TABLE)
     record._connection.execute("PRAGMA cache_size = 1")
     with record._changing():
         record._put(outcome(number=2, files=FILES * 500))
@@ -245,7 +258,7 @@ def test_a_full_disk_loses_no_recorded_run(tmp_path):
     size = (tmp_path / RECORD).stat().st_size
 
     def finish():
-        with Record.open(tmp_path, writable=True) as record:
+        with Record.open(tmp_path, TABLE) as record:
             running = record.run(2)
             resource.setrlimit(resource.RLIMIT_FSIZE, (size + 50_000, resource.RLIM_INFINITY))
             with pytest.raises(OutputError) as told:
@@ -256,7 +269,7 @@ def test_a_full_disk_loses_no_recorded_run(tmp_path):
         os._exit(3)
 
     assert killed(finish) == 3
-    with Record.open(tmp_path, writable=True) as record:
+    with Record.open(tmp_path, TABLE) as record:
         assert record.runs() == [first, second]
         assert record.notes == []
 
@@ -268,7 +281,7 @@ def test_signals_wait_for_the_end_of_a_transaction(tmp_path, monkeypatch):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     calls = range(1, 100)
     for at in calls:
-        with Record.open(tmp_path, writable=True) as record:
+        with Record.open(tmp_path, TABLE) as record:
             statements = []
 
             def interrupt(statement, statements=statements, at=at):
@@ -291,17 +304,17 @@ def test_signals_wait_for_the_end_of_a_transaction(tmp_path, monkeypatch):
 
 
 def test_a_transaction_within_another_is_no_damage(tmp_path):
-    opened = Record.open(tmp_path, writable=True)
+    opened = Record.open(tmp_path, TABLE)
     with opened as record, record.snapshot(), pytest.raises(RuntimeError, match="within another one"):
         record.begin(outcome())
-    with Record.open(tmp_path, writable=True) as record:
+    with Record.open(tmp_path, TABLE) as record:
         assert record.begin(outcome()) == 1
         assert record.notes == []
 
 
 def test_a_full_disk_reported_by_sqlite_is_a_clear_error(tmp_path):
     recorded(tmp_path, outcome())
-    with Record.open(tmp_path, writable=True) as record:
+    with Record.open(tmp_path, TABLE) as record:
         (pages,) = record._connection.execute("PRAGMA page_count").fetchone()
         record._connection.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(OutputError, match=r"the record could not be written: the disk is full\. Free some space"):
@@ -346,7 +359,7 @@ def test_a_damaged_record_is_put_aside_and_its_whole_runs_are_kept(tmp_path, lon
     file.write_bytes(content[: chance.choice([len(content), len(content) * 2 // 3])])
     with contextlib.suppress(TableReadError), Record.open(tmp_path) as reader:
         assert_some_of(reader, known)
-    with Record.open(tmp_path, writable=True) as record:
+    with Record.open(tmp_path, TABLE) as record:
         aside = list(tmp_path.glob("record.damaged-*.sqlite"))
         assert len(aside) == len(record.notes) <= 1
         if aside:
@@ -372,7 +385,7 @@ def test_a_record_damaged_as_a_whole_is_put_aside(tmp_path):
     (tmp_path / RECORD).write_bytes(b"not a database " * 1000)
     with pytest.raises(TableReadError, match=r"the record is damaged .*The next run puts it aside"):
         Record.open(tmp_path)
-    with Record.open(tmp_path, writable=True) as record:
+    with Record.open(tmp_path, TABLE) as record:
         assert "no run in it was whole" in record.notes[0]
         assert record.begin(outcome()) == 1
 
@@ -383,9 +396,9 @@ def test_a_kill_while_a_damaged_record_is_replaced_loses_no_run(tmp_path, long_r
     (tmp_path / RECORD).write_bytes(content[:-4096] + bytes(4096))
     with monkeypatch.context() as patch:
         patch.setattr(type(tmp_path), "rename", once(type(tmp_path).rename, at=2))
-        assert killed(lambda: Record.open(tmp_path, writable=True)) == -signal.SIGKILL
+        assert killed(lambda: Record.open(tmp_path, TABLE)) == -signal.SIGKILL
     assert not (tmp_path / RECORD).exists()
-    with Record.open(tmp_path, writable=True) as record:
+    with Record.open(tmp_path, TABLE) as record:
         assert 0 < assert_some_of(record, known) == len(record.runs())
 
 

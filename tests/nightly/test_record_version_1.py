@@ -15,11 +15,12 @@ from gpupif.errors import InputError, TableReadError
 from gpupif.nightly.exit_codes import Status
 from gpupif.nightly.record import record as records
 from gpupif.nightly.record.record import RECORD, Record
-from gpupif.nightly.record.run_history import read_history
-from gpupif.nightly.record.verification import check_state
+from gpupif.nightly.record.run_history import history
+from gpupif.nightly.record.verification import verify
 from gpupif.nightly.run_outcome import ColumnProfile, GateResult, InputChanges, InputFile, KeptScores, Verdict
 from tests.helpers.dying import in_a_copy
-from tests.helpers.recorded_outcomes import STARTED, outcome, recorded
+from tests.helpers.nights import runs_in
+from tests.helpers.recorded_outcomes import STARTED, TABLE, outcome, recorded
 
 DUMP = Path(__file__).with_name("record_version_1.sql")
 AWKWARD = "a\udcff.csv"
@@ -99,22 +100,22 @@ def test_reading_a_record_of_version_1_does_not_change_it(state):
     before = (state / RECORD).read_bytes()
     with Record.open(state) as record:
         check_runs(record)
-    first, second, *_ = read_history(state).runs
+    first, second, *_ = history(runs_in(state)).runs
     assert (first.number, first.rows, first.removed[:10], first.started) == (1, 7, "2026-04-01", STARTED)
     assert (second.pif_95, second.gates_passed, second.seconds) == (2.5, 1, 2.1)
-    assert check_state(state).checks[0].problems == []
+    assert verify(runs_in(state)).checks[0].problems == []
     assert (state / RECORD).read_bytes() == before
     assert version(state) == 1
 
 
 def test_the_first_run_that_writes_migrates_the_record(state):
-    history = read_history(state)
+    before = history(runs_in(state))
     for _ in range(2):
-        with Record.open(state, writable=True) as record:
+        with Record.open(state, TABLE) as record:
             assert record.notes == []
             check_runs(record)
     assert version(state) == 2
-    assert read_history(state) == history
+    assert history(runs_in(state)) == before
     assert rows(state, "SELECT name, value, verdict FROM gates WHERE run = 3") == [
         ("PIF 95", 2.5, "passed"),
         ("emd", "inf", "failed"),
@@ -122,6 +123,14 @@ def test_the_first_run_that_writes_migrates_the_record(state):
     ]
     assert rows(state, "SELECT count(*) FROM file_versions") == [(2,)]
     assert recorded(state, outcome())[0].number == 6
+
+
+def test_a_run_on_another_table_does_not_migrate_the_record(state):
+    before = (state / RECORD).read_bytes()
+    with pytest.raises(InputError, match=r"the state of another table: expected .*, got others\."):
+        Record.open(state, "others")
+    assert (state / RECORD).read_bytes() == before
+    assert [file.name for file in state.iterdir()] == [RECORD]
 
 
 @pytest.mark.parametrize(
@@ -142,13 +151,13 @@ def test_views_of_a_migrated_record_have_its_old_rows(state, view, columns):
     # The name of a file that is no text was bytes.
     query = f"SELECT {columns} FROM {view}{' WHERE new_path IS NULL' * (view == 'changes')}"
     before = rows(state, query)
-    Record.open(state, writable=True).close()
+    Record.open(state, TABLE).close()
     assert sorted(rows(state, query), key=repr) == sorted(before, key=repr)
 
 
 def test_numbers_of_missing_runs_are_not_given_again(state):
     change(state, "DELETE FROM runs WHERE number = 5")
-    with Record.open(state, writable=True) as record:
+    with Record.open(state, TABLE) as record:
         (gap,) = record.gaps()
         assert "run 5 is not there" in gap
     assert recorded(state, outcome())[0].number == 6
@@ -168,7 +177,7 @@ def test_a_run_changed_by_hand_is_not_migrated(state, number, script):
     change(state, script)
     with Record.open(state) as record, pytest.raises(TableReadError, match=f"run {number} is not as it was recorded"):
         record.run(number)
-    with Record.open(state, writable=True) as record:
+    with Record.open(state, TABLE) as record:
         assert "put aside" in record.notes[0]
         assert repr(record.runs()) == repr([run for run in RUNS if run.number != number])
     assert version(state) == 2
@@ -189,7 +198,7 @@ def test_a_kill_during_the_migration_leaves_the_record_whole(state):
             return connection
 
         records._connect = connect
-        Record.open(state, writable=True).close()
+        Record.open(state, TABLE).close()
 
     at, code = 0, -signal.SIGKILL
     while code == -signal.SIGKILL:

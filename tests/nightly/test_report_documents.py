@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import gpupif
 from gpupif.nightly.comparison.figures import with_figures
 from gpupif.nightly.exit_codes import Status
-from gpupif.nightly.report import junit_report, markdown_report, openlineage_event, prometheus_metrics
+from gpupif.nightly.report import junit_report, openlineage_event, prometheus_metrics, readable_report
 from gpupif.nightly.report.notify import REPORTS
 from gpupif.nightly.run_outcome import GateResult, Verdict
 from tests.helpers.checkout import ROOT
@@ -127,7 +127,7 @@ def test_a_gate_that_was_not_applied_is_neither_passed_nor_failed():
         ("passed", True),
         ("not applied", False),
     ]
-    assert "not applied: No run." in markdown_report.text(*documents(run))
+    assert "not applied: No run." in readable_report.markdown(*documents(run))
 
 
 def test_a_report_names_a_limit_on_change_that_was_not_applied():
@@ -149,7 +149,9 @@ def test_a_report_names_a_limit_on_change_that_was_not_applied():
     assert facets["dataQualityAssertions"]["assertions"] == [
         {"assertion": "p", "success": True, "notApplied": ["max_rise"]}
     ]
-    assert "not applied, for want of a run to compare with: max\\_rise of p." in markdown_report.text(*documents(run))
+    assert "not applied, for want of a run to compare with: max\\_rise of p." in readable_report.markdown(
+        *documents(run)
+    )
 
 
 def test_junit_has_a_case_for_each_gate():

@@ -11,12 +11,13 @@ import pytest
 
 import gpupif
 from gpupif.errors import InputError, TableReadError
-from gpupif.nightly.comparison.run_diff import diff_runs
+from gpupif.nightly.comparison.run_diff import diff
 from gpupif.nightly.exit_codes import Status
 from gpupif.nightly.record.kept_scores import KEY_FILE, SCORE_FILE, KeptFolder
 from gpupif.nightly.record.record import Record
 from gpupif.nightly.run_outcome import ColumnProfile, GateResult, Verdict
-from tests.helpers.recorded_outcomes import kept_scores, outcome, recorded
+from tests.helpers.nights import runs_in
+from tests.helpers.recorded_outcomes import TABLE, kept_scores, outcome, recorded
 
 MEASURES = ["cig", "csf", "unique"]
 
@@ -31,7 +32,7 @@ def census(rows, seed):
 def keep(state, tables, kind, where=None, keyed=True, show_values=False, measures=MEASURES, **asked):
     """Runs whose scores are kept; the scores of each."""
     several = []
-    with Record.open(state, writable=True) as record:
+    with Record.open(state, TABLE) as record:
         for frame in tables:
             scores = gpupif.score(frame, measures, columns=[*frame.columns[1:]], **asked)
             number = record.begin(outcome(Status.RUNNING))
@@ -78,7 +79,7 @@ def test_the_diff_finds_cells_and_rows_that_became_risky(tmp_path, monkeypatch, 
     several = keep(tmp_path, tables, kind, where, by == "row key")
     if parts:
         in_parts(monkeypatch)
-    compared = diff_runs(tmp_path, most=50)
+    compared = diff(runs_in(tmp_path), most=50)
     found = compared.scores
     assert found.by == by
     if kind == "all":
@@ -118,7 +119,7 @@ def test_the_diff_finds_cells_and_rows_that_became_risky(tmp_path, monkeypatch, 
 def test_values_are_listed_only_if_asked_for(tmp_path):
     tables = [census(200, 1), census(220, 2)]
     keep(tmp_path, tables, "cells", "cig > 0", show_values=True)
-    hidden, shown = diff_runs(tmp_path), diff_runs(tmp_path, show_values=True)
+    hidden, shown = diff(runs_in(tmp_path)), diff(runs_in(tmp_path), overrides=["run.show_values=true"])
     assert "person" not in str(hidden) + hidden.to_json()
     for cell in shown.scores.cells:
         assert cell.key == {"id": tables[1]["id"][cell.row]}
@@ -129,7 +130,7 @@ def test_values_are_listed_only_if_asked_for(tmp_path):
 
 def test_the_diff_shows_no_values_that_were_not_kept(tmp_path):
     keep(tmp_path, [census(200, 1), census(220, 2)], "all")
-    found = diff_runs(tmp_path, show_values=True)
+    found = diff(runs_in(tmp_path), overrides=["run.show_values=true"])
     assert all(not cell.key and cell.value is None for cell in found.scores.cells)
 
 
@@ -139,7 +140,7 @@ def test_the_diff_handles_low_risky_scores_and_several_attackers(tmp_path):
     attackers = {"neighbour": ["age", "sex"], "employer": ["region"]}
     for kind in ("all", "cells"):
         several = keep(tmp_path / kind, tables, kind, measures=["cohort_size"], attackers=attackers)
-        compared = diff_runs(tmp_path / kind)
+        compared = diff(runs_in(tmp_path / kind))
         found = compared.scores
         cell = found.cells[0]
         names = [one["id"] for one in tables]
@@ -164,7 +165,7 @@ def test_the_diff_handles_low_risky_scores_and_several_attackers(tmp_path):
 )
 def test_newly_unique_rows_are_known_only_if_all_unique_rows_are_kept(tmp_path, where, known):
     keep(tmp_path, [census(100, 1), census(100, 2)], "cells", where)
-    found = diff_runs(tmp_path)
+    found = diff(runs_in(tmp_path))
     assert (found.scores.newly_unique is not None) == known
     assert any("Which rows became unique takes" in sentence for sentence in found.missing) != known
 
@@ -187,7 +188,7 @@ def test_the_diff_says_why_scores_cannot_be_compared(tmp_path):
         (6, 7): "They have no measure in common",
     }
     for runs, text in said.items():
-        found = diff_runs(tmp_path, *runs)
+        found = diff(runs_in(tmp_path), *runs)
         assert found.scores is None
         assert text in found.missing[0]
         assert text in " ".join(str(found).split())
@@ -198,7 +199,7 @@ def test_runs_are_chosen_by_number_or_by_name(tmp_path):
     recorded(tmp_path, *map(outcome, states))
 
     def compared(*runs):
-        found = diff_runs(tmp_path, *runs)
+        found = diff(runs_in(tmp_path), *runs)
         return found.before.number, found.after.number
 
     assert compared() == (3, 5)
@@ -216,7 +217,7 @@ def test_runs_are_chosen_by_number_or_by_name(tmp_path):
         (None, 1): "there is no run before run 1 that came to results",
     }.items():
         with pytest.raises(InputError, match=said):
-            diff_runs(tmp_path, *runs)
+            diff(runs_in(tmp_path), *runs)
 
 
 def test_the_diff_lists_figures_columns_and_gates(tmp_path):
@@ -256,7 +257,7 @@ def test_the_diff_lists_figures_columns_and_gates(tmp_path):
         risk={**first.risk, "classes": {**first.risk["classes"], "k": 1}},
     )
     recorded(tmp_path, first, second)
-    found = diff_runs(tmp_path)
+    found = diff(runs_in(tmp_path))
     assert found.config_changed
     assert [(one.name, one.before, one.after) for one in found.schema] == [
         ("age", "int64", "double"),
@@ -291,7 +292,7 @@ def test_gates_that_measure_the_same_are_compared(tmp_path):
     before = (gate("k", "a", 1), gate("k again", "a", 1), gate("t", "b", 2), gate("rows", "c", 3))
     after = (gate("k again", "a", 4), gate("least class", "a", 4), gate("t", "d", 5))
     recorded(tmp_path, outcome(gates=before), outcome(gates=after))
-    assert [(one.name, one.before, one.after) for one in diff_runs(tmp_path).gates] == [
+    assert [(one.name, one.before, one.after) for one in diff(runs_in(tmp_path)).gates] == [
         ("k again", 1, 4),
         ("least class", 1, 4),
         ("t", None, 5),
@@ -304,7 +305,7 @@ def test_missing_kept_scores_are_an_error(tmp_path):
     keep(tmp_path, [census(100, 1), census(100, 2)], "all")
     (tmp_path / "scores" / "run-000002").rename(tmp_path / "elsewhere")
     with pytest.raises(TableReadError, match="run 2: its kept scores are gone"):
-        diff_runs(tmp_path)
+        diff(runs_in(tmp_path))
 
 
 def test_damaged_kept_scores_are_an_error(tmp_path):
@@ -314,9 +315,9 @@ def test_damaged_kept_scores_are_an_error(tmp_path):
         content = file.read_bytes()
         file.write_bytes(content[: len(content) // 2])
         with pytest.raises(TableReadError, match="run-000001"):
-            diff_runs(tmp_path)
+            diff(runs_in(tmp_path))
         middle = len(content) // 2
         file.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
         with pytest.raises(TableReadError, match=f"{name}: is not as it was kept"):
-            diff_runs(tmp_path)
+            diff(runs_in(tmp_path))
         file.write_bytes(content)

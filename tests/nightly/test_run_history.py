@@ -12,9 +12,10 @@ import pytest
 from gpupif.errors import InputError
 from gpupif.nightly.exit_codes import Status
 from gpupif.nightly.record.record import Record
-from gpupif.nightly.record.run_history import read_history
+from gpupif.nightly.record.run_history import history
 from gpupif.nightly.run_outcome import GateResult, Verdict
-from tests.helpers.recorded_outcomes import STARTED, outcome, recorded
+from tests.helpers.nights import runs_in
+from tests.helpers.recorded_outcomes import STARTED, TABLE, outcome, recorded
 
 
 def gates(*verdicts):
@@ -39,7 +40,7 @@ def state(tmp_path):
 
 
 def test_the_history_has_the_status_and_figures_of_each_run(state):
-    first, second, third, last = read_history(state).runs
+    first, second, third, last = history(runs_in(state)).runs
     assert (first.rows, first.pif_95, first.gates_passed, first.gates_failed, first.seconds) == (1000, 1.5, 2, 0, 3.5)
     # The worst attacker; a gate that is unknown failed.
     assert (second.status, second.pif_95, second.gates_passed, second.gates_failed) == ("failed", 2.5, 1, 2)
@@ -51,7 +52,7 @@ def test_the_history_has_the_status_and_figures_of_each_run(state):
 
 
 def test_the_history_is_given_as_json_csv_frame_and_table(state):
-    found = read_history(state)
+    found = history(runs_in(state))
     assert json.loads(found.to_json()) == found.to_dict()
     assert found.to_dict()["runs"][0]["started"] == STARTED
     rows = list(csv.DictReader(StringIO(found.to_csv())))
@@ -67,26 +68,26 @@ def test_the_history_is_given_as_json_csv_frame_and_table(state):
 
 
 def test_removed_runs_stay_in_the_history(state):
-    with Record.open(state, writable=True) as record:
+    with Record.open(state, TABLE) as record:
         record.remove([2], pd.Timestamp("2026-04-01", tz="UTC").to_pydatetime())
-    second = read_history(state).runs[1]
+    second = history(runs_in(state)).runs[1]
     assert (second.number, second.rows, second.pif_95, second.removed) == (
         *(2, 2000, None),
         "2026-04-01T00:00:00.000+00:00",
     )
-    assert "removed" in str(read_history(state))
+    assert "removed" in str(history(runs_in(state)))
 
 
 def test_the_reason_of_a_run_shows_file_names_that_are_no_text(tmp_path):
     recorded(tmp_path, outcome(Status.REFUSED, error="a\udcff.csv: no such file"))
-    found = read_history(tmp_path)
+    found = history(runs_in(tmp_path))
     assert "a\\udcff.csv: no such file" in found.to_csv().encode().decode()
     assert "a\\\\udcff.csv" in found.to_json()
 
 
 def test_a_state_without_runs_has_no_history(tmp_path):
     with pytest.raises(InputError, match=r"no run is on record there"):
-        read_history(tmp_path)
-    with Record.open(tmp_path, writable=True):
-        assert read_history(tmp_path).runs == []
-        assert read_history(tmp_path).to_frame().empty
+        history(runs_in(tmp_path))
+    with Record.open(tmp_path, TABLE):
+        assert history(runs_in(tmp_path)).runs == []
+        assert history(runs_in(tmp_path)).to_frame().empty

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from gpupif.errors import printable
 from gpupif.nightly.exit_codes import EXIT_CODES, Status
-from gpupif.nightly.report import markdown_report, run_text, terminal_report
+from gpupif.nightly.report import readable_report, run_text
 from gpupif.nightly.run_outcome import ColumnProfile, GateResult, Verdict
 from gpupif.nightly.table.table_changes import InputChanges
 from tests.helpers.outcomes import AWKWARD, failed_run, good_run, refused_run
@@ -19,12 +19,12 @@ from tests.helpers.outcomes import AWKWARD, failed_run, good_run, refused_run
 
 def drawn(outcome, before=None, width=200):
     out = io.StringIO()
-    terminal_report.draw(outcome.to_dict(), before and before.to_dict(), Console(file=out, width=width))
+    readable_report.draw(outcome.to_dict(), before and before.to_dict(), Console(file=out, width=width))
     return out.getvalue()
 
 
 def as_markdown(outcome, before=None):
-    return markdown_report.text(outcome.to_dict(), before and before.to_dict())
+    return readable_report.markdown(outcome.to_dict(), before and before.to_dict())
 
 
 def test_an_outcome_prints_as_text_and_json():

@@ -75,7 +75,7 @@ def test_no_secret_is_shown_or_kept(tmp_path_factory, place, secret):
 @given(secret=SECRETS, before=st.text(max_size=5), after=st.text(max_size=5))
 @settings(max_examples=100, deadline=None)
 def test_a_secret_is_hidden_in_any_quotation(secret, before, after):
-    redact = Redaction([secret])
+    redact = Redaction([secret], False)
     for form in (
         secret,
         repr(secret),
@@ -94,10 +94,10 @@ def test_a_secret_is_hidden_in_any_quotation(secret, before, after):
 
 
 def test_parts_of_addresses_are_hidden_too():
-    redact = Redaction(["postgresql://risky:p%40ss/w@host:5432/people?sslpassword=abc"])
+    redact = Redaction(["postgresql://risky:p%40ss/w@host:5432/people?sslpassword=abc"], False)
     said = 'user "risky": password "p@ss/w", p%40ss/w or abc is wrong for postgresql://host:5432/people'
     assert redact(said) == 'user "***": password "***", *** or *** is wrong for postgresql://host:5432/people'
-    hook = Redaction(["https://hooks.example.org/services/T0/B0/x1"])
+    hook = Redaction(["https://hooks.example.org/services/T0/B0/x1"], False)
     assert (
         hook("host='hooks.example.org', url: /services/T0/B0/x1 (timed out)")
         == "host='hooks.example.org', url: *** (timed out)"
@@ -106,9 +106,9 @@ def test_parts_of_addresses_are_hidden_too():
 
 
 def test_the_longest_secret_is_hidden_first_and_short_ones_as_words():
-    assert Redaction(["secret", "secret-of-two"])("secret-of-two, secret") == "***, ***"
-    assert Redaction(["a"])("a table 'a' at a_b") == "*** table '***' at a_b"
-    assert Redaction([])("a") == "a"
+    assert Redaction(["secret", "secret-of-two"], False)("secret-of-two, secret") == "***, ***"
+    assert Redaction(["a"], False)("a table 'a' at a_b") == "*** table '***' at a_b"
+    assert Redaction([], False)("a") == "a"
 
 
 def test_references_are_replaced_by_variables_of_the_environment(load):

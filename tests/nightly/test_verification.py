@@ -18,12 +18,12 @@ from gpupif.nightly.configuration.settings import KeepSettings
 from gpupif.nightly.exit_codes import Status
 from gpupif.nightly.record.kept_scores import MANIFEST, SCORE_FILE, KeptFolder, remove_expired, tidy
 from gpupif.nightly.record.record import RECORD, Record, utc_now
-from gpupif.nightly.record.run_history import read_history
-from gpupif.nightly.record.verification import check_state
+from gpupif.nightly.record.run_history import history
+from gpupif.nightly.record.verification import verify
 from gpupif.nightly.table.kept_table import VALUES
 from gpupif.nightly.table.kept_values import KeptValues
-from tests.helpers.nights import Nights
-from tests.helpers.recorded_outcomes import kept_scores, outcome, recorded
+from tests.helpers.nights import Nights, runs_in
+from tests.helpers.recorded_outcomes import TABLE, kept_scores, outcome, recorded
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def made(tmp_path_factory):
     """A state with kept scores of two runs."""
     state = tmp_path_factory.mktemp("made") / "state"
     scores = gpupif.score(gpupif.datasets.census(100))
-    with Record.open(state, writable=True) as record:
+    with Record.open(state, TABLE) as record:
         for _ in range(2):
             number = record.begin(outcome(Status.RUNNING))
             facts = kept_scores(state, number, scores, "all")
@@ -48,7 +48,7 @@ def state(made, tmp_path):
 
 
 def test_a_whole_state_has_no_problems(state):
-    found = check_state(state)
+    found = verify(runs_in(state))
     assert (found.problems, found.exit_code) == ([], 0)
     assert [(check.name, check.checked) for check in found.checks][:2] == [("runs on record", 2), ("kept scores", 2)]
     assert json.loads(found.to_json())["checks"][0]["problems"] == []
@@ -64,7 +64,7 @@ def test_any_damaged_byte_is_found(state, seed):
     first, length = (content.index(b"c0ffee"), 6) if file.name == RECORD else (0, len(content))
     content[first + chance.randrange(length)] ^= 1 << chance.randrange(8)
     file.write_bytes(content)
-    found = check_state(state)
+    found = verify(runs_in(state))
     assert found.exit_code == 3
     assert str(file) in found.problems[0]
     assert file.name in str(found).replace("\n", "")
@@ -76,17 +76,17 @@ def test_a_missing_file_of_a_run_is_reported(state, name):
     if name == RECORD:
         (state / RECORD).unlink()
         with pytest.raises(InputError, match="no run is on record there"):
-            check_state(state)
+            verify(runs_in(state))
         return
     (folder / name).unlink() if name else shutil.rmtree(folder)
-    (problem,) = check_state(state).problems
+    (problem,) = verify(runs_in(state)).problems
     assert str(folder / name) in problem
 
 
 def test_files_that_belong_to_no_run_are_reported(state):
     shutil.copytree(state / "scores" / "run-000002", state / "scores" / "run-000009")
     (state / "scores" / "run-000001" / "notes.txt").touch(0o600)
-    first, second = check_state(state).problems
+    first, second = verify(runs_in(state)).problems
     assert "run-000001/notes.txt: belongs to no run" in first
     assert "run-000009: holds scores of run 9, of which the record has none" in second
 
@@ -94,7 +94,7 @@ def test_files_that_belong_to_no_run_are_reported(state):
 def test_files_that_others_may_read_are_reported(state):
     (state / RECORD).chmod(0o640)
     (state / "scores").chmod(0o755)
-    problems = check_state(state).problems
+    problems = verify(runs_in(state)).problems
     assert [problem.rpartition("Run: ")[2] for problem in problems] == [
         f"chmod 600 {state / RECORD}",
         f"chmod 700 {state / 'scores'}",
@@ -103,7 +103,7 @@ def test_files_that_others_may_read_are_reported(state):
 
 def test_a_damaged_record_is_reported(state):
     (state / RECORD).write_bytes(b"x" * 10_000)
-    found = check_state(state)
+    found = verify(runs_in(state))
     assert found.exit_code == 3
     assert "the record is damaged" in found.problems[0]
     assert len(found.problems) == 1
@@ -115,7 +115,7 @@ def test_damaged_parts_are_reported_but_not_files_of_a_running_run(state):
     part = state / "parts" / "a.part"
     part.parent.mkdir(mode=0o700)
     part.touch(0o600)
-    (problem,) = check_state(state).problems
+    (problem,) = verify(runs_in(state)).problems
     assert problem.startswith(f"{part}: damaged")
 
 
@@ -147,17 +147,17 @@ def test_a_run_changed_by_hand_is_reported(tmp_path, statement):
     nights = Nights(tmp_path)
     nights.run()
     assert nights.run("gates.0.min=3").exit_code == 3
-    assert check_state(nights.state).problems == []
+    assert verify(runs_in(nights.state)).problems == []
     forge(nights.state, statement)
-    problems = check_state(nights.state).problems
+    problems = verify(runs_in(nights.state)).problems
     said = f"{nights.state / RECORD}: run 2 is not as it was recorded: the file is damaged."
     assert said in problems
     # The overview of all runs does not show it as if it were true.
     with pytest.raises(TableReadError, match=r"run [12] is not as it was recorded: the file is damaged\.$"):
-        read_history(nights.state)
+        history(runs_in(nights.state))
     # The next run puts the record aside, and goes on without: that is not forgotten.
     nights.run()
-    (problem, *_) = check_state(nights.state).problems
+    (problem, *_) = verify(runs_in(nights.state)).problems
     assert "run 2 is not there" in problem or "runs 1 to 2 are not there" in problem
 
 
@@ -168,7 +168,7 @@ def test_a_deleted_run_is_reported(tmp_path, deleted, said):
     recorded(tmp_path, *[outcome(Status.REFUSED)] * 4)
     forge(tmp_path, *(f"DELETE FROM documents WHERE number = {number}" for number in deleted))
     for _ in range(2):
-        (problem,) = check_state(tmp_path).problems
+        (problem,) = verify(runs_in(tmp_path)).problems
         assert problem.startswith(f"{tmp_path / RECORD}: {said} not there: deleted, or lost")
         # The next run has a number of its own.
         (next_one,) = recorded(tmp_path, outcome(Status.REFUSED))
@@ -176,10 +176,10 @@ def test_a_deleted_run_is_reported(tmp_path, deleted, said):
 
 
 def test_a_run_that_retention_removed_is_no_gap(state):
-    with Record.open(state, writable=True) as record:
+    with Record.open(state, TABLE) as record:
         record.remove([1], utc_now())
         KeptFolder(state, 1).delete()
-    assert check_state(state).problems == []
+    assert verify(runs_in(state)).problems == []
 
 
 @pytest.mark.parametrize("step", ["KeptFolder.delete", "shutil.rmtree"])
@@ -191,15 +191,15 @@ def test_a_killed_retention_is_no_problem(state, step):
                 patch.setattr(
                     f"gpupif.nightly.record.kept_scores.{step}", lambda *_: os.kill(os.getpid(), signal.SIGKILL)
                 )
-                with Record.open(state, writable=True) as record:
+                with Record.open(state, TABLE) as record:
                     remove_expired(record, KeepSettings(runs=1), utc_now())
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert {folder.name.removeprefix(".removed-") for folder in (state / "scores").iterdir()} > {"run-000001"}
-    found = check_state(state)
+    found = verify(runs_in(state))
     assert (found.problems, found.exit_code) == ([], 0)
-    with Record.open(state, writable=True) as record:
+    with Record.open(state, TABLE) as record:
         tidy(record)
     assert [folder.name for folder in (state / "scores").glob("*run-*")] == ["run-000002"]
 
@@ -207,11 +207,11 @@ def test_a_killed_retention_is_no_problem(state, step):
 @pytest.mark.parametrize(("mode", "problems"), [(0o755, 0), (0o775, 1), (0o1777, 1)])
 def test_a_state_that_others_may_write_to_is_reported(state, mode, problems):
     state.chmod(mode)
-    found = check_state(state).problems
+    found = verify(runs_in(state)).problems
     assert [problem.rpartition("Run: ")[2] for problem in found] == [f"chmod 700 {state}"] * problems
 
 
 def test_missing_kept_values_are_reported(state):
     (state / VALUES.format("000002")).unlink()
-    (problem,) = check_state(state).problems
+    (problem,) = verify(runs_in(state)).problems
     assert "values-000002.kept: gone; the next run cannot say which values are new since run 2." in problem

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ...errors import DatabaseUnavailableError, GpupifError, InputError, TableReadError
+from ...errors import DatabaseUnavailableError, GpupifError, InputError, TableReadError, words_of_others
 from ...utils.validation import check_unique, whole_number
 from ..base import CHUNK_ROWS
 from .address import Address
@@ -246,7 +246,10 @@ def _failure(
     first = POSTGRESQL_PREAMBLE.sub("", first)
     if quotes:
         first = QUOTED.sub("(not shown)", first)
-    return kind(f"{address.name}: {event}: {address.redact(' '.join(first.split())).rstrip('.:!')}.")
+    said = address.redact(" ".join(first.split())).rstrip(".:!")
+    # A database that cannot be reached has not read any value.
+    shown = said if kind is DatabaseUnavailableError else words_of_others(said)
+    return kind(f"{address.name}: {event}: {shown}.")
 
 
 def _checked(schema: pa.Schema) -> pa.Schema:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, TableReadError
 from ...utils.display import Displayable, Heading, as_text, draw_line, draw_table, plural
-from ..configuration.config import Config, find_runs
+from ..configuration.config import Config, RunsPlace, find_runs
 from ..exit_codes import ENDED
 from ..record.kept_scores import KeptFolder, check, read_manifest
 from ..record.record import Record
@@ -193,27 +193,10 @@ def diff(
 
     """
     place = find_runs(config, overrides)
-    return diff_runs(place.state, run_a, run_b, most=most, temp=place.temp, show_values=place.show_values)
-
-
-def diff_runs(
-    state: Path,
-    run_a: int | str | None = None,
-    run_b: int | str | None = None,
-    *,
-    most: int = LISTED,
-    temp: Path | None = None,
-    show_values: bool = False,
-) -> RunDiff:
-    """Return the differences between two runs of a state folder, see `diff`; the folder is opened to be read only.
-
-    temp: where temporary files go, if kept scores do not fit into memory; None: the system's place. show_values:
-    whether values of cells and of the columns that tell rows apart are listed.
-    """
-    with Record.open(state) as record, record.snapshot():
+    with Record.open(place.state) as record, record.snapshot():
         before, after = _chosen(record, run_a, run_b)
-        folders = [None if run.kept is None else KeptFolder(state, run.number).find() for run in (before, after)]
-    scores, missing = _scores(before, after, folders, most, temp, show_values)
+        folders = [None if run.kept is None else KeptFolder(place.state, run.number).find() for run in (before, after)]
+    scores, missing = _scores(before, after, folders, most, place)
     return RunDiff(
         _compared(before),
         _compared(after),
@@ -344,8 +327,7 @@ def _scores(
     after: RunOutcome,
     folders: Sequence[Path | None],
     most: int,
-    temp: Path | None,
-    show_values: bool,
+    place: RunsPlace,
 ) -> tuple[ScoreChanges | None, list[str]]:
     """Return how kept scores differ; None if that cannot be said, and the reasons."""
     lacking = [str(run.number) for run in (before, after) if run.kept is None]
@@ -367,7 +349,7 @@ def _scores(
     reason = why_not(*sides)
     if reason is not None:
         return None, [f"Newly unique rows, and the cells whose risk rose most: {reason}"]
-    return compare(sides[0], sides[1], most, temp, show_values)
+    return compare(sides[0], sides[1], most, place.temp, place.show_values)
 
 
 def _files_line(inputs: InputChanges) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,11 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from pyarrow import ipc
 
 from ...errors import TableReadError, reason_of
 from ...io.file_errors import disk_errors
-from ...io.ipc_batches import BatchWriter
 from ...io.temporary_folder import temporary_folder
 from ...measures import Measure, as_risk, find_measure
 from ...results.cell_condition import parse_condition
@@ -31,16 +29,16 @@ from ...results.cell_table import COLUMN, ROW, VALUE
 from ...results.provenance import read_description
 from ...results.score_outputs import ScoreView, outputs_of
 from ..record.kept_scores import KEY_FILE, SCORE_FILE, Manifest
-from ..record.row_keys import READ_ROWS, RowKeys, values_of
+from ..record.row_keys import READ_ROWS, digests_of, values_of
 
 # The memory of a partition of both tables, about; and the most partitions that a table is cut into.
 PARTITION_BYTES = 1 << 26
 MOST_PARTITIONS = 512
-# Rows that are partitioned at once.
+# Rows that wait to be written, about.
 CHUNK_ROWS = 1 << 18
 # The measures that are 1 for a unique row.
 UNIQUE_MEASURES = ("unique", "class_size")
-IDENTITY, UNIQUE, SCORE = "identity", "is_unique", "score"
+IDENTITY, UNIQUE, SCORE, PARTITION = "identity", "is_unique", "score", "partition"
 
 Numbers = npt.NDArray[Any]
 
@@ -92,16 +90,6 @@ class Side(NamedTuple):
     folder: Path
     manifest: Manifest
 
-    @property
-    def file(self) -> Path:
-        """The file of the scores."""
-        return self.folder / SCORE_FILE
-
-    @property
-    def keys(self) -> Path:
-        """The file of the row keys."""
-        return self.folder / KEY_FILE
-
 
 def why_not(before: Side, after: Side) -> str | None:
     """Return why kept scores of two runs cannot be compared, and the setting that it takes; None if they can."""
@@ -123,7 +111,7 @@ def _kinds(manifest: Manifest) -> str:
 
 
 def compare(
-    before: Side, after: Side, most: int, temp: Path | None = None, show_values: bool = False
+    before: Side, after: Side, most: int, temp: Path | None, show_values: bool
 ) -> tuple[ScoreChanges, list[str]]:
     """Return the changes of kept scores between two runs, and a sentence for each change that cannot be said.
 
@@ -195,9 +183,10 @@ class _Reader:
     """
 
     def __init__(self, side: Side, measure: Measure, unique: str | None) -> None:
-        description = read_description(side.file)
+        self._file = side.folder / SCORE_FILE
+        description = read_description(self._file)
         if description is None:
-            raise TableReadError(f"{side.file}: expected scores that gpupif wrote, which say what they are of.")
+            raise TableReadError(f"{self._file}: expected scores that gpupif wrote, which say what they are of.")
         attackers = tuple(outcome.attacker for outcome in description.outcomes)
         view = ScoreView(description.about.measures, attackers, description.about.dtype)
         self._side = side
@@ -210,20 +199,19 @@ class _Reader:
 
     def bytes(self, columns: Sequence[str]) -> int:
         """Return the memory that the tables take, about, in bytes."""
-        rows: int = pq.read_metadata(self._side.file).num_rows
+        rows: int = pq.read_metadata(self._file).num_rows
         return rows * (48 + 8 * (len(columns) if self._whole else 4))
 
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the tables. columns: the scored columns of both runs."""
-        with contextlib.ExitStack() as closing:
-            keys = None
-            if self._side.manifest.secret is not None:
-                keys = closing.enter_context(RowKeys(self._side.keys))
-            file = closing.enter_context(pq.ParquetFile(self._side.file))
+        keys = None
+        if self._side.manifest.secret is not None:
+            keys = ds.dataset(str(self._side.folder / KEY_FILE), format="parquet")
+        with pq.ParquetFile(self._file) as file:
             for rows, unique, scores in (
                 self._all_scores(file, columns) if self._whole else self._cells_of(file, columns)
             ):
-                identity = pa.array(rows) if keys is None else keys.digests(rows)
+                identity = pa.array(rows) if keys is None else digests_of(keys, rows)
                 yield pa.table({IDENTITY: identity, ROW: rows, UNIQUE: unique, **scores})
 
     def _all_scores(
@@ -275,43 +263,33 @@ def _partitions(
 ) -> Callable[[int], pa.Table]:
     """Partition tables by identity, and return a function that reads a partition.
 
-    A single partition stays in memory, several go to files.
+    A single partition stays in memory. Several go to files: Arrow writes them, and keeps about `CHUNK_ROWS` rows.
     """
     if number == 1:
-        whole = pa.concat_tables(list(tables))
+        whole = pa.concat_tables(tables)
         return lambda _: whole
-    folder = closing.enter_context(temporary_folder(temp))
-    files = [folder / f"partition-{place}.arrow" for place in range(number)]
-    with contextlib.ExitStack() as writing:
-        writers: list[BatchWriter] = []
-        for table in _large_chunks(tables):
-            if not writers:
-                schema = {field.name: field.type for field in table.schema}
-                writers = [writing.enter_context(BatchWriter(file, schema)) for file in files]
-            partition = _partition_of(table.column(IDENTITY), number)
-            columns = table.take(pa.array(np.argsort(partition, kind="stable"))).combine_chunks().columns
-            edges = np.cumsum([0, *np.bincount(partition, minlength=number)]).tolist()
-            for writer, (start, stop) in zip(writers, pairwise(edges), strict=True):
-                if start < stop:
-                    writer.write([column.chunk(0).slice(start, stop - start) for column in columns])
-    return lambda place: _read(files[place])
-
-
-def _large_chunks(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Yield the tables, several joined to one, so that each partition gets many rows at once."""
-    waiting: list[pa.Table] = []
-    for table in tables:
-        waiting.append(table)
-        if sum(map(len, waiting)) >= CHUNK_ROWS:
-            yield pa.concat_tables(waiting)
-            waiting = []
-    if waiting:
-        yield pa.concat_tables(waiting)
-
-
-def _read(file: Path) -> pa.Table:
-    with disk_errors(file), pa.OSFile(str(file)) as source:
-        return ipc.open_file(source).read_all()
+    folder = closing.enter_context(temporary_folder(temp)) / "partitions"
+    batches = (
+        batch
+        for table in tables
+        for batch in table.append_column(PARTITION, pa.array(_partition_of(table[IDENTITY], number))).to_batches()
+    )
+    first = next(batches)
+    schema, places = first.schema, ds.partitioning(pa.schema([first.schema.field(PARTITION)]))
+    with disk_errors(folder):
+        ds.write_dataset(
+            chain([first], batches),
+            folder,
+            schema=schema,
+            format="feather",
+            partitioning=places,
+            existing_data_behavior="overwrite_or_ignore",
+            use_threads=False,
+            min_rows_per_group=CHUNK_ROWS // number,
+        )
+    files = ds.dataset(folder, schema=schema, format="feather", partitioning=places)
+    names = [name for name in schema.names if name != PARTITION]
+    return lambda place: files.to_table(columns=names, filter=pc.field(PARTITION) == place)
 
 
 def _partition_of(identity: pa.ChunkedArray, number: int) -> Numbers:
@@ -396,8 +374,8 @@ class _Changes:
         newly = NewlyUnique(self._uniques, self._unique_rows)
         if show_values:
             listed = {*self._unique_rows, *(cell.row for cell in cells)}
-            keys = values_of(after.keys, listed) if keyed else {}
-            values = {} if self._whole else _values(after.file, cells)
+            keys = values_of(after.folder / KEY_FILE, listed) if keyed else {}
+            values = {} if self._whole else _values(after.folder / SCORE_FILE, cells)
             cells = [replace(cell, key=keys.get(cell.row), value=values.get((cell.row, cell.column))) for cell in cells]
             newly = replace(newly, keys=[keys.get(row, {}) for row in newly.rows] if keyed else None)
         return ScoreChanges(

@@ -38,8 +38,8 @@ class Config:
 
     file: its path, absolute. settings: the values of the file or the defaults, by table: ``settings.run.device``,
     ``settings.gates[0].max``; each gate has a name. They hold secrets and are never shown. document: the same as plain
-    values, with all keys, fit to be kept: ${NAME} as it is written, and *** for passwords in the file. redact: puts ***
-    in place of every secret in a text.
+    values, with all keys, fit to be kept: ${NAME} as it is written, and *** for passwords in the file. redact: makes
+    texts and errors fit to be shown, see `Redaction`.
     """
 
     file: Path
@@ -135,7 +135,8 @@ def load_config(
         for gate, name in zip(checked.gates, names, strict=True)
     ]
     settings = checked.model_copy(update={"gates": gates})
-    return Config(Path(os.path.abspath(file)), settings, kept, Redaction(values | written | addresses))
+    redact = Redaction(values | written | addresses, settings.run.show_values)
+    return Config(Path(os.path.abspath(file)), settings, kept, redact)
 
 
 def loaded(config: str | os.PathLike[str] | Config, overrides: Sequence[str] = ()) -> Config:
@@ -219,7 +220,7 @@ def _checked(
     except ValidationError as error:
         # The error holds secrets, so it must not become the cause of another one.
         found = mistakes_in(error, document)
-    redact = Redaction(secrets)
+    redact = Redaction(secrets, show_values=False)
     lines = []
     for location in dict.fromkeys([*wrong, *found]):
         is_set = any(location[: len(override)] == override for override in overridden)

@@ -175,16 +175,12 @@ def _with_limits(settings: Settings, values: Sequence[float | None]) -> list[tup
         "unique_share": "Rows that their quasi-identifiers single out, as a share of all.",
         "share_below_k": f"Rows in classes of fewer than risk.k, {settings.risk.k}, as a share of all.",
     }
-    rises = {
-        "pif": "a tenth of a bit",
-        "unique_share": "one percent of the rows",
-        "share_below_k": "one percent of the rows",
-    }
     found = []
     for gate, value in zip(settings.gates, values, strict=True):
-        why = f"{said[gate.kind]} It may rise by {rises[gate.kind]} from one good run to the next."
+        of_bits = gate.kind == "pif"
+        rise = "a tenth of a bit" if of_bits else "one percent of the rows"
+        why = f"{said[gate.kind]} It may rise by {rise} from one good run to the next."
         if value is not None and math.isfinite(value):
-            of_bits = gate.kind == "pif"
             now = f"{value:.4g} bits" if of_bits else as_percent(value)
             # A hundredth of a bit, or of the rows, is as fine as limits are written.
             most = math.ceil(100 * (value * (1 + BITS_HEADROOM) if of_bits else value + SHARE_HEADROOM)) / 100

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
+from ...errors import GpupifError
+
 if TYPE_CHECKING:
     from .mistakes import Location
 
@@ -130,12 +132,16 @@ def masked(document: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
 
 
 class Redaction:
-    """A function that puts *** in place of secrets: as they are, quoted as in URLs or code, cut short, and URL parts.
+    """The place that all texts of a run go through before they are shown, recorded or sent.
 
-    secrets: the values.
+    It puts *** in place of secrets: as they are, quoted as in URLs or code, cut short, and URL parts. In errors it puts
+    *** in place of values of the table, too.
+
+    secrets: the values. show_values: whether values of the table may be shown.
     """
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+    def __init__(self, secrets: Iterable[str], show_values: bool) -> None:
+        self._show_values = show_values
         whole = {form for secret in secrets for form in _forms(secret)}
         parts = {form for secret in secrets for part in _parts(secret) for form in _forms(part)} - whole
         patterns = [(form, _exactly(form, len(form) < SHORT)) for form in whole]
@@ -147,6 +153,15 @@ class Redaction:
     def __call__(self, text: str) -> str:
         """Return a text without the secrets."""
         return text if self._pattern is None else self._pattern.sub(MASK, text)
+
+    def error(self, error: Exception) -> str:
+        """Return the message of an error, in one line, without secrets and values. error: of gpupif or the system."""
+        text = str(error)
+        if isinstance(error, GpupifError) and not self._show_values:
+            text = error.text(lambda value: MASK)
+        if isinstance(error, OSError) and error.filename:
+            text = f"{error.filename}: {error.strerror}."
+        return self(" ".join(text.split()))
 
 
 def _parts(secret: str) -> set[str]:

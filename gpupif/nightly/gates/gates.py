@@ -6,10 +6,11 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ColumnNotFoundError, GpupifError, InputError, did_you_mean
+from ...errors import GpupifError, InputError, did_you_mean
 from ...measures import POPULATION_SIZE, Measure, find_measure, resolve_measures
 from ...results.score_distribution import ColumnQuery, ScoreQuestions
 from ...utils.display import as_cell
@@ -29,7 +30,7 @@ SUBJECT = ("percentile", "measure", "column", "attacker", "above")
 ASKED_OF_SCORES = set(ScoreSettings.model_fields) - {"measures", "known", "attackers"}
 ASKED_OF_CLASSES = {"weights", "missing", "distances"}
 NO_GOOD_RUN = "There is no good run before to compare with."
-SCORE_IT = "Add it to score.columns, or name one of these."
+SCORE_IT = "Add it to score.columns, or name another column."
 
 
 @dataclass(frozen=True)
@@ -62,22 +63,12 @@ def resolve_gates(settings: Settings) -> list[Gate]:
     measures = {measure.name: measure for measure in resolve_measures(settings.score.measures)}
     if settings.score.population is not None:
         measures[POPULATION_SIZE.name] = POPULATION_SIZE
+    names = gate_names([gate.model_dump() for gate in settings.gates])
     gates = []
-    for name, key, given in zip(*_names_and_keys(settings), settings.gates, strict=True):
-        gate = _checked(key, given, settings, measures)
+    for number, (name, given) in enumerate(zip(names, settings.gates, strict=True)):
+        gate = _checked(partial(_key, names, number), given, settings, measures)
         gates.append(Gate(name, GATES[gate.kind], gate, _definition(gate, settings)))
     return gates
-
-
-def check_columns(gates: Sequence[Gate], settings: Settings, names: Sequence[str]) -> None:
-    """Raise InputError for a gate on a column that a table with columns `names` lacks, or that is not scored."""
-    scored = settings.score.columns or [name for name in names if name != settings.score.weights]
-    for key, gate in zip(_names_and_keys(settings)[1], gates, strict=True):
-        column = gate.settings.column
-        if column is not None and column not in names:
-            raise ColumnNotFoundError(key("column"), [column], names)
-        if gate.kind.part is Part.SCORES:
-            _check_among(key("column"), column, scored, "a scored column", SCORE_IT)
 
 
 def questions_of(gates: Iterable[Gate]) -> ScoreQuestions:
@@ -91,15 +82,9 @@ def questions_of(gates: Iterable[Gate]) -> ScoreQuestions:
     return ScoreQuestions(columns, tuple(dict.fromkeys(share for share in shares if share is not None)))
 
 
-def _names_and_keys(settings: Settings) -> tuple[list[str], list[Key]]:
-    """Return the names of the gates, and for each gate the function that names its keys in errors."""
-    names = gate_names([gate.model_dump() for gate in settings.gates])
-    document = {"gates": [{"name": name} for name in names]}
-
-    def namer(number: int) -> Key:
-        return lambda key: key_of(("gates", number, key), document)
-
-    return names, [namer(number) for number in range(len(names))]
+def _key(names: Sequence[str], number: int, key: str) -> str:
+    """Return the name of a key of a gate in errors. names: of all gates. number: of this one, from 0."""
+    return key_of(("gates", number, key), {"gates": [{"name": name} for name in names]})
 
 
 def _checked(key: Key, gate: GateSettings, settings: Settings, measures: Mapping[str, Measure]) -> GateSettings:
@@ -132,6 +117,8 @@ def _checked(key: Key, gate: GateSettings, settings: Settings, measures: Mapping
             )
         _check_among(key("attacker"), gate.attacker, score.attackers, "an attacker", "Add it to score.attackers.")
         _check_among(key("column"), gate.column, score.columns, "a scored column", SCORE_IT)
+        if score.columns is None and gate.column is not None and gate.column == score.weights:
+            raise InputError(f"{key('column')}: expected a scored column, got {gate.column!r}, the weights. {SCORE_IT}")
     if kind.part is Part.RISK:
         for is_set, what, name in (
             (risk.quasi_identifiers, "equivalence classes", "quasi_identifiers"),

@@ -156,17 +156,10 @@ def seal(
             file.chmod(OWNER_FILE)
             sync(file)
         files[file.name] = file_digest(file)
-    document = {
-        "format": FORMAT,
-        "gpupif": __version__,
-        "run": folder.number,
-        "kind": kind,
-        "where": where,
-        "measures": list(scores.measures),
-        "config_digest": config_digest,
-        "secret": None if secret is None else name_of_secret(secret),
-        "files": {name: {"bytes": size, "blake2b": digest} for name, (size, digest) in files.items()},
-    }
+    made_with = None if secret is None else name_of_secret(secret)
+    manifest = Manifest(folder.number, kind, where, list(scores.measures), config_digest, made_with, files)
+    listed = {name: {"bytes": size, "blake2b": digest} for name, (size, digest) in files.items()}
+    document = {"format": FORMAT, "gpupif": __version__, **manifest._asdict(), "files": listed}
     write_file(staging / MANIFEST, json.dumps(document, indent=2).encode())
     files[MANIFEST] = file_digest(staging / MANIFEST)
     sync_folder(place)

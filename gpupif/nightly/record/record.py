@@ -69,19 +69,20 @@ class Record:
         self._connection = connection
 
     @classmethod
-    def open(cls, folder: Path, writable: bool = False) -> Self:
+    def open(cls, folder: Path, table: str | None = None) -> Self:
         """Open the record of a state folder.
 
-        writable: for a run, which holds the lock. A missing record is created, one of version 1 gets the tables of
-        today, and a damaged one is put aside: a new record takes over all runs in it that are whole. Without it the
-        record can only be read, also while a run writes.
+        table: the identity of its table, for a run that holds the lock and will write. A missing record is created, a
+        record of version 1 gets the tables of today, and a damaged record is put aside: a new record takes over all
+        runs in it that are whole. None: the record can only be read, also while a run writes.
 
-        Raises InputError if there is no record to read, or one of a newer version, or another database; TableReadError
-        if it is damaged or cannot be read; OutputError if it cannot be written.
+        Raises InputError if there is no record to read, or one of a newer version, or another database, or a record of
+        another table, which stays as it is; TableReadError if it is damaged or cannot be read; OutputError if it cannot
+        be written.
         """
-        if writable:
+        if table is not None:
             state_folder(folder)
-            return cls._open_to_write(folder)
+            return cls._open_to_write(folder, table)
         file = folder / RECORD
         try:
             file.stat()
@@ -104,7 +105,7 @@ class Record:
         return record
 
     @classmethod
-    def _open_to_write(cls, folder: Path) -> Self:
+    def _open_to_write(cls, folder: Path, table: str) -> Self:
         file, new = folder / RECORD, folder / NEW
         if new.exists() and not file.exists():
             with state_errors(file):
@@ -113,18 +114,22 @@ class Record:
         record = cls(folder, _connect(file, "rw"))
         try:
             if record._is_whole():
-                record._make_tables()
+                record._make_tables(table)
                 return record
-            return cls._anew(record)
+            return cls._anew(record, table)
         except BaseException:
             record.close()
             raise
 
     @classmethod
-    def _anew(cls, damaged: Record) -> Self:
-        """Put a damaged record aside, and begin a new one with the runs in it that are whole."""
+    def _anew(cls, damaged: Record, table: str) -> Self:
+        """Put a damaged record aside, and begin a new one with the runs in it that are whole.
+
+        Raises InputError if these runs are of another table.
+        """
         highest = damaged._highest_found()
         whole, lost = damaged._salvage(highest)
+        damaged._check_table(table, whole)
         damaged.close()
         folder, file, new = damaged.folder, damaged.file, damaged.folder / NEW
         with state_errors(new):
@@ -250,17 +255,6 @@ class Record:
         with self.snapshot():
             yield from map(self._document, self._numbers("1"))
 
-    def check_table(self, identity: str) -> None:
-        """Raise InputError if the last run that came to results is of another table."""
-        with self.snapshot():
-            ended = self._numbers("status IN (?, ?)", *ENDED)
-            known = self._document(ended[-1]).facts["table"] if ended else identity
-        if known != identity:
-            raise InputError(
-                f"run.state: {self.folder} is the state of another table: expected {known}, got {identity}. Name "
-                "another folder for this one."
-            )
-
     def problems(self) -> list[str]:
         """Read all of the file, and return a sentence for each damage and each run that is not as recorded."""
         with self.snapshot():
@@ -355,17 +349,31 @@ class Record:
         except TableReadError:
             return False
 
-    def _make_tables(self) -> None:
-        """Make a record of an empty file, and give a record of version 1 the tables of today."""
+    def _make_tables(self, table: str) -> None:
+        """Make a record of an empty file, and give a record of version 1 the tables of today.
+
+        Raises InputError if the record is of another table.
+        """
         with self._changing():
             tables = _tables(self._connection)
             if not tables:
                 _create(self._connection)
-            elif "documents" not in tables:
+                return
+            self._check_table(table, [*map(self._document, self._numbers("status IN (?, ?)", *ENDED)[-1:])])
+            if "documents" not in tables:
                 documents, highest = [*map(self._document, self._numbers("1"))], self._highest()
                 for statement in version_1.CLEAR:
                     self._connection.execute(statement)
                 _create(self._connection, documents, highest)
+
+    def _check_table(self, table: str, documents: Sequence[RunDocument]) -> None:
+        """Raise InputError if the last run that came to results is of another table. documents: the runs, in order."""
+        known = [document.facts["table"] for document in documents if document.facts["status"] in ENDED]
+        if known and known[-1] != table:
+            raise InputError(
+                f"run.state: {self.folder} is the state of another table: expected {known[-1]}, got {table}. Name "
+                "another folder for this one."
+            )
 
     def _salvage(self, highest: int) -> tuple[list[RunDocument], int]:
         """Return the runs that are whole, up to the highest number, and how many are known to be damaged."""

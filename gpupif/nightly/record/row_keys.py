@@ -113,34 +113,13 @@ def write_keys(
         raise InputError(f"row_key: expected its columns of {len(wanted):,} rows, got {stop:,}.")
 
 
-class RowKeys:
-    """The digests in a file that `write_keys` wrote, read in order of the rows; a context manager."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = pq.ParquetFile(file)
-        self._batches = self._file.iter_batches(READ_ROWS, columns=[ROW, KEY])
-        self._rows = np.empty(0, np.int64)
-        self._keys = pa.array([], pa.binary(DIGEST_BYTES))
-
-    def __enter__(self) -> RowKeys:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def digests(self, rows: Rows) -> pa.Array:
-        """Return the digests of rows. Row numbers have to ascend, from call to call too."""
-        if len(rows):
-            first = np.searchsorted(self._rows, rows[0])
-            chunks = [(self._rows[first:], self._keys.slice(first))]
-            while not len(chunks[-1][0]) or chunks[-1][0][-1] < rows[-1]:
-                batch = next(self._batches, None)
-                if batch is None:
-                    break
-                chunks.append((batch.column(0).to_numpy(), batch.column(1)))
-            self._rows = np.concatenate([numbers for numbers, _ in chunks])
-            self._keys = pa.concat_arrays([keys for _, keys in chunks])
-        return self._keys.take(pa.array(np.searchsorted(self._rows, rows)))
+def digests_of(keys: ds.Dataset, rows: Rows) -> pa.Array:
+    """Return the digests of rows in a file that `write_keys` wrote. Row numbers have to ascend."""
+    if not len(rows):
+        return pa.array([], pa.binary(DIGEST_BYTES))
+    among = (pc.field(ROW) >= rows[0]) & (pc.field(ROW) <= rows[-1])
+    kept = keys.to_table([ROW, KEY], filter=among)
+    return kept[KEY].combine_chunks().take(pa.array(np.searchsorted(kept[ROW].to_numpy(), rows)))
 
 
 def values_of(file: Path, rows: Iterable[int]) -> dict[int, dict[str, Any]]:

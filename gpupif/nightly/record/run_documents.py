@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple, Self
 
 from ...io.documents import parse_json
@@ -36,8 +37,12 @@ class RunDocument(NamedTuple):
     @classmethod
     def from_outcome(cls, outcome: RunOutcome) -> Self:
         """Return the document of a run."""
-        facts = {name: _plain(value) for name, value in vars(outcome).items() if name != "files"}
-        return cls.from_facts(facts, [vars(file) for file in outcome.files])
+        facts = asdict(outcome)
+        for gate in facts["gates"]:
+            # SQLite's JSON has no NaN and no infinity: they become texts, which `float` reads.
+            gate["limits"] = {name: finite_or_text(limit) for name, limit in gate["limits"].items()}
+            gate |= {name: finite_or_text(gate[name]) for name in ("value", "before")}
+        return cls.from_facts(facts, facts.pop("files"))
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], files: Sequence[Mapping[str, Any]] = ()) -> Self:
@@ -89,20 +94,6 @@ class RunDocument(NamedTuple):
     def removed(self, when: str) -> Self:
         """Return what stays of the run when retention removes it. when: the time, in text."""
         return self.from_facts({name: self.facts[name] for name in STAYING} | {"removed": when})
-
-
-def _plain(value: Any) -> Any:
-    """Return a field of a run as a plain value, with all bits of its numbers."""
-    if isinstance(value, GateResult):
-        # SQLite's JSON has no NaN and no infinity: they become texts, which `float` reads.
-        limits = {name: finite_or_text(limit) for name, limit in value.limits.items()}
-        numbers = {"value": finite_or_text(value.value), "before": finite_or_text(value.before)}
-        return vars(value) | numbers | {"limits": limits, "verdict": str(value.verdict)}
-    if isinstance(value, ColumnProfile | InputChanges | KeptScores):
-        return {name: _plain(own) for name, own in vars(value).items()}
-    if isinstance(value, list | tuple):
-        return [_plain(own) for own in value]
-    return value
 
 
 def finite_or_text(number: Any) -> Any:

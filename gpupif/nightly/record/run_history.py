@@ -8,11 +8,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import printable
-from ...utils.display import Displayable, Heading, draw_line, draw_table, json_value, plural
+from ...utils.display import Displayable, Heading, draw_line, draw_table, plural
 from ..comparison.figures import pif_of
 from ..configuration.config import Config, find_runs
 from ..run_outcome import Verdict, plain, why
@@ -53,11 +52,6 @@ class History(Displayable):
 
     folder: str
     runs: Sequence[PastRun]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the runs as plain numbers, text, lists and dictionaries, ready for JSON."""
-        runs = [{name: json_value(value) for name, value in vars(run).items()} for run in self.runs]
-        return {"folder": self.folder, "runs": runs}
 
     def to_csv(self) -> str:
         """Return the runs as CSV with a line of names: text `printable`, what is not known empty."""
@@ -130,14 +124,7 @@ def history(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str]
         A record that is damaged or cannot be read; a run that is not as it was recorded.
 
     """
-    return read_history(find_runs(config, overrides).state)
-
-
-def read_history(state: Path) -> History:
-    """Return the runs of a state folder, also while one is on; opened to be read only.
-
-    Raises as `Record.open`, and TableReadError where a run is not as it was recorded.
-    """
+    state = find_runs(config, overrides).state
     with Record.open(state) as record:
         return History(str(state), [*map(_past_run, record.documents())])
 

@@ -86,14 +86,7 @@ def verify(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] 
         A configuration that is wrong; no record where it says, or one of another version.
 
     """
-    return check_state(find_runs(config, overrides).state)
-
-
-def check_state(state: Path) -> Verification:
-    """Check all that is kept in a state folder: the record, kept scores, encoded parts, and who may read them.
-
-    All files are read. A run may be on; the state is opened to be read only. Raises InputError if there is no record.
-    """
+    state = find_runs(config, overrides).state
     runs = _runs(state)
     wrong, gone = list(_kept(state, runs.kept)), verify_values(state, runs.good)
     # A run that is on may have removed some of the files meanwhile.

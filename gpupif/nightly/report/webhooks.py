@@ -131,17 +131,14 @@ def _reason(error: HTTPError, webhook: WebhookSettings) -> str:
     from urllib3 import exceptions
 
     cause = error.reason if isinstance(error, exceptions.MaxRetryError) and error.reason else error
-    if isinstance(cause, exceptions.SSLError):
-        return "its TLS certificate or version is not to be trusted"
-    if isinstance(cause, exceptions.ProxyError):
-        return "the proxy of the environment could not be reached, or let nothing through"
-    if isinstance(cause, exceptions.NewConnectionError):
-        return "no connection could be made"
-    if isinstance(cause, exceptions.TimeoutError):
-        return f"no answer within {webhook.timeout:g} s"
-    if isinstance(cause, exceptions.LocationValueError):
-        return "its url is none of HTTP"
-    return "the connection broke"
+    reasons = {
+        exceptions.SSLError: "its TLS certificate or version is not to be trusted",
+        exceptions.ProxyError: "the proxy of the environment could not be reached, or let nothing through",
+        exceptions.NewConnectionError: "no connection could be made",
+        exceptions.TimeoutError: f"no answer within {webhook.timeout:g} s",
+        exceptions.LocationValueError: "its url is none of HTTP",
+    }
+    return next((reason for kind, reason in reasons.items() if isinstance(cause, kind)), "the connection broke")
 
 
 def _within(seconds: float, work: Callable[[], str]) -> str:

@@ -36,58 +36,45 @@ class _Seen(NamedTuple):
         return settled and (self.size, self.mtime_ns, self.ctime_ns) == (stamp.size, stamp.changed, ctime_ns)
 
 
-class FileIndex:
-    """The digests of files, kept from run to run, so that what did not change need not be read.
+def file_digests(file: Path, base: Path, stamps: Mapping[Path, Stamp], say: Callable[[str], None]) -> list[str]:
+    """Return the BLAKE2b digest of the content of each file of a table. Files that did not change are not read.
 
-    file: the file of the digests, with a checksum. If it is damaged it is put aside, if it is of other files it is not
-    used: then all files are hashed. say: called with a sentence if the file is damaged.
+    file: the file of the digests of the last run, with a checksum. If it is damaged it is put aside, if it is of other
+    files it is not used: then all files are hashed. base: the folder that contains all files. say: called with a
+    sentence if the file is damaged.
+
+    Raises TableReadError for a file that cannot be read, OutputError if the digests cannot be kept.
     """
-
-    def __init__(self, file: Path, say: Callable[[str], None] = lambda _: None) -> None:
-        self._file = file
-        self._say = say
-
-    def digests(self, base: Path, stamps: Mapping[Path, Stamp]) -> list[str]:
-        """Return the BLAKE2b digest of the content of each file. base: the folder that contains all files.
-
-        Raises TableReadError for a file that cannot be read, OutputError if the digests cannot be kept.
-        """
-        known = self._load(base)
-        now = time.time_ns()
-        found: dict[str, _Seen] = {}
-        unknown: dict[str, Path] = {}
-        noted = {file: _ctime_ns(file) for file in stamps}
-        for file, stamp in stamps.items():
-            name = file.relative_to(base).as_posix()
-            if name in known and known[name].is_still(stamp, noted[file]):
-                found[name] = known[name]
-            else:
-                unknown[name] = file
-        with Workers() as workers:
-            digests = [digest for _, digest in workers.run(file_digest, [(file,) for file in unknown.values()])]
-        for (name, file), digest in zip(unknown.items(), digests, strict=True):
-            found[name] = _Seen(stamps[file].size, stamps[file].changed, noted[file], digest, now)
-        if found != known:
-            self._store(base, found)
-        return [found[file.relative_to(base).as_posix()].digest for file in stamps]
-
-    def _load(self, base: Path) -> dict[str, _Seen]:
-        try:
-            document = checked_facts(self._file)
-        except FileNotFoundError:
-            return {}
-        except OSError as error:
-            raise denied(self._file, error) from error
-        except DamagedFileError:
-            self._say(f"{put_aside(self._file)}, and all files are hashed again.")
-            return {}
-        if (document.get("format"), document.get("base")) != (FORMAT, str(base.resolve())):
-            return {}
-        return {name: _Seen(*seen) for name, seen in document["files"].items()}
-
-    def _store(self, base: Path, found: Mapping[str, _Seen]) -> None:
-        with disk_errors(self._file), write_sections(self._file) as writer:
+    known = _load(file, base, say)
+    now = time.time_ns()
+    names = {path: path.relative_to(base).as_posix() for path in stamps}
+    noted = {path: _ctime_ns(path) for path in stamps}
+    seen = {path: known[name] for path, name in names.items() if name in known}
+    unknown = [path for path in stamps if path not in seen or not seen[path].is_still(stamps[path], noted[path])]
+    with Workers() as workers:
+        digests = [digest for _, digest in workers.run(file_digest, [(path,) for path in unknown])]
+    for path, digest in zip(unknown, digests, strict=True):
+        seen[path] = _Seen(stamps[path].size, stamps[path].changed, noted[path], digest, now)
+    found = {names[path]: seen[path] for path in stamps}
+    if found != known:
+        with disk_errors(file), write_sections(file) as writer:
             writer.facts = {"format": FORMAT, "base": str(base.resolve()), "files": found}
+    return [seen[path].digest for path in stamps]
+
+
+def _load(file: Path, base: Path, say: Callable[[str], None]) -> dict[str, _Seen]:
+    try:
+        document = checked_facts(file)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise denied(file, error) from error
+    except DamagedFileError:
+        say(f"{put_aside(file)}, and all files are hashed again.")
+        return {}
+    if (document.get("format"), document.get("base")) != (FORMAT, str(base.resolve())):
+        return {}
+    return {name: _Seen(*seen) for name, seen in document["files"].items()}
 
 
 def _ctime_ns(file: Path) -> int:

@@ -32,9 +32,9 @@ from ...utils.validation import check_exist
 from ..configuration.config import Config
 from ..configuration.settings import Settings, columns_known
 from ..run_outcome import ColumnProfile
-from .file_digests import FileIndex
+from .file_digests import file_digests
 from .kept_values import KeptValues
-from .table_changes import InputChanges, InputFile, input_changes
+from .table_changes import InputFile
 
 # The folder of encoded parts, the file of digests, and the files of the values of columns by run, in a state folder.
 PARTS, FILES, VALUES = "parts", "files.kept", "values-{}.kept"
@@ -82,8 +82,10 @@ class KeptTable(KeptSource):
         started = time.perf_counter()
         source = open_source(find_input(path, separator))
         names = _chosen(source.names, columns)
-        notes, store = _open_store(folder)
-        digests = FileIndex(folder / FILES, notes.append).digests(source.input_files.base, source.stamps)
+        notes: list[str] = []
+        store = PartStore(folder / PARTS, notes.append)
+        store.prepare()
+        digests = file_digests(folder / FILES, source.input_files.base, source.stamps, notes.append)
         source.check_unchanged(source.input_files.files)
         looked_at = time.perf_counter()
         kept = keep_files(source, names, digests, store, report or Reporter(visible=False))
@@ -128,7 +130,9 @@ class KeptTable(KeptSource):
         """
         started = time.perf_counter()
         names = _chosen(batches.schema.names, columns)
-        notes, store = _open_store(folder)
+        notes: list[str] = []
+        store = PartStore(folder / PARTS, notes.append)
+        store.prepare()
         given = os.urandom(32) if key is None else key.encode()
         content = hashlib.blake2b(given, digest_size=32).hexdigest()
         schema = batches.schema.remove_metadata()
@@ -161,10 +165,6 @@ class KeptTable(KeptSource):
         # A type has one name, however its values are held in memory.
         plain = {name: kind.value_type if pa.types.is_dictionary(kind) else kind for name, kind in types.items()}
         return {name: str(kind).removeprefix("large_").removesuffix("_view") for name, kind in plain.items()}
-
-    def changes(self, before: Sequence[InputFile]) -> InputChanges:
-        """Return how the files differ from those of another run."""
-        return input_changes(before, self.files, self.read_files)
 
     def profile(self, good: int | None) -> list[ColumnProfile]:
         """Return the profiles of all columns of the table, with numbers for the columns that were read.
@@ -239,13 +239,6 @@ def verify_values(folder: Path, good: int | None) -> list[str]:
 
 def _values_file(folder: Path, number: int) -> Path:
     return folder / VALUES.format(f"{number:06}")
-
-
-def _open_store(folder: Path) -> tuple[list[str], KeptFileStore]:
-    notes: list[str] = []
-    store = KeptFileStore(folder / PARTS, notes.append)
-    store.prepare()
-    return notes, store
 
 
 def _chosen(names: Sequence[str], columns: Sequence[str] | Pick | None) -> list[str]:
