@@ -125,6 +125,17 @@ class Versions(NamedTuple):
         return self.columns[column].versions[version] if shared is None else shared[version - KEPT_BEFORE]
 
 
+class NumberedRows(NamedTuple):
+    """Rows of the joined table.
+
+    before, after: numbers of values, by column. there: the mask of the rows that the table after has.
+    """
+
+    before: Sequence[npt.NDArray[Any]]
+    after: Sequence[npt.NDArray[Any]]
+    there: npt.NDArray[np.bool_]
+
+
 class VersionLayout(NamedTuple):
     """The columns of the table of versions.
 
@@ -158,29 +169,20 @@ class VersionLayout(NamedTuple):
         """The number of columns of the table of versions."""
         return len(self.columns) + 2 + len(self.holes)
 
-    def numbers(
-        self, codes: Sequence[npt.NDArray[Any]], numbers: Sequence[npt.NDArray[np.int64]]
-    ) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]]]:
-        """Return the numbers of the values before and after of some rows, each by column.
-
-        codes: by column before and then by column after, array (rows). numbers: by the same columns the number of the
-        value of each code.
-        """
+    def numbers(self, codes: Sequence[npt.NDArray[Any]]) -> NumberedRows:
+        """Return some rows of the joined table as numbers of values. codes: by column, array (rows)."""
+        *values, there = codes
         columns = [*self.columns, *self.columns]
-        own = [_renumbered(*each) for each in zip(codes, numbers, columns, strict=True)]
-        return own[: len(self.columns)], own[len(self.columns) :]
+        numbers = [
+            *(column.shared.before for column in self.columns),
+            *(column.shared.after for column in self.columns),
+        ]
+        own = [_renumbered(*each) for each in zip(values, numbers, columns, strict=True)]
+        return NumberedRows(own[: len(self.columns)], own[len(self.columns) :], there == 1)
 
-    def rows(
-        self,
-        before: Sequence[npt.NDArray[Any]],
-        after: Sequence[npt.NDArray[Any]],
-        there: npt.NDArray[np.bool_],
-        version: int,
-    ) -> list[npt.NDArray[Any]]:
-        """Return the columns of the table of versions for some rows, in one version.
-
-        before, after: numbers of values, by column. there: the mask of the rows that the table after has.
-        """
+    def rows(self, numbered: NumberedRows, version: int) -> list[npt.NDArray[Any]]:
+        """Return the columns of the table of versions for some rows, in one version."""
+        before, after, there = numbered
         rows = len(there)
         fate = fates(before, after, self.columns) if version == AFTER else np.full(rows, KEPT, np.uint8)
         seen = np.ones((len(self.holes), rows), np.uint8)

@@ -235,7 +235,10 @@ class TestCommandLine:
                 (*risk, "age", "--scheduler", "tcp://127.0.0.1:1"),
                 "--scheduler tcp://127.0.0.1:1: no cluster can be reac",
             ),
-            ((*risk, "age", "--scheduler", "x", "--workers", "2"), "--workers: expected --workers or --scheduler, not both"),
+            (
+                (*risk, "age", "--scheduler", "x", "--workers", "2"),
+                "--workers: expected --workers or --scheduler, not both",
+            ),
             ((*risk, "age", "--workers", "0"), "--workers: expected at least 1, got 0"),
             ((*risk, "age", "--workers", "1", "--memory-limit", "2GiB"), "--memory-limit: is not for a cluster, which"),
             ((*risk, "ag", "--workers", "1"), "--quasi-identifiers: no column 'ag' in the table. Did you mean 'age'?"),
