@@ -1,4 +1,4 @@
-"""The distinct rows of a table: found among its codes in memory, or gathered from its chunks on disk or on Dask."""
+"""The distinct rows of a table, gathered from its chunks: in memory, on disk, or on Dask."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..encoding.column import Column
 from ..engines.cpu.count_tables import common_type
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
-from ..rows.partition import Rows, index_type
+from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
 from .request import sample_units
 
@@ -30,20 +30,6 @@ class DistinctRows:
     codes: npt.NDArray[Any]
     times: npt.NDArray[Any]
     cardinalities: Sequence[int]
-
-    @classmethod
-    def from_codes(
-        cls, codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], workers: Workers
-    ) -> tuple[DistinctRows, npt.NDArray[Any]]:
-        """Return the distinct rows of a table, and for each row the number of its distinct row.
-
-        codes: by column, array (rows).
-        """
-        layout = KeyLayout.of(cardinalities)
-        distinct = distinct_rows(Rows(layout.pack(codes, workers)), len(codes[0]), workers)
-        return cls.from_keys(
-            distinct.rows.keys, np.array(distinct.rows.counts), cardinalities, workers
-        ), distinct.number
 
     @classmethod
     def from_keys(
@@ -139,11 +125,13 @@ def place_of_each(
 
 def merge_rows(chunks: Sequence[PlacedRows], workers: Workers) -> PlacedRows:
     """Return the distinct rows of several chunks of a table."""
-    keys, times, places, units = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
+    arrays = zip(*chunks, strict=True)
+    keys, times, places, units = (own[0] if len(own) == 1 else np.concatenate(own) for own in arrays)
     if not len(times):
         return PlacedRows(keys, times, places, units)
     total = int(times.sum())
-    merged = distinct_rows(Rows(keys, times.astype(index_type(total + 1))), total, workers)
+    counts = NO_ROWS if total == len(times) else times.astype(index_type(total + 1))
+    merged = distinct_rows(Rows(keys, counts), total, workers)
     number, distinct = merged.number, len(merged.rows.keys)
     sums = np.zeros(distinct if len(units) else 0, np.int64)
     np.add.at(sums, number[: len(units)], units)
