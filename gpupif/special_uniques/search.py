@@ -206,8 +206,9 @@ def few_uniques(rows: DistinctRows, merged: PlacedRows, msus: MsuCounts, units: 
 
     merged: the distinct rows, with places in the table. msus: their MSUs. units: of the sampling weights.
     """
-    unique = rows.single[msus.counts[:, rows.single].any(axis=0)]
-    unique = unique[np.argsort(merged.places[unique])]
+    # Only single rows have MSUs.
+    unique = np.flatnonzero(np.bitwise_or.reduce(msus.counts, axis=0))
+    unique = unique[np.argsort(merged.places[unique], kind="stable")]
     people = None if units is None else int(merged.units[rows.paired].sum()) * units.unit
     pairs = 2 * int(rows.paired.sum())
     return Uniques(FewRows(merged.places[unique]), len(rows.single), pairs, msus.of_few(unique), people)
