@@ -145,7 +145,7 @@ def main() -> None:
         for part in parts:
             found = run_part(part, arguments, folder)
             if arx is not None and part in PUBLISHED:
-                table = of_adult if part in OF_ADULT else SearchTable.of(folder / SEARCH)
+                table = of_adult if part in OF_ADULT else SearchTable.from_folder(folder / SEARCH)
                 assert table is not None
                 beside_arx(found, arx, table, arguments.seconds)
             figures += with_goals(found)

@@ -147,7 +147,7 @@ def utility(setting: Setting) -> Iterator[dict[str, Any]]:
 
 def search(setting: Setting) -> Iterator[dict[str, Any]]:
     """Time a search on a table as large as IHIS, for which ARX published a figure."""
-    table = SearchTable.of(setting.temp / SEARCH)
+    table = SearchTable.from_folder(setting.temp / SEARCH)
     frame = table.read()
     found: Any = None
     what = f"{table.name}, {len(frame):,} rows, k = 5"

@@ -47,7 +47,7 @@ class SearchTable(NamedTuple):
     hierarchies: dict[str, Path]
 
     @classmethod
-    def of(cls, folder: Path) -> SearchTable:
+    def from_folder(cls, folder: Path) -> SearchTable:
         """Find the table that `census_for_search` wrote to a folder."""
         table = folder / "census.csv"
         with table.open() as file:
@@ -75,7 +75,7 @@ def census_for_search(folder: Path, rows: int, columns: int) -> SearchTable:
     frame.to_csv(table, sep=";", index=False)
     for column in map(str, frame):
         write_hierarchy(folder / f"{column}.csv", hierarchy_lines(frame[column], GROUPS[column]))
-    return SearchTable.of(folder)
+    return SearchTable.from_folder(folder)
 
 
 def hierarchy_lines(column: pd.Series, sizes: tuple[int, ...]) -> list[list[str]]:

@@ -39,17 +39,17 @@ def clear_slots(left, codes, radix, first, slots):
 
 
 @kernel
-def sum_times(number, times, counts):
-    """Set counts[c] to the sum of the multiplicities times[i] of the rows with number c."""
+def sum_multiplicities(number, multiplicities, counts):
+    """Set counts[c] to the sum of the multiplicities multiplicities[i] of the rows with number c."""
     for c in range(counts.size):
         counts[c] = 0
     for i in range(number.size):
-        counts[number[i]] += times[i]
+        counts[number[i]] += multiplicities[i]
 
 
 # It is a kernel of its own, so that it is optimised by itself: inlined in the loops around it, it is a quarter slower.
 @kernel
-def fold_pair(number, scores, found):
+def aggregate_pair(number, scores, found):
     """Raise found[i, :2] to the two scores of row i, scores[number[i]], and add the scores to found[i, 2:]."""
     for i in range(number.size):
         at = uint64(number[i])
@@ -61,7 +61,7 @@ def fold_pair(number, scores, found):
 
 
 @kernel
-def fold_set(number, scores, scored_columns, found):
+def aggregate_set(number, scores, scored_columns, found):
     """Take the scores of a set of known columns into the worst scores and the sums of scores of the rows.
 
     number: the combination of each row. scores: (scored columns, pairs of measures, combinations, 2). scored_columns:
@@ -71,4 +71,4 @@ def fold_set(number, scores, scored_columns, found):
     """
     for t in range(scored_columns.size):
         for pair in range(scores.shape[1]):
-            fold_pair(number, scores[t, pair], found[scored_columns[t], pair])
+            aggregate_pair(number, scores[t, pair], found[scored_columns[t], pair])

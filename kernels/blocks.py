@@ -106,13 +106,13 @@ class Scratch(NamedTuple):
     found: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> Scratch:
+    def for_rows(cls, rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> Scratch:
         """Allocate memory for blocks of up to `rows` rows.
 
         dtype: type of the counts of rows. kinds: the requested statistics, constants of `statistics`.
         """
         order, starts, place = (np.empty(rows + 1, np.int64) for _ in range(3))
-        cells, runs, found = Cells.of(rows), np.empty(rows, np.int64), np.empty((rows, len(kinds)))
+        cells, runs, found = Cells.for_cells(rows), np.empty(rows, np.int64), np.empty((rows, len(kinds)))
         return cls(np.empty(rows, dtype), np.empty(rows + 1, dtype), order, starts, place, cells, runs, found)
 
 
@@ -137,12 +137,12 @@ def only_needed(values: Values, wanted: Wanted) -> tuple[Values, Axes | None, Wa
 
 def ordered_cells(rows: int, kinds: npt.NDArray[np.int64]) -> Cells | None:
     """Allocate memory for cells sorted by value; None if no statistic needs it, so that no code for it is compiled."""
-    return Cells.of(rows) if any(is_walk.py_func(kind) for kind in kinds) else None
+    return Cells.for_cells(rows) if any(is_walk.py_func(kind) for kind in kinds) else None
 
 
 def memory_for(rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> tuple[Room, Scratch, Cells | None]:
     """Allocate the working memory of `score_blocks` for blocks of up to `rows` rows; see `Scratch.of`."""
-    return Room.of(rows), Scratch.of(rows, dtype, kinds), ordered_cells(rows, kinds)
+    return Room.for_rows(rows), Scratch.for_rows(rows, dtype, kinds), ordered_cells(rows, kinds)
 
 
 @subroutine

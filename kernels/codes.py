@@ -42,7 +42,7 @@ def recode(values, low, new_codes, codes):
 
 
 @kernel
-def add_times(codes, times, sums):
-    """Add to sums[c] the multiplicity times[i] of each row i with code c."""
+def add_multiplicities(codes, multiplicities, sums):
+    """Add to sums[c] the multiplicity multiplicities[i] of each row i with code c."""
     for i in range(codes.size):
-        sums[codes[i]] += times[i]
+        sums[codes[i]] += multiplicities[i]

@@ -106,7 +106,7 @@ class Cells(NamedTuple):
     posteriors: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, cells: int, empty: Any = np.empty, walks: bool = True) -> Cells:
+    def for_cells(cls, cells: int, empty: Any = np.empty, walks: bool = True) -> Cells:
         """Allocate memory for a number of cells.
 
         empty: function that makes an array from size and type. walks: whether any statistic needs values in order; only

@@ -37,7 +37,7 @@ def number_values(values, shift, slots, numbers, distinct):
 
 
 @kernel
-def count_numbers(numbers, times):
+def count_numbers(numbers, multiplicities):
     """Add to times[k] how often k occurs in `numbers`."""
     for i in range(numbers.size):
-        times[numbers[i]] += 1
+        multiplicities[numbers[i]] += 1

@@ -17,11 +17,11 @@ LOW = uint64((1 << LOW_BITS) - 1)
 
 
 @kernel
-def add_up(numbers, times, sums):
+def add_up(numbers, multiplicities, sums):
     """Add the upper halves of the numbers' mantissas to sums[s, 0], and the lower halves to sums[s, 1].
 
     s: the exponent of the number; EXPONENTS more for a number below 0. numbers: floats, or whole numbers below 2^53.
-    times: how often each number occurs; empty: once.
+    multiplicities: how often each number occurs; empty: once.
     """
     for i in range(numbers.size):
         bits = np.float64(float64(numbers[i])).view(np.uint64)
@@ -29,6 +29,6 @@ def add_up(numbers, times, sums):
         mantissa = bits & FRACTION
         if place & uint64(NOT_FINITE) != uint64(0):
             mantissa |= LEADING
-        often = times[i] if times.size else int64(1)
+        often = multiplicities[i] if multiplicities.size else int64(1)
         sums[place, 0] += often * int64(mantissa >> uint64(LOW_BITS))
         sums[place, 1] += often * int64(mantissa & LOW)

@@ -43,7 +43,7 @@ class Room(NamedTuple):
     left: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, rows: int) -> Room:
+    def for_rows(cls, rows: int) -> Room:
         """Allocate memory for blocks of up to `rows` rows."""
         dtype = np.uint32 if rows < 2**32 else np.uint64
         seen, table = np.empty(rows, np.uint64), np.empty(1 << slot_bits.py_func(rows), dtype)

@@ -106,14 +106,14 @@ def risk_of_safety(total):
 
 
 @kernel
-def add_safety(risks, times, households, upper, lower):
-    """Add `safety` of risks[i], times[i] times, to the sums of household households[i].
+def add_safety(risks, multiplicities, households, upper, lower):
+    """Add `safety` of risks[i], multiplicities[i] times, to the sums of household households[i].
 
     upper, lower: the sums, in the digits of `digits_of_float`. Upper sums stop at `MOST_UPPER`. The sums are whole
     numbers, so they do not depend on the order of the rows.
     """
     for i in range(risks.size):
-        household, count = households[i], times[i]
+        household, count = households[i], multiplicities[i]
         more_upper, more_lower = digits_of_float(safety(risks[i]))
         lower[household] += more_lower * count
         if more_upper > 0 and count > (MOST_UPPER - upper[household]) // more_upper:

@@ -12,10 +12,10 @@ BLOCK = 8192
 
 
 @subroutine
-def saturate(index, times, table):
-    """Add times[i] to table[index[i]]; a counter stops at 2, because only "one row" and "more" are told apart."""
+def saturate(index, multiplicities, table):
+    """Add multiplicities[i] to table[index[i]]; a counter stops at 2, because only "one row" and "more" are told apart."""
     for i in range(index.size):
-        table[index[i]] = min(table[index[i]] + times[i], 2)
+        table[index[i]] = min(table[index[i]] + multiplicities[i], 2)
 
 
 @subroutine
@@ -30,19 +30,19 @@ def mark_ones(index, table, words):
 
 
 @kernel
-def mark_unique(codes, columns, radices, times, table, index, words):
+def mark_unique(codes, columns, radices, multiplicities, table, index, words):
     """Set bit i of `words` if row i is unique on some columns: no other row has the same values there.
 
-    codes: (columns, rows). radices: the cardinalities of the columns; their product is below 2^32. times: the
+    codes: (columns, rows). radices: the cardinalities of the columns; their product is below 2^32. multiplicities: the
     multiplicities of the rows, 2 for more than 1. table: zeros, one for each combination of codes. index: working
     memory of BLOCK numbers.
     """
-    rows = times.size
+    rows = multiplicities.size
     block = index.size
     for start in range(0, rows, block):
         part = index[: min(block, rows - start)]
         combine(codes, start, columns, radices, part)
-        saturate(part, times[start : start + part.size], table)
+        saturate(part, multiplicities[start : start + part.size], table)
     for start in range(0, rows, block):
         part = index[: min(block, rows - start)]
         combine(codes, start, columns, radices, part)

@@ -35,10 +35,10 @@ def distance(row, rows, other, others, scales, most):
 
 
 @kernel
-def find_nearest(start, stop, rows, others, times, scales, least, ties):
+def find_nearest(start, stop, rows, others, multiplicities, scales, least, ties):
     """Find the nearest of `others` for each row start to stop - 1.
 
-    times: the multiplicity of each of the others. least[row] gets the least distance; ties[row] gets how many of the
+    multiplicities: the multiplicity of each of the others. least[row] gets the least distance; ties[row] gets how many of the
     others are at that distance.
     """
     for row in range(start, stop):
@@ -46,9 +46,9 @@ def find_nearest(start, stop, rows, others, times, scales, least, ties):
         for other in range(len(others)):
             found = distance(row, rows, other, others, scales, nearest)
             if found < nearest:
-                nearest, several = found, times[other]
+                nearest, several = found, multiplicities[other]
             elif found == nearest:
-                several += times[other]
+                several += multiplicities[other]
         least[row] = nearest
         ties[row] = several
 

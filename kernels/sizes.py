@@ -21,12 +21,12 @@ def log2_count(count, logs):
 
 
 @kernel
-def sum_log_counts(counts, times):
-    """Return the sum of times[i] c log2 c over counts c: (high, low) in units of logarithms, see `whole_sums.py`."""
+def sum_log_counts(counts, multiplicities):
+    """Return the sum of multiplicities[i] c log2 c over counts c: (high, low) in units of logarithms, see `whole_sums.py`."""
     high, low = int64(0), uint64(0)
     for i in range(counts.size):
-        if counts[i] > 1 and times[i] > 0:
-            more_high, more_low = multiply_wide(counts[i] * times[i], log2_of_count(counts[i]))
+        if counts[i] > 1 and multiplicities[i] > 0:
+            more_high, more_low = multiply_wide(counts[i] * multiplicities[i], log2_of_count(counts[i]))
             high, low = add_wide(high, low, more_high, more_low)
     return high, low
 

@@ -29,11 +29,11 @@ def combine(codes, start, columns, radices, index):
 
 
 @subroutine
-def count_index(index, times, counts):
-    """Add times[i] to counts[index[i]]; 1 if `times` is empty."""
-    if times.size:
+def count_index(index, multiplicities, counts):
+    """Add multiplicities[i] to counts[index[i]]; 1 if `multiplicities` is empty."""
+    if multiplicities.size:
         for i in range(index.size):
-            counts[index[i]] += times[i]
+            counts[index[i]] += multiplicities[i]
     else:
         for i in range(index.size):
             counts[index[i]] += 1
@@ -47,22 +47,22 @@ def count_pair(high, low, radix, counts):
 
 
 @kernel
-def count_subsets(codes, times, subsets, sizes, radices, offsets, index, tables):
+def count_subsets(codes, multiplicities, subsets, sizes, radices, offsets, index, tables):
     """Count the combinations of values of several sets of columns, in a block of rows that stays in the cache.
 
     codes: (columns, rows), or more rows. subsets, sizes: set s has the columns subsets[s, : sizes[s]]. radices: their
     cardinalities. tables, offsets: the counters of set s are tables[offsets[s] : offsets[s + 1]]. index: working
-    memory, a number for each row. times: the multiplicities of the rows; empty: 1.
+    memory, a number for each row. multiplicities: the multiplicities of the rows; empty: 1.
     """
     for s in range(sizes.size):
         size = sizes[s]
         counts = tables[offsets[s] : offsets[s + 1]]
-        if size == 2 and times.size == 0:
+        if size == 2 and multiplicities.size == 0:
             high, low = codes[subsets[s, 0]][: index.size], codes[subsets[s, 1]][: index.size]
             count_pair(high, low, radices[s, 1], counts)
         else:
             combine(codes, int64(0), subsets[s, :size], radices[s, :size], index)
-            count_index(index, times, counts)
+            count_index(index, multiplicities, counts)
 
 
 @kernel
@@ -89,15 +89,15 @@ def take_digits(numbers, radix, digits):
 
 
 @kernel
-def count_in_groups(keys, times, hashes, room, sizes, rows, counts):
+def count_in_groups(keys, multiplicities, hashes, room, sizes, rows, counts):
     """Count rows by their keys. Return how many keys have a count above 0.
 
-    keys: (rows, words). times: how much each row counts; empty: 1. hashes, room: see `group_rows`. sizes: working
+    keys: (rows, words). multiplicities: how much each row counts; empty: 1. hashes, room: see `group_rows`. sizes: working
     memory, a number for each row. rows, counts: get, for each key with a count above 0 in order of first appearance,
     the first row with the key and the count; they have room for one more.
     """
     group_rows(keys, hashes, uint64(0), ~uint64(0), room)
-    sum_groups(times, len(keys), room.heads, sizes)
+    sum_groups(multiplicities, len(keys), room.heads, sizes)
     found = int64(0)
     for i in range(len(keys)):
         rows[found] = i

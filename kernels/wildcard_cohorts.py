@@ -67,7 +67,7 @@ class Room(NamedTuple):
     touched: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, keys: Keys, asking: int, values: int) -> Room:
+    def for_keys(cls, keys: Keys, asking: int, values: int) -> Room:
         """Allocate memory for up to `asking` keys at once, and for a scored column of `values` values."""
         patterns, size = len(keys.keep), len(keys.keys)
         lists = min(patterns * asking, size)

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputError
 from ..measures import POPULATION_SIZE, Measure, as_weighted, resolve_measures
 from ..utils.validation import Columns, as_list, as_mapping, check_exist, check_unique, check_weights, check_word
-from .attackers import AnyKnown, Known, among_of, folded_names, how_many
+from .attackers import AnyKnown, Known, among_of, aggregate_names, how_many
 from .distances import CategoryOrder
 from .hierarchy_files import read_named_files
 from .population import Population
@@ -41,7 +41,7 @@ class Arguments:
     dtype: str
 
     @classmethod
-    def of(
+    def from_user(
         cls,
         measures: Measures,
         columns: Columns | None = None,
@@ -63,7 +63,7 @@ class Arguments:
         attack = as_known("known", known), as_attackers(attackers, known)
         shares = as_priors(priors), as_accuracies(accuracies)
         apart = read_named_files("distances", distances)
-        people = Population.of(population)
+        people = Population.from_any(population)
         scored = None if columns is None else as_list("columns", columns)
         return cls(wanted, scored, *attack, *shares, apart, weights, people, missing, dtype)
 
@@ -153,7 +153,7 @@ class Arguments:
         """The names of the outputs of each cell, by attacker; an attacker without a name is under None."""
         names = self.names
         each: dict[str | None, Known] = {None: self.known} if self.attackers is None else dict(self.attackers.items())
-        return {name: folded_names(names) if isinstance(known, AnyKnown) else names for name, known in each.items()}
+        return {name: aggregate_names(names) if isinstance(known, AnyKnown) else names for name, known in each.items()}
 
     @property
     def _weights(self) -> list[Hashable]:

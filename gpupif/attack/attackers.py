@@ -23,7 +23,7 @@ from ..utils.validation import MOST, as_list, brief, whole_number
 # Most subsets that are scored, over all scored columns, and most distinct rows of all their tables together.
 MOST_SUBSETS, MOST_VISITS = 2 * 10**6, 10**13
 # The combinations of each cell's scores over all subsets, in the order of the outputs.
-FOLDS = ("worst", "mean")
+AGGREGATES = ("worst", "mean")
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class KnownSubsets:
     names: Sequence[Hashable]
     sets: Sequence[KnownSubset]
 
-    def of(self, column: Hashable) -> list[tuple[Hashable, ...]]:
+    def for_column(self, column: Hashable) -> list[tuple[Hashable, ...]]:
         """Return the subsets that were scored for a column, each in the order of the table."""
         if column not in self.scored:
             raise InputError(
@@ -274,23 +274,25 @@ def _check_work(asked: AnyKnown, possible: int, scored: int, scored_columns: int
         )
 
 
-def fold_of(measure: Measure, what: str) -> Measure:
+def aggregate_of(measure: Measure, what: str) -> Measure:
     """Return the worst or the mean of a measure as a measure: already weighted, and a mean is not a whole number."""
     return replace(measure, weighted=False, dtype=measure.dtype if what == "worst" else None)
 
 
-def folded(measures: Sequence[Measure]) -> tuple[Measure, ...]:
+def aggregates_of(measures: Sequence[Measure]) -> tuple[Measure, ...]:
     """Return the worst and the mean of each measure, under the names of outputs: <measure>_worst, <measure>_mean."""
     return tuple(
-        replace(fold_of(measure, what), name=folded_name(measure.name, what)) for measure in measures for what in FOLDS
+        replace(aggregate_of(measure, what), name=aggregate_name(measure.name, what))
+        for measure in measures
+        for what in AGGREGATES
     )
 
 
-def folded_name(measure: str, what: str) -> str:
+def aggregate_name(measure: str, what: str) -> str:
     """Return the name of the worst or the mean of a measure in outputs."""
     return f"{measure}_{what}"
 
 
-def folded_names(measures: Sequence[str]) -> list[str]:
+def aggregate_names(measures: Sequence[str]) -> list[str]:
     """Return the names of the worst and the mean of each measure, in order."""
-    return [folded_name(measure, what) for measure in measures for what in FOLDS]
+    return [aggregate_name(measure, what) for measure in measures for what in AGGREGATES]

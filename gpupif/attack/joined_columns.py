@@ -49,7 +49,7 @@ class JoinedColumns(NamedTuple):
     wildcards: Sequence[bool]
 
     @classmethod
-    def of(cls, sample: Sequence[Column], population: Sequence[Column], missing: str = "category") -> JoinedColumns:
+    def join(cls, sample: Sequence[Column], population: Sequence[Column], missing: str = "category") -> JoinedColumns:
         """Join columns. missing: see `gpupif.score`. Raise ColumnTypeError for types without values in common."""
         both = list(zip(sample, population, strict=True))
         found = [_join(*pair) for pair in both]
@@ -69,7 +69,7 @@ class JoinedColumns(NamedTuple):
     @property
     def layout(self) -> KeyLayout:
         """Layout of the keys of rows."""
-        return KeyLayout.of([len(values) for values in self.values])
+        return KeyLayout.from_cardinalities([len(values) for values in self.values])
 
     def some(self, names: Sequence[Hashable]) -> JoinedColumns:
         """Return some of the columns."""

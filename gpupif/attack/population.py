@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels.codes import add_times
+from gpupif.kernels.codes import add_multiplicities
 
 from ..encoding.column import Column
 from ..encoding.encode import encode_table
@@ -70,7 +70,7 @@ class Population:
         check_word("lacks", self.lacks, ("error", "count"))
 
     @classmethod
-    def of(cls, population: Any) -> Population | None:
+    def from_any(cls, population: Any) -> Population | None:
         """Return the argument ``population=`` as a population: from a population, a table or a path; None for None."""
         return population if population is None or isinstance(population, cls) else cls(population)
 
@@ -91,7 +91,7 @@ class MatchedPopulation:
     def __init__(
         self, columns: Sequence[Column], others: Sequence[Column], missing: str, lacks: str, workers: Workers
     ) -> None:
-        joined = JoinedColumns.of(columns, others, missing)
+        joined = JoinedColumns.join(columns, others, missing)
         of_both = [
             joined.codes([on_host(column.codes) for column in several], table)
             for several, table in ((columns, SAMPLE), (others, POPULATION))
@@ -112,7 +112,7 @@ class MatchedPopulation:
         self.rows = matched
         counts = [np.zeros_like(own) for own in joined.counts]
         for own, total in zip(joined.layout.unpack(matched.keys), counts, strict=True):
-            add_times(own, matched.in_population, total)
+            add_multiplicities(own, matched.in_population, total)
         self.joined = joined.settled(counts, lacks)
 
     def priors(self, columns: Sequence[Column]) -> dict[Hashable, Prior]:
@@ -124,16 +124,18 @@ class MatchedPopulation:
     ) -> dict[str, npt.NDArray[np.number]]:
         """Return the number of the population's rows in the cohort of each cell of the sample: (scored columns, rows).
 
-        By output: under "", or the worst and the mean over subsets of columns, see `FOLDS`. With wildcards, a row may
+        By output: under "", or the worst and the mean over subsets of columns, see `AGGREGATES`. With wildcards, a row may
         match no row of the population: then it counts itself.
         """
         of_column = dict(zip(self.joined.names, self.joined.layout.unpack(self.rows.keys), strict=True))
         codes = [of_column[name] for name in request.used]
-        job = replace(self.joined.some(request.used).sizes_job(request), codes=codes, times=self.rows.in_population)
+        job = replace(
+            self.joined.some(request.used).sizes_job(request), codes=codes, multiplicities=self.rows.in_population
+        )
         result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
         return {
-            fold: np.ascontiguousarray(on_host(values["cohort_size"])[:, self.number])
-            for fold, values in result.by_fold().items()
+            aggregate: np.ascontiguousarray(on_host(values["cohort_size"])[:, self.number])
+            for aggregate, values in result.by_aggregate().items()
         }
 
 
@@ -189,17 +191,17 @@ def encode_population(frame: Frame, names: Sequence[Hashable], missing: str, wor
 
 
 def class_sizes_there(
-    columns: JoinedColumns, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[np.int64], engine: Engine
+    columns: JoinedColumns, codes: Sequence[npt.NDArray[Any]], multiplicities: npt.NDArray[np.int64], engine: Engine
 ) -> npt.NDArray[np.int64]:
     """Return, for each distinct row, the number of the population's rows that equal it on all columns, or match it.
 
-    codes: of joined values, by column; times: how often each is in the population. A row that agrees with none counts
+    codes: of joined values, by column; multiplicities: how often each is in the population. A row that agrees with none counts
     itself.
     """
-    constant = np.zeros(len(times), np.uint8)
-    job = replace(columns.classes_job(), codes=[*codes, constant], times=times, distinct=True)
+    constant = np.zeros(len(multiplicities), np.uint8)
+    job = replace(columns.classes_job(), codes=[*codes, constant], multiplicities=multiplicities, distinct=True)
     result = score_attacker(engine, job, None, SILENT)
-    return np.asarray(on_host(result.by_fold()[""]["cohort_size"])[0], np.int64)
+    return np.asarray(on_host(result.by_aggregate()[""]["cohort_size"])[0], np.int64)
 
 
 class MatchedRows(NamedTuple):

@@ -14,7 +14,7 @@ from ..engines.base import Axis, Job
 from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
 from ..measures import POPULATION_SIZE, Measure
 from ..utils.validation import brief, check_exist, check_unique, within
-from .attackers import AnyKnown, Known, KnownSubsets, among_of, check_known, choose_subsets, folded
+from .attackers import AnyKnown, Known, KnownSubsets, among_of, check_known, choose_subsets, aggregates_of
 from .distances import CategoryOrder, make_axis
 from .priors import Prior, make_prior
 from .weights import TableWeights
@@ -70,7 +70,7 @@ class ScoreRequest:
     @property
     def outputs(self) -> tuple[Measure, ...]:
         """The measures of each cell; with `AnyKnown` the worst and the mean of each measure."""
-        return self.cell_measures if self.any_known is None else folded(self.cell_measures)
+        return self.cell_measures if self.any_known is None else aggregates_of(self.cell_measures)
 
     @property
     def read(self) -> list[Hashable]:
@@ -133,8 +133,8 @@ class ScoreRequest:
         prior_of = {
             column.name: priors[column.name]
             if priors is not None and column.name not in self.priors
-            else self._prior(column, total, times)
-            for column, times in zip(valued, counts, strict=True)
+            else self._prior(column, total, own)
+            for column, own in zip(valued, counts, strict=True)
         }
         job = Job(
             codes=[column.codes for column in columns],
@@ -149,7 +149,7 @@ class ScoreRequest:
             dtype=self.dtype,
             axes=self._axes(valued, prior_of),
             scores_on=scores_on,
-            times=None if weighted is None else weighted.times,
+            multiplicities=None if weighted is None else weighted.multiplicities,
             unit=None if weighted is None else weighted.unit,
             wildcards=wildcards,
         )

@@ -37,7 +37,7 @@ class Units:
     unit: float
     total: int
 
-    def times(self, codes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def multiplicities(self, codes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Return the units of people of each row. codes: the rows' codes in the column of weights."""
         return np.asarray(self.of_code[codes])
 
@@ -46,13 +46,13 @@ class Units:
 class TableWeights:
     """The sampling weights of a table.
 
-    times: (rows,) the units of people of each row; None if the rows are not in memory.
+    multiplicities: (rows,) the units of people of each row; None if the rows are not in memory.
     counts: by column, (values,) the units with each code.
     total: the units of all rows.
     unit: the number of people for each unit.
     """
 
-    times: npt.NDArray[np.int64] | None
+    multiplicities: npt.NDArray[np.int64] | None
     counts: Mapping[Hashable, npt.NDArray[np.int64]]
     total: int
     unit: float
@@ -101,14 +101,16 @@ def read_weights(column: Column, first_row: Callable[[int], int] | None = None) 
     return Units(of_code, 2.0**-exponent, total)
 
 
-def _whole(weights: npt.NDArray[np.float64], times: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
+def _whole(
+    weights: npt.NDArray[np.float64], multiplicities: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], int]:
     """Weights, ascending, each of which occurs so often, as multiples of 2^-e, and e."""
     some = weights[weights > 0]
     if len(some) == 0:
         return np.zeros(len(weights), np.int64), 0
     # Fractions of the largest weight, so that the sum is finite.
     high = int(np.frexp(some[-1])[1])
-    needed = high + int(np.frexp((np.ldexp(weights, -high) * times).sum())[1])
+    needed = high + int(np.frexp((np.ldexp(weights, -high) * multiplicities).sum())[1])
     fractions, exponents = np.frexp(some)
     digits = np.ldexp(fractions, MANTISSA_BITS).astype(np.int64)
     lowest = np.log2((digits & -digits).astype(np.float64)).astype(np.int64)
@@ -122,21 +124,21 @@ def weigh_table(columns: Sequence[Column], weights: Column, workers: Workers) ->
     `read_weights`.
     """
     units = read_weights(weights)
-    times = units.times(on_host(weights.codes))
+    multiplicities = units.multiplicities(on_host(weights.codes))
     counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
-    add_chunk(columns, [column.codes for column in columns], times, counts, workers)
-    return TableWeights(times, counts, units.total, units.unit)
+    add_chunk(columns, [column.codes for column in columns], multiplicities, counts, workers)
+    return TableWeights(multiplicities, counts, units.total, units.unit)
 
 
 def add_chunk(
     columns: Sequence[Column],
     codes: Sequence[Any],
-    times: npt.NDArray[np.int64],
+    multiplicities: npt.NDArray[np.int64],
     counts: Mapping[Hashable, npt.NDArray[np.int64]],
     workers: Workers,
 ) -> None:
     """Add the units of people of these rows to `counts`, by column and code."""
     workers.run(
-        lambda column, own: kernels.add_times(on_host(own), times, counts[column.name]),
+        lambda column, own: kernels.add_multiplicities(on_host(own), multiplicities, counts[column.name]),
         list(zip(columns, codes, strict=True)),
     )

@@ -135,7 +135,7 @@ def score(
         from ..out_of_core.output_options import OutputOptions
         from ..scoring.files import score_file
 
-        asked = Arguments.of(
+        asked = Arguments.from_user(
             names,
             scored_columns,
             **_attack(
@@ -210,7 +210,7 @@ def _selection(where: str | None, min_cig: float | None, top: int | None, by: st
         if not math.isfinite(min_cig):
             raise InputError(f"--min-cig: expected a number, such as 3; got {min_cig}.")
         least = f"cig >= {min_cig!r}"
-        selection = Selection.of(least if where is None else f"({where}) and {least}", top, by)
+        selection = Selection.from_user(least if where is None else f"({where}) and {least}", top, by)
     return selection
 
 

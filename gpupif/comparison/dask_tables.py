@@ -74,7 +74,7 @@ def add_versions(layout: VersionLayout, chunk: tuple[EncodedChunk, ChunkIndex]) 
     codes = [np.concatenate(own) for own in zip(*each, strict=True)]
     # Codes of the whole table have columns in place of the values of the chunk.
     values = [local.values[0]] * len(codes)
-    return local._replace(codes=codes, times=np.tile(local.times, len(each)), values=values), None
+    return local._replace(codes=codes, multiplicities=np.tile(local.multiplicities, len(each)), values=values), None
 
 
 class _ResultCounts(TaskCounts):

@@ -151,7 +151,7 @@ class JoinedTables(ABC):
         there = _plain(len(names), np.array([self.lacking, after.rows]))
         self.columns = [*before.columns[: len(names)], *others, there]
         left = after.columns[: len(names) - len(request.dropped)]
-        layout = KeyLayout.of([column.cardinality for column in left])
+        layout = KeyLayout.from_cardinalities([column.cardinality for column in left])
         self._plan = JoinPlan(before.edges, layout, [len(column.labels) for column in left], places)
 
     def __enter__(self) -> Self:

@@ -175,7 +175,7 @@ def risk_table(risk: pd.DataFrame) -> Table:
     """Draw risk side by side; if cells were suppressed, with both readings and which is worse."""
     shown = ["before", "after"] if "after_wildcard" not in risk else list(READINGS)
     titles = READINGS if "after_wildcard" in risk else {name: name for name in shown}
-    headings = [Heading("", text=True), *(Heading(titles[name], folds=True, show=_value) for name in shown)]
+    headings = [Heading("", text=True), *(Heading(titles[name], wraps=True, show=_value) for name in shown)]
     rows = [
         [FIGURES.get(str(name), str(name)), *(row[key] for key in shown)] for name, row in risk.to_dict("index").items()
     ]
@@ -222,7 +222,7 @@ def columns_table(columns: pd.DataFrame) -> Table:
     headings = [
         Heading("column", text=True, show=as_text),
         Heading("detail", text=True),
-        *(Heading(COLUMNS[name], folds=True, show=_percent if name == KEPT else _value) for name in shown),
+        *(Heading(COLUMNS[name], wraps=True, show=_percent if name == KEPT else _value) for name in shown),
     ]
     rows = [
         [name, row["detail"], *(row[key] for key in shown)]
@@ -242,10 +242,10 @@ def pairs_table(pairs: pd.DataFrame) -> Table:
     more = f" (the first {len(shown)} of {len(pairs)})" if len(shown) < len(pairs) else ""
     headings = [
         Heading("pair", text=True),
-        Heading("mutual inf., bits", folds=True, show=_value),
-        Heading("after", folds=True, show=_value),
-        Heading("kept", folds=True, show=_percent),
-        Heading("total var.", folds=True, show=_value),
+        Heading("mutual inf., bits", wraps=True, show=_value),
+        Heading("after", wraps=True, show=_value),
+        Heading("kept", wraps=True, show=_percent),
+        Heading("total var.", wraps=True, show=_value),
     ]
     rows = [
         [

@@ -68,7 +68,7 @@ def measure_risk(table: Any, request: RiskRequest, missing: str) -> RiskFigures:
     with warnings.catch_warnings():
         # If there is a single quasi-identifier, nothing else is known when it is scored: the caller cannot change this.
         warnings.simplefilter("ignore", NothingKnownWarning)
-        scores = _score(table, Arguments.of(CELL_MEASURES, scored, known=list(request.known), missing=missing))
+        scores = _score(table, Arguments.from_user(CELL_MEASURES, scored, known=list(request.known), missing=missing))
     figures: dict[str, float] = dict(zip(map(_pif_name, GAIN_PERCENTS), scores.pif(GAIN_PERCENTS), strict=True))
     cells: dict[tuple[str, Hashable, float], float] = {}
     for measure in CELL_MEASURES:

@@ -59,12 +59,12 @@ def class_sizes(
     if isinstance(known, AnyKnown) or some_match:
         _, scores = score_counted(table, known, [NO_ATTRIBUTE], [find_measure(SIZE)], {}, engine, missing=missing)
         sizes, which = np.unique(np.asarray(scores[SIZE][0].scores), return_inverse=True)
-        rows = np.bincount(which, table.times).astype(np.int64)
+        rows = np.bincount(which, table.multiplicities).astype(np.int64)
         return ClassSizes(dict(zip(sizes.astype(np.int64).tolist(), rows.tolist(), strict=True)), overlapping=True)
     if not known:
         return ClassSizes.from_classes({table.rows: 1})
     if table.is_distinct and set(known) == set(table.names):
-        counts = table.times
+        counts = table.multiplicities
     else:
         with Workers() as workers:
             counts = table.classes(known, workers).rows.counts
@@ -91,7 +91,7 @@ def score_counted(
     pool = known_columns(known)
     every: list[Column] = [
         *table.columns,
-        *([constant_column(table.rows, len(table.times))] if NO_ATTRIBUTE in scored else []),
+        *([constant_column(table.rows, len(table.multiplicities))] if NO_ATTRIBUTE in scored else []),
     ]
     columns = [column for column in every if column.name in {*scored, *pool}]
     used = [column.name for column in columns]
@@ -115,7 +115,7 @@ def score_counted(
     subsets = request.subsets(table.rows)
     distinct = table.is_distinct and len(columns) == len(every)
     only_extremes = only_extremes and subsets is None and not job.wildcards
-    job = replace(job, times=table.times, extremes_only=only_extremes, distinct=distinct)
+    job = replace(job, multiplicities=table.multiplicities, extremes_only=only_extremes, distinct=distinct)
     result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
     slots = range(len(scored))
     if job.extremes_only:
@@ -124,5 +124,5 @@ def score_counted(
             name: [CellScores((float(extremes[slot][0]), float(extremes[slot][1])), None) for slot in slots]
             for name, extremes in result.extremes.items()
         }
-    worst = result.by_fold()["" if subsets is None else "worst"]
+    worst = result.by_aggregate()["" if subsets is None else "worst"]
     return job, {name: [CellScores(None, np.asarray(scores[slot])) for slot in slots] for name, scores in worst.items()}

@@ -35,14 +35,14 @@ class CountedTable:
 
     columns: their `codes` are arrays (distinct rows), their `counts` are over all rows. Labels ascend: they are equal
         for every kind of table.
-    times: int64 array (distinct rows). The multiplicity of each row.
+    multiplicities: int64 array (distinct rows). The multiplicity of each row.
     rows: int. The number of rows of the table.
     orders: for each column of ordered categories, all values in their order.
     is_distinct: bool. False if some of the rows may be equal, because values or columns were removed.
     """
 
     columns: Sequence[Column]
-    times: npt.NDArray[np.int64]
+    multiplicities: npt.NDArray[np.int64]
     rows: int
     orders: Mapping[Hashable, Sequence[Any]] = field(default_factory=dict)
     is_distinct: bool = False
@@ -69,9 +69,9 @@ class CountedTable:
             orders = counts.orders
         partitions = result.found[0]
         codes = [np.concatenate(own) for own in zip(*(codes for codes, _ in partitions), strict=True)]
-        times = np.concatenate([times for _, times in partitions]).astype(np.int64)
+        multiplicities = np.concatenate([multiplicities for _, multiplicities in partitions]).astype(np.int64)
         ascending = [_ascending(column, own) for column, own in zip(result.columns, codes, strict=True)]
-        return cls(ascending, times, result.total.rows, orders, True)
+        return cls(ascending, multiplicities, result.total.rows, orders, True)
 
     @property
     def names(self) -> list[Hashable]:
@@ -80,7 +80,7 @@ class CountedTable:
 
     def cells(self) -> int:
         """Return how many cells the distinct rows have."""
-        return len(self.times) * len(self.columns)
+        return len(self.multiplicities) * len(self.columns)
 
     def place(self, name: Hashable) -> int:
         """Return the place of a column."""
@@ -89,10 +89,10 @@ class CountedTable:
     def classes(self, known: Sequence[Hashable], workers: Workers) -> Distinct:
         """Return the equivalence classes over some columns, and the number of the class of each distinct row."""
         columns = [self.columns[self.place(name)] for name in known]
-        keys = KeyLayout.of([column.cardinality for column in columns]).pack(
+        keys = KeyLayout.from_cardinalities([column.cardinality for column in columns]).pack(
             [column.codes for column in columns], workers
         )
-        return distinct_rows(Rows(keys, self.times), self.rows, workers)
+        return distinct_rows(Rows(keys, self.multiplicities), self.rows, workers)
 
     def class_sizes(self, known: Sequence[Hashable], workers: Workers) -> npt.NDArray[Any]:
         """Return for each distinct row how many rows of the table agree with it on some columns."""
@@ -102,9 +102,9 @@ class CountedTable:
 
     def kept(self, rows: npt.NDArray[np.bool_]) -> CountedTable:
         """Return the table with some of its distinct rows, at least one. rows: the mask of the rows that are kept."""
-        times = self.times[rows]
-        columns = [_used(column, column.codes[rows], times) for column in self.columns]
-        return replace(self, columns=columns, times=times, rows=int(times.sum()))
+        multiplicities = self.multiplicities[rows]
+        columns = [_used(column, column.codes[rows], multiplicities) for column in self.columns]
+        return replace(self, columns=columns, multiplicities=multiplicities, rows=int(multiplicities.sum()))
 
 
 class _FindRows:
@@ -141,9 +141,9 @@ def _ascending(column: Column, codes: npt.NDArray[Any]) -> Column:
     return Column(column.name, narrow[codes], column.counts[order], ordered, column.missing)
 
 
-def _used(column: Column, codes: npt.NDArray[Any], times: npt.NDArray[np.int64]) -> Column:
-    """Return a column of some of the counted rows, without unused values. codes, times: of these rows."""
-    counts = np.bincount(codes, times, column.cardinality).astype(np.int64)
+def _used(column: Column, codes: npt.NDArray[Any], multiplicities: npt.NDArray[np.int64]) -> Column:
+    """Return a column of some of the counted rows, without unused values. codes, multiplicities: of these rows."""
+    counts = np.bincount(codes, multiplicities, column.cardinality).astype(np.int64)
     if counts.all():
         return replace(column, codes=codes, counts=counts)
     there = np.flatnonzero(counts)

@@ -250,7 +250,7 @@ class CriterionSet:
             quantity = criterion.quantity
             if isinstance(quantity, ScoreQuantity) and quantity.measure is None:
                 gains = [own.scores for own in scores["cig"]]
-                values[criterion] = worst_of(criterion, {None: _gain(gains, table.times, quantity.percentile)})
+                values[criterion] = worst_of(criterion, {None: _gain(gains, table.multiplicities, quantity.percentile)})
                 continue
             by_column: dict[Hashable, float] = {}
             for slot, name in enumerate(columns):
@@ -265,7 +265,7 @@ class CriterionSet:
                     by_column[name] = (
                         own.extreme(quantity.percentile == 100)
                         if quantity.is_extreme
-                        else _figure(own.scores, table.times, quantity.percentile)
+                        else _figure(own.scores, table.multiplicities, quantity.percentile)
                     )
             values[criterion] = worst_of(criterion, by_column)
         return values
@@ -307,21 +307,21 @@ def _measure_of(quantity: Any, matching: bool) -> Measure:
     return quantity.measure or find_measure("cig")
 
 
-def _figure(scores: Any, times: npt.NDArray[np.int64], percentile: float | None) -> float:
-    """Return the mean (percentile None) or a percentile of the scores of distinct rows. times: their multiplicity."""
+def _figure(scores: Any, multiplicities: npt.NDArray[np.int64], percentile: float | None) -> float:
+    """Return the mean (percentile None) or a percentile of the scores of distinct rows. multiplicities: their multiplicity."""
     if percentile is None:
-        return ExactSum.from_numbers(np.asarray(scores), times).mean
-    return percentiles(lambda: [(scores, times)], [percentile])[0]
+        return ExactSum.from_numbers(np.asarray(scores), multiplicities).mean
+    return percentiles(lambda: [(scores, multiplicities)], [percentile])[0]
 
 
-def _gain(scores: Sequence[Any], times: npt.NDArray[np.int64], percentile: float | None) -> float:
+def _gain(scores: Sequence[Any], multiplicities: npt.NDArray[np.int64], percentile: float | None) -> float:
     """Return the mean (percentile None) or a percentile of the gains of rows. scores: by column."""
     if percentile is None:
-        return math.fsum(_figure(own, times, None) for own in scores)
+        return math.fsum(_figure(own, multiplicities, None) for own in scores)
     sums = sum_rows(scores)
     if percentile in (0, 100):
         return float(sums.max() if percentile else sums.min())
-    return _figure(sums, times, percentile)
+    return _figure(sums, multiplicities, percentile)
 
 
 def value_of_classes(criterion: Criterion, sizes: ClassSizes) -> CriterionValue:

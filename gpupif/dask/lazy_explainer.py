@@ -182,6 +182,6 @@ def _explain_worst(
     """
     subsets = plan.request.subsets(plan.rows)
     assert subsets is not None
-    times, row_counts = (None if one is None else np.asarray(one.counts, np.int64) for one in (rows, counted))
-    job = replace(plan.job, codes=row_codes(plan, rows.keys), times=times, row_counts=row_counts)
+    multiplicities, row_counts = (None if one is None else np.asarray(one.counts, np.int64) for one in (rows, counted))
+    job = replace(plan.job, codes=row_codes(plan, rows.keys), multiplicities=multiplicities, row_counts=row_counts)
     return asked.explain_worst(job, subsets, partial(weights_of_sets, task_engine(plan.device), subsets), by)

@@ -87,7 +87,9 @@ def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, li
         for score in query.of_columns
         for column in columns
     ]
-    tallies = [Tally.of(*one, asked) for one, asked in zip(numbers, _of_columns(query, len(columns)), strict=True)]
+    tallies = [
+        Tally.from_numbers(*one, asked) for one, asked in zip(numbers, _of_columns(query, len(columns)), strict=True)
+    ]
     if query.gains is not None:
         numbers.append(np.unique(sum_gains(chunk.columns), return_counts=True))
     rows = next(iter(arrays.values())).shape[1]
@@ -119,9 +121,9 @@ def _start(query: ScoreQuery, columns: int) -> list[PercentileSearch]:
 def _count(searches: Sequence[PercentileSearch], numbers: Sequence[Multiplicities]) -> list[dict[int, Multiplicities]]:
     """Return, by search and prefix, the next digits of numbers in a partition, and how often they occur."""
     found = []
-    for search, (values, times) in zip(searches, numbers, strict=True):
+    for search, (values, multiplicities) in zip(searches, numbers, strict=True):
         counts: DigitCounts = {}
-        search.count(values, times, counts)
+        search.count(values, multiplicities, counts)
         found.append({prefix: _sparse(dense) for prefix, dense in counts.items()})
     return found
 
@@ -149,8 +151,8 @@ def _sparse(dense: npt.NDArray[np.int64]) -> Multiplicities:
 
 def _dense(several: Sequence[Multiplicities]) -> npt.NDArray[np.int64]:
     dense = np.zeros(DIGITS, np.int64)
-    for digits, times in several:
-        dense[digits] += times
+    for digits, multiplicities in several:
+        dense[digits] += multiplicities
     return dense
 
 

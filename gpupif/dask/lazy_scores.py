@@ -62,7 +62,7 @@ class LazyOutcome:
 
     attacker: ScoredAttacker. The attacker.
     frames: by output. The Dask frames of scores.
-    weights: Dask frame. A row for each scored column, a column for each fold.
+    weights: Dask frame. A row for each scored column, a column for each aggregate.
     table: TableTasks. The tasks that know the rows.
     """
 
@@ -98,8 +98,8 @@ class DaskBacking(Backing):
     def rows(self) -> int:
         return self._of_plan().rows
 
-    def weights(self, attacker: ScoredAttacker, fold: str) -> Sequence[float]:
-        found: Sequence[float] = self._known("weights", attacker.name)[fold].tolist()
+    def weights(self, attacker: ScoredAttacker, aggregate: str) -> Sequence[float]:
+        found: Sequence[float] = self._known("weights", attacker.name)[aggregate].tolist()
         return found
 
     def distinct_rows(self, attacker: ScoredAttacker) -> int:
@@ -135,8 +135,8 @@ class DaskBacking(Backing):
             return frames[0]
         from dask.dataframe import map_partitions
 
-        meta = _fold(score, *(frame._meta for frame in frames))
-        return map_partitions(partial(_fold, score), *frames, meta=meta, align_dataframes=False)
+        meta = _aggregate(score, *(frame._meta for frame in frames))
+        return map_partitions(partial(_aggregate, score), *frames, meta=meta, align_dataframes=False)
 
     def array(self, score: CellScore) -> Any:
         return np.ascontiguousarray(scores_in(_compute(self.frame(score))))
@@ -353,12 +353,12 @@ def _scores_in(frame: Any) -> Any:
     return (frame.values if hasattr(frame, "to_pandas") else frame.to_numpy()).T
 
 
-def _fold(score: CellScore, *frames: Any) -> Any:
+def _aggregate(score: CellScore, *frames: Any) -> Any:
     """Return the worst, or the mean, of the frames of several outputs."""
     first = open_frame(frames[0])
     with first.active():
         arrays = {output: _scores_in(frame) for output, frame in zip(score.outputs, frames, strict=True)}
-        return first.wrap(score.of(arrays), first.names)
+        return first.wrap(score.compute(arrays), first.names)
 
 
 def _row_sums(frame: Any, name: str) -> Any:

@@ -33,7 +33,7 @@ from ..pipeline.received_scores import receive
 from ..pipeline.task_graph import Result
 from ..results.backing import RunDescription
 from ..results.provenance import describe_files, describe_frame, describe_request
-from ..results.score_outputs import ScoredAttacker, of_each_fold
+from ..results.score_outputs import ScoredAttacker, for_each_aggregate
 from ..results.scores import Scores
 from .dask_graph import Graph
 from .dask_population import open_dask_population, population_chunks
@@ -124,7 +124,7 @@ def _score(
     received, weights = _add_shuffles(graph, request, planned, rows, counted, indexes, labels, population_graph)
     attacker = ScoredAttacker(name, tuple(request.known), request.subsets(1))
     each = [graph.each(measure.name, itemgetter(measure.name), received) for measure in request.outputs]
-    by_fold = graph.one("weights-by-fold", _by_fold, weights)
+    by_aggregate = graph.one("weights-by-aggregate", _by_aggregate, weights)
     # Make frames after the last task: a frame gets the graph as it is at that time.
     frames = {}
     nothing = chunk_encoding.empty_index(table._meta)
@@ -132,7 +132,7 @@ def _score(
         empty = np.empty((len(request.scored_columns), 0), measure.type_in(request.dtype))
         meta = chunk_encoding.frame_of(empty, nothing, labels)
         frames[f"{attacker.prefix}{measure.name}"] = graph.frame(measure.name, scores, meta, table.divisions)
-    later = graph.frame("weights-by-fold", [by_fold], _by_fold({"": []}), (None, None))
+    later = graph.frame("weights-by-aggregate", [by_aggregate], _by_aggregate({"": []}), (None, None))
     return LazyOutcome(
         attacker, frames, later, TableTasks(graph, planned, rows, counted, indexes, request.any_known is not None)
     )
@@ -171,7 +171,7 @@ def _add_shuffles(
     counted: list of results. The rows with multiplicities, if they have weights and a measure needs both; else None.
     labels: index. The labels of the scored columns.
 
-    Returns the scores of each chunk, and the weights of the scored columns by fold.
+    Returns the scores of each chunk, and the weights of the scored columns by aggregate.
     """
     travelling, lacked = rows, None
     if population_graph is not None:
@@ -196,6 +196,6 @@ def _add_shuffles(
     return received, weights
 
 
-def _by_fold(weights: Mapping[str, Sequence[float]]) -> pd.DataFrame:
-    """Return the weights of the scored columns as a frame with a column for each fold."""
-    return pd.DataFrame(of_each_fold(weights), dtype="float64")
+def _by_aggregate(weights: Mapping[str, Sequence[float]]) -> pd.DataFrame:
+    """Return the weights of the scored columns as a frame with a column for each aggregate."""
+    return pd.DataFrame(for_each_aggregate(weights), dtype="float64")

@@ -65,7 +65,7 @@ class DaskCellSource(CellSource):
 
     def __post_init__(self) -> None:
         check_labels(self.meta.index.names, self.query.types)
-        self._layout = CellLayout.of(self.columns_scored, self.query.types, [])
+        self._layout = CellLayout.for_columns(self.columns_scored, self.query.types, [])
         self.columns = self._layout.names
 
     def tables(self) -> Iterator[pa.Table]:
@@ -129,7 +129,9 @@ def _count(partition: LabelledCells) -> int:
 
 
 def _layout(columns: Sequence[Hashable], types: Mapping[str, str], plan: Plan) -> CellLayout:
-    return CellLayout.of(columns, types, [plan.columns[scored_column] for scored_column in plan.job.scored_columns])
+    return CellLayout.for_columns(
+        columns, types, [plan.columns[scored_column] for scored_column in plan.job.scored_columns]
+    )
 
 
 def _find(
@@ -139,11 +141,11 @@ def _find(
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
     codes = row_codes(plan, rows.keys)
 
-    def of(scored_column: int) -> npt.NDArray[Any]:
+    def codes_of(scored_column: int) -> npt.NDArray[Any]:
         found: npt.NDArray[Any] = codes[plan.job.scored_columns[scored_column]][index.number]
         return found
 
-    pieces = ScoredRows(starts[number], arrays, of).chunks()
+    pieces = ScoredRows(starts[number], arrays, codes_of).chunks()
     with task_workers() as workers:
         return CellBatch.together(list(query.search_in_order(pieces, workers)))
 

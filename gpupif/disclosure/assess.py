@@ -129,7 +129,7 @@ def _collapse(
     """
     columns, request = range(len(search.request.columns)), search.request
     weights = () if weighed is None else (weighed[0], request.read.index(request.weights))
-    packing = Packing.of([column.cardinality for column in chunks.columns], columns, *weights)
+    packing = Packing.for_columns([column.cardinality for column in chunks.columns], columns, *weights)
     report.stage("collapse", chunks.rows, "rows")
     with contextlib.suppress(TooManyRowsError), Workers() as workers:
         rows = collapse(chunks, packing, limit // 2, workers, limit, done=report.advance)

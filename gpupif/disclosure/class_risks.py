@@ -149,7 +149,9 @@ def risks_of(sizes: ClassSizes, k: int = 5, threshold: float | None = None) -> C
         discernibility=sum(size * rows for size, rows in found.items()),
         wanted_k=wanted,
         classes_below=(
-            None if classes is None else sum(times for size, times in sizes.classes_of_size.items() if size < wanted)
+            None
+            if classes is None
+            else sum(classes for size, classes in sizes.classes_of_size.items() if size < wanted)
         ),
         rows_below=below,
         share_below=below / total,

@@ -61,15 +61,15 @@ def histogram_of(class_sizes: Any, rows: int | None = None) -> dict[int, int]:
     """
     if isinstance(class_sizes, Sizes):
         total = whole_number("rows", rows, "rows")
-        histogram = dict(zip(class_sizes.sizes.tolist(), class_sizes.times.tolist(), strict=True))
-        alone = total - sum(size * times for size, times in histogram.items())
+        histogram = dict(zip(class_sizes.sizes.tolist(), class_sizes.multiplicities.tolist(), strict=True))
+        alone = total - sum(size * classes for size, classes in histogram.items())
         if alone < 0:
             raise InputError(f"rows: expected at least the {total - alone:,} rows of the classes, got {total:,}.")
         return ({1: alone} if alone else {}) | histogram
     if isinstance(class_sizes, Mapping):
         histogram = {}
-        for size, times in class_sizes.items():
-            number = whole_number(f"class_sizes[{brief(size)}]", times, "classes of this size", 0)
+        for size, classes in class_sizes.items():
+            number = whole_number(f"class_sizes[{brief(size)}]", classes, "classes of this size", 0)
             if number:
                 histogram[whole_number("class_sizes", size, "rows as the size of a class")] = number
         if not histogram:
@@ -77,7 +77,7 @@ def histogram_of(class_sizes: Any, rows: int | None = None) -> dict[int, int]:
     else:
         sizes, numbers = np.unique(size_array("class_sizes", class_sizes), return_counts=True)
         histogram = dict(zip(sizes.tolist(), numbers.tolist(), strict=True))
-    total = sum(size * times for size, times in histogram.items())
+    total = sum(size * classes for size, classes in histogram.items())
     if total > MOST:
         raise InputError("class_sizes: expected classes of at most 2^62 rows together; got more.")
     if rows is not None and whole_number("rows", rows, "rows") != total:
@@ -102,7 +102,7 @@ class ClassSizes:
     @classmethod
     def from_classes(cls, classes_of_size: Mapping[int, int]) -> ClassSizes:
         """Return sizes of classes that do not overlap. classes_of_size: the number of classes by size, ascending."""
-        return cls({size: size * times for size, times in classes_of_size.items()})
+        return cls({size: size * classes for size, classes in classes_of_size.items()})
 
     @classmethod
     def from_rows(cls, rows_of_size: Sizes, rows: int, overlapping: bool) -> ClassSizes:
@@ -110,7 +110,7 @@ class ClassSizes:
 
         rows: int. All rows of the table.
         """
-        rows_by_size = dict(zip(rows_of_size.sizes.tolist(), rows_of_size.times.tolist(), strict=True))
+        rows_by_size = dict(zip(rows_of_size.sizes.tolist(), rows_of_size.multiplicities.tolist(), strict=True))
         alone = rows - sum(rows_by_size.values())
         return cls(({1: alone} if alone else {}) | rows_by_size, overlapping)
 

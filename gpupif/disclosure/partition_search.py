@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels.codes import add_times
+from gpupif.kernels.codes import add_multiplicities
 
 from ..engines.base import SILENT, Engine, EngineResult, Job, Progress, select_columns
 from ..engines.cpu.counting import number_rows
@@ -45,7 +45,7 @@ NO_EXTREMES = (np.inf, -np.inf)
 class Partition(NamedTuple):
     """Rows of a table in which equivalence classes are whole.
 
-    job: the job for an engine. job.times: the multiplicity of each row (None: each occurs once). people: the units of
+    job: the job for an engine. job.multiplicities: the multiplicity of each row (None: each occurs once). people: the units of
     weight of each row, all its copies together; None without sampling weights.
     """
 
@@ -75,18 +75,18 @@ class Partition(NamedTuple):
 
     @classmethod
     def from_table(cls, job: Job) -> Partition:
-        """Return all rows of a table. job: for the table; if rows have weights, its `times` are units of weight."""
-        return cls(job if job.unit is None else replace(job, times=None), job.times)
+        """Return all rows of a table. job: for the table; if rows have weights, its `multiplicities` are units of weight."""
+        return cls(job if job.unit is None else replace(job, multiplicities=None), job.multiplicities)
 
     @property
     def multiplicities(self) -> npt.NDArray[np.int64]:
         """The number of times that each row occurs."""
-        return np.ones(self.job.rows, np.int64) if self.job.times is None else self.job.times
+        return np.ones(self.job.rows, np.int64) if self.job.multiplicities is None else self.job.multiplicities
 
     @property
     def weighted(self) -> Job:
         """The job with rows counted by units of weight, if they have weights."""
-        return self.job if self.people is None else replace(self.job, times=self.people)
+        return self.job if self.people is None else replace(self.job, multiplicities=self.people)
 
     @property
     def without_zero_weights(self) -> Job:
@@ -95,7 +95,7 @@ class Partition(NamedTuple):
         if self.people is None or self.people.all():
             return job
         some = self.people > 0
-        return replace(job, codes=[on_host(codes)[some] for codes in job.codes], times=self.people[some])
+        return replace(job, codes=[on_host(codes)[some] for codes in job.codes], multiplicities=self.people[some])
 
     def distinct(self, workers: Workers) -> Partition:
         """Return the partition with equal rows merged into one distinct row."""
@@ -110,7 +110,7 @@ class Partition(NamedTuple):
 
 def key_layout_of(job: Job, columns: Sequence[int]) -> KeyLayout:
     """Return the layout in which rows over some columns are packed into keys."""
-    return KeyLayout.of([len(job.counts[column]) for column in columns])
+    return KeyLayout.from_cardinalities([len(job.counts[column]) for column in columns])
 
 
 @dataclass(frozen=True)
@@ -241,9 +241,11 @@ class PartitionSearch:
         if self.ranking is not None:
             with self.watch("groups"):
                 ranking = self.ranking.with_codes(job.codes)
-                groups = find_homogeneous(ranking, job.scored_columns, self.workers, job.times, partition.people)
+                groups = find_homogeneous(
+                    ranking, job.scored_columns, self.workers, job.multiplicities, partition.people
+                )
         return {
-            column: Findings(Sizes(own.sizes, own.sizes * own.times), extreme, groups.get(column), estimated)
+            column: Findings(Sizes(own.sizes, own.sizes * own.multiplicities), extreme, groups.get(column), estimated)
             for column, own, extreme in zip(job.scored_columns, classes, extremes, strict=True)
         }
 
@@ -278,9 +280,9 @@ class PartitionSearch:
         (risk,) = resolve_measures("individual_risk")
         # The individual risk follows from the class, which is the same for all known columns: one of them is scored.
         job = replace(job, scored_columns=job.known[:1], measures=(risk,), axes=None, scores_on="host", dtype="float64")
-        rows = None if partition.people is None else partition.job.times
+        rows = None if partition.people is None else partition.job.multiplicities
         job = replace(select_columns(job, job.known), row_counts=rows)
-        scored = self.engine.score(job if partition.job.times is None else compact_codes(job), SILENT)
+        scored = self.engine.score(job if partition.job.multiplicities is None else compact_codes(job), SILENT)
         (risks,) = on_host(scored.values[risk.name])
         return sum_households(risks, partition.multiplicities, on_host(partition.job.codes[household]))
 
@@ -291,7 +293,7 @@ class PartitionSearch:
             return None
         with self.watch("score"):
             # A partition has only some values of the table: compact codes keep the engine's tables small.
-            return self.engine.score(job if partition.job.times is None else compact_codes(job), self.progress)
+            return self.engine.score(job if partition.job.multiplicities is None else compact_codes(job), self.progress)
 
     def _score_matches(self, partition: Partition) -> EngineResult:
         """Return the scores of all cells of distinct rows."""
@@ -341,9 +343,9 @@ def _weighted_classes(partition: Partition, workers: Workers) -> tuple[npt.NDArr
     assert partition.people is not None
     assert job.unit is not None
     codes = [on_host(job.codes[column]) for column in job.known]
-    numbered = number_rows(codes, [len(job.counts[column]) for column in job.known], workers, job.times)
+    numbered = number_rows(codes, [len(job.counts[column]) for column in job.known], workers, job.multiplicities)
     sums = np.zeros(len(numbered.combinations.counts), np.int64)
-    add_times(numbered.number, partition.people, sums)
+    add_multiplicities(numbered.number, partition.people, sums)
     return numbered.combinations.counts.astype(np.int64), sums * np.float64(job.unit)
 
 

@@ -119,13 +119,13 @@ class PopulationClasses(NamedTuple):
     """The equivalence classes by their sizes in a sample and in the population. Counts of partitions add up exactly.
 
     people: size of a class in the population, ascending. sampled: its rows in the sample, 0 if it has none. None if
-    classes overlap because missing values match every value. times: number of classes with these sizes; if classes
+    classes overlap because missing values match every value. multiplicities: number of classes with these sizes; if classes
     overlap, number of rows of the sample that have such a class.
     """
 
     people: npt.NDArray[np.int64]
     sampled: npt.NDArray[np.int64] | None
-    times: npt.NDArray[np.int64]
+    multiplicities: npt.NDArray[np.int64]
 
     @classmethod
     def from_sizes(cls, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> PopulationClasses:
@@ -143,8 +143,8 @@ class PopulationClasses(NamedTuple):
         if int(people.max(initial=0)) * numbers > MOST:
             return cls(people, sampled, np.ones(len(sampled), np.int64))._added_up()
         # Both sizes packed into one number are sorted in half of the time.
-        pairs, times = np.unique(people * numbers + sampled, return_counts=True)
-        return cls(pairs // numbers, pairs % numbers, times)
+        pairs, multiplicities = np.unique(people * numbers + sampled, return_counts=True)
+        return cls(pairs // numbers, pairs % numbers, multiplicities)
 
     @classmethod
     def from_rows(cls, sampled: npt.NDArray[np.int64], people: npt.NDArray[np.int64]) -> PopulationClasses:
@@ -159,11 +159,12 @@ class PopulationClasses(NamedTuple):
     @classmethod
     def total(cls, *parts: PopulationClasses) -> PopulationClasses:
         """Return the sizes of the classes of several partitions. Classes overlap in all partitions or in none."""
-        people, times = (
-            np.concatenate(arrays) for arrays in zip(*((part.people, part.times) for part in parts), strict=True)
+        people, multiplicities = (
+            np.concatenate(arrays)
+            for arrays in zip(*((part.people, part.multiplicities) for part in parts), strict=True)
         )
         sampled = [part.sampled for part in parts if part.sampled is not None]
-        return cls(people, np.concatenate(sampled) if sampled else None, times)._added_up()
+        return cls(people, np.concatenate(sampled) if sampled else None, multiplicities)._added_up()
 
     def _added_up(self) -> PopulationClasses:
         """Return the sizes with equal pairs of sizes counted together, in ascending order."""
@@ -173,12 +174,14 @@ class PopulationClasses(NamedTuple):
         differ = np.any([each[1:] != each[:-1] for each in arranged], axis=0)
         starts = np.flatnonzero(np.append(np.ones(min(1, len(order)), bool), differ))
         people, *sampled = (each[starts] for each in arranged)
-        return PopulationClasses(people, sampled[0] if sampled else None, np.add.reduceat(self.times[order], starts))
+        return PopulationClasses(
+            people, sampled[0] if sampled else None, np.add.reduceat(self.multiplicities[order], starts)
+        )
 
     @property
     def rows_of_size(self) -> dict[int, int]:
         """The rows of the sample, by the size of their class in the population, ascending."""
-        rows = self.times if self.sampled is None else self.times * self.sampled
+        rows = self.multiplicities if self.sampled is None else self.multiplicities * self.sampled
         rows_by_size: dict[int, int] = {}
         for size, count in zip(self.people.tolist(), rows.tolist(), strict=True):
             if count:
@@ -194,10 +197,10 @@ class PopulationClasses(NamedTuple):
         smallest = min(of_size)
         classes, average, presence = None, math.nan, None
         if self.sampled is not None:
-            numbers = np.where(self.sampled > 0, self.times, 0)
+            numbers = np.where(self.sampled > 0, self.multiplicities, 0)
             classes = int(numbers.sum())
             average = max(classes / int((self.people * numbers).sum()), marketer)
-            presence = Presence.from_classes(self.sampled, self.people, self.times, threshold)
+            presence = Presence.from_classes(self.sampled, self.people, self.multiplicities, threshold)
         return PopulationRisks(
             rows=rows,
             classes=classes,
@@ -295,34 +298,34 @@ class Presence(Record):
         cls,
         sampled: npt.NDArray[np.int64],
         people: npt.NDArray[np.int64],
-        times: npt.NDArray[np.int64],
+        multiplicities: npt.NDArray[np.int64],
         threshold: float,
     ) -> Presence:
         """Return the presence of the people of some classes.
 
-        sampled: rows of a class in the table. people: people of the class in the population. times: number of classes
+        sampled: rows of a class in the table. people: people of the class in the population. multiplicities: number of classes
         with these sizes. threshold: the highest acceptable presence.
         """
         presence = sampled / people
-        rows = sampled * times
+        rows = sampled * multiplicities
         above = int(rows[presence > threshold].sum())
-        all_rows, everybody = int(rows.sum()), int((people * times).sum())
+        all_rows, everybody = int(rows.sum()), int((people * multiplicities).sum())
         return cls(
             lowest=float(presence.min()),
             highest=float(presence.max()),
             average=all_rows / everybody,
-            classes=int(times.sum()),
-            absent_classes=int(times[sampled == 0].sum()),
+            classes=int(multiplicities.sum()),
+            absent_classes=int(multiplicities[sampled == 0].sum()),
             people=everybody,
             threshold=threshold,
             rows_above=above,
             share_above=above / all_rows,
-            histogram=_histogram(sampled, people, times),
+            histogram=_histogram(sampled, people, multiplicities),
         )
 
 
 def _histogram(
-    sampled: npt.NDArray[np.int64], people: npt.NDArray[np.int64], times: npt.NDArray[np.int64]
+    sampled: npt.NDArray[np.int64], people: npt.NDArray[np.int64], multiplicities: npt.NDArray[np.int64]
 ) -> list[PresenceBand]:
     """Return classes, people and rows by presence; see `Presence`."""
     band = (sampled > 0).astype(np.int64)
@@ -332,7 +335,9 @@ def _histogram(
     bands = []
     for place, (least, most) in enumerate([(0, 0), *((step, step + 1) for step in range(BANDS)), (BANDS, BANDS)]):
         some = band == place
-        counted = [int(each[some].sum()) for each in (times, people * times, sampled * times)]
+        counted = [
+            int(each[some].sum()) for each in (multiplicities, people * multiplicities, sampled * multiplicities)
+        ]
         bands.append(PresenceBand(least / BANDS, most / BANDS, *counted))
     return bands
 

@@ -106,7 +106,7 @@ def population_uniques(
     """
     check_word("model", model, ("dankar", *MODELS))
     histogram = histogram_of(class_sizes, rows)
-    total = sum(size * times for size, times in histogram.items())
+    total = sum(size * classes for size, classes in histogram.items())
     people, fraction = _population(total, population, sampling_fraction)
     uniques = histogram.get(1, 0)
     estimates, reasons = _estimates(histogram, total, people, fraction)
@@ -176,11 +176,11 @@ def _zayatz(histogram: Mapping[int, int], fraction: float, population: int) -> f
 
     P(1 | i) is f i (N-n)! / (N-n-i+1)! (N-i)! / (N-1)!, and its f cancels the f of the final division by f.
     """
-    rows = sum(size * times for size, times in histogram.items())
+    rows = sum(size * classes for size, classes in histogram.items())
     left = population - rows
     seen_once = math.fsum(
-        times * size * math.exp(log_rising(left - size + 2, size - 1) - log_rising(population - size + 1, size - 1))
-        for size, times in histogram.items()
+        classes * size * math.exp(log_rising(left - size + 2, size - 1) - log_rising(population - size + 1, size - 1))
+        for size, classes in histogram.items()
         if size - 1 <= left
     )
     return histogram[1] * (histogram[1] / seen_once) * (population / rows)

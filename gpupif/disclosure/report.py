@@ -40,7 +40,7 @@ def heading(rows: int, columns: int, classes: int | None, device: str, seconds: 
 
 def facts_table(title: str, facts: Sequence[tuple[str, str]]) -> Table:
     """Return a table of facts. facts: names and values."""
-    return draw_table(title, [Heading("", text=True), Heading("", folds=True)], facts, show_headings=False)
+    return draw_table(title, [Heading("", text=True), Heading("", wraps=True)], facts, show_headings=False)
 
 
 def classes_table(
@@ -127,7 +127,7 @@ def attributes_table(attributes: pd.DataFrame, l_values: int | None) -> Table:
     """Return the table of the measures of each sensitive attribute."""
     of_l = "" if l_values is None else f" (c for l = {l_values})"
     headings = [Heading("attribute", text=True)]
-    headings += [Heading(_head(key), folds=True, show=_number) for key in attributes.columns]
+    headings += [Heading(_head(key), wraps=True, show=_number) for key in attributes.columns]
     records = zip(attributes.index, attributes.to_dict("records"), strict=True)
     rows = [(name, *record.values()) for name, record in records]
     return draw_table(f"Sensitive attributes, the worst class of each{of_l}", headings, rows)

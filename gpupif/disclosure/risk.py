@@ -267,7 +267,7 @@ def risk(
         household=household,
         max_global_risk=max_global_risk,
     )
-    result = assess(table, request, Population.of(population))
+    result = assess(table, request, Population.from_any(population))
     return DisclosureRisk(
         rows=result.rows,
         quasi_identifiers=result.request.quasi_identifiers,

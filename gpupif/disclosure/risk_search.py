@@ -250,7 +250,7 @@ def search_partitions(
             for partition in partitions:
                 job = partition.job
                 # Progress counts cells of the table. An engine that gets distinct rows would count theirs.
-                every_row = job.times is None and partition.people is None and not job.wildcards
+                every_row = job.multiplicities is None and partition.people is None and not job.wildcards
                 progress = report if every_row else None
                 own = search.search([partition], engine, workers, again, progress, watch)
                 found = combine_findings(search.request.groups, found, own)

@@ -157,9 +157,9 @@ def encode_rows(request: RiskRequest, score_request: ScoreRequest, chunk: Any) -
     local, index = chunk_tasks.encode_chunk(replace(score_request, used=request.columns), request.device, chunk)
     if request.sensitive or not score_request.scored_columns:
         return local, index.number
-    constant, place = constant_values(int(local.times.sum())), len(request.columns)
+    constant, place = constant_values(int(local.multiplicities.sum())), len(request.columns)
     local = local._replace(
-        codes=[*local.codes[:place], np.zeros(len(local.times), np.uint8), *local.codes[place:]],
+        codes=[*local.codes[:place], np.zeros(len(local.multiplicities), np.uint8), *local.codes[place:]],
         values=[*local.values[:place], constant, *local.values[place:]],
         first_missing=[*local.first_missing[:place], -1, *local.first_missing[place:]],
     )
@@ -227,7 +227,7 @@ def plan_search(request: RiskRequest, score_request: ScoreRequest, plan: Plan, t
 def counted_rows(plan: Plan, local: EncodedChunk) -> tuple[Rows, ...]:
     """Return the distinct rows of a chunk with their multiplicities; with weights also with their units of weight."""
     rows = chunk_tasks.global_rows(plan, local)
-    return (rows,) if plan.weights is None else (Rows(rows.keys, local.times), rows)
+    return (rows,) if plan.weights is None else (Rows(rows.keys, local.multiplicities), rows)
 
 
 def sample_rows(rows: tuple[Rows, ...]) -> route_tasks.Sample:

@@ -279,8 +279,8 @@ def on_lattice(people: int, equal: int, columns: Sequence[Floats]) -> tuple[tupl
 
 def _group(column: Floats) -> Cells:
     """Return mass and probability of the different probabilities of a column."""
-    probability, times = np.unique(column, return_counts=True)
-    return probability * times, probability
+    probability, rows = np.unique(column, return_counts=True)
+    return probability * rows, probability
 
 
 def _combine(first: Cells, second: Cells) -> Cells:

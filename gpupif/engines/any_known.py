@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..measures import Measure
-from ..rows.distinct import distinct_rows, look_up_rows, sum_times
+from ..rows.distinct import distinct_rows, look_up_rows, sum_multiplicities
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
@@ -92,7 +92,7 @@ class DistinctRun:
     """A run on the distinct rows of a job on the host, and its results so far.
 
     codes: by column, (distinct rows,). The codes of the distinct rows.
-    times: (distinct rows,). The multiplicity of each distinct row.
+    multiplicities: (distinct rows,). The multiplicity of each distinct row.
     row_counts: (distinct rows,). Rows of the table with each distinct row; None unless a measure needs rows and people.
     rows: the number of distinct rows.
     """
@@ -104,10 +104,12 @@ class DistinctRun:
         self.cardinalities = job.cardinalities
         distinct = collapse_job(job, self.total, workers)
         self.codes = list(job.codes) if job.distinct else job.layout.unpack(distinct.rows.keys)
-        self.times, self._number_of_row = distinct.rows.counts, distinct.number
+        self.multiplicities, self._number_of_row = distinct.rows.counts, distinct.number
         given = np.ones(job.rows, np.int64) if job.row_counts is None else job.row_counts
-        self.row_counts = sum_times(distinct.number, given, len(self.times)) if needs_rows(job) else None
-        self.rows = len(self.times)
+        self.row_counts = (
+            sum_multiplicities(distinct.number, given, len(self.multiplicities)) if needs_rows(job) else None
+        )
+        self.rows = len(self.multiplicities)
         self.results = AnyKnownScores(job)
 
     def put(self, column: int, measure: Measure, *scores: npt.NDArray[np.float64]) -> None:
@@ -147,16 +149,18 @@ class _EachSet(DistinctRun):
 
         Return `EngineResult.through_host` of the set.
         """
-        layout = KeyLayout.of([self.cardinalities[column] for column in one.columns])
+        layout = KeyLayout.from_cardinalities([self.cardinalities[column] for column in one.columns])
         keys = layout.pack([self.codes[column] for column in one.columns], self.workers)
-        table = distinct_rows(Rows(keys, self.times), self.total, self.workers)
-        times = table.rows.counts.astype(np.int64)
-        asked = replace(self.job, scored_columns=list(one.scored_columns), known=list(one.columns), times=None)
+        table = distinct_rows(Rows(keys, self.multiplicities), self.total, self.workers)
+        multiplicities = table.rows.counts.astype(np.int64)
+        asked = replace(self.job, scored_columns=list(one.scored_columns), known=list(one.columns), multiplicities=None)
         job = replace(
             select_columns(asked, one.columns),
             codes=layout.unpack(table.rows.keys),
-            times=times,
-            row_counts=None if self.row_counts is None else sum_times(table.number, self.row_counts, len(times)),
+            multiplicities=multiplicities,
+            row_counts=None
+            if self.row_counts is None
+            else sum_multiplicities(table.number, self.row_counts, len(multiplicities)),
             class_without_scored_column=True,
             dtype="float64",
             scores_on="host",

@@ -105,7 +105,7 @@ class Job:
     axes: by column, the order or hierarchy of its values, or None. Default None: no measure needs an axis.
     whole: by column, the number of values in the whole table and their prior mass. Default None: codes are of all
         values of the table.
-    times: (rows,) int64. The multiplicity of each row. Default None: 1 each. A row with multiplicity 0 is in no cohort,
+    multiplicities: (rows,) int64. The multiplicity of each row. Default None: 1 each. A row with multiplicity 0 is in no cohort,
         but its cells are scored.
     scores_on: "host", "device" (the CPU engine uses the host), or "either": the device that computes them, perhaps as
         `SharedScores`. Default "host".
@@ -132,7 +132,7 @@ class Job:
     dtype: str
     axes: Sequence[Axis | None] | None = None
     whole: Sequence[tuple[int, float]] | None = None
-    times: npt.NDArray[np.int64] | None = None
+    multiplicities: npt.NDArray[np.int64] | None = None
     scores_on: str = "host"
     extremes_only: bool = False
     unit: float | None = None
@@ -150,7 +150,7 @@ class Job:
     @property
     def total(self) -> int:
         """The sum of all multiplicities: the rows of the table, or with sampling weights the units of people."""
-        return self.rows if self.times is None else int(self.times.sum())
+        return self.rows if self.multiplicities is None else int(self.multiplicities.sum())
 
     @property
     def cardinalities(self) -> list[int]:
@@ -160,7 +160,7 @@ class Job:
     @property
     def layout(self) -> KeyLayout:
         """The layout of row keys over all columns."""
-        return KeyLayout.of(self.cardinalities)
+        return KeyLayout.from_cardinalities(self.cardinalities)
 
     def on_host(self) -> Job:
         """Return the job with all codes on the host."""
@@ -243,11 +243,11 @@ class EngineResult:
             return self
         return replace(self, values={name: scores.clip(min=least) for name, scores in self.values.items()})
 
-    def by_fold(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
-        """Return the scores by measure, under "". `AnyKnownResult.by_fold` has "worst" and "mean" instead."""
+    def by_aggregate(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
+        """Return the scores by measure, under "". `AnyKnownResult.by_aggregate` has "worst" and "mean" instead."""
         return {"": self.values}
 
-    def weights_by_fold(self) -> dict[str, list[float]]:
+    def weights_by_aggregate(self) -> dict[str, list[float]]:
         """Return the weights of the scored columns, under ""."""
         return {"": self.weights}
 
@@ -284,11 +284,11 @@ class AnyKnownResult:
     distinct_rows: int
     through_host: str = ""
 
-    def by_fold(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
+    def by_aggregate(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
         """Return the scores by measure, under "worst" and "mean"."""
         return {"worst": self.worst, "mean": self.mean}
 
-    def weights_by_fold(self) -> dict[str, list[float]]:
+    def weights_by_aggregate(self) -> dict[str, list[float]]:
         """Return the lowest weight of each scored column under "worst", and the mean weight under "mean"."""
         return {
             "worst": [float(weights.min()) for weights in self.weights],
@@ -314,8 +314,8 @@ class AnyKnownShares(NamedTuple):
 class Counter(Protocol):
     """A counter of the combinations of values of sets of columns. A set is named by its place (see `SubsetCounter`)."""
 
-    def add(self, codes: Sequence[Any], times: npt.NDArray[Any] | None = None) -> None:
-        """Count further rows. times: (rows,) multiplicities, 0 or more; None: 1. A combination of count 0 is absent."""
+    def add(self, codes: Sequence[Any], multiplicities: npt.NDArray[Any] | None = None) -> None:
+        """Count further rows. multiplicities: (rows,) multiplicities, 0 or more; None: 1. A combination of count 0 is absent."""
 
     def nbytes(self) -> int:
         """Return the bytes of the host's memory that hold the counts so far."""
@@ -343,12 +343,12 @@ class Counting(Protocol):
         codes: Sequence[Any],
         cardinalities: Sequence[int],
         sets: Sequence[Sequence[int]],
-        times: npt.NDArray[Any] | None = None,
+        multiplicities: npt.NDArray[Any] | None = None,
         differ: bool = False,
     ) -> Iterator[tuple[Counter, int]]:
         """Yield for each set, of any size, a counter of all rows and the place of the set in the counter.
 
-        times: (rows,) multiplicities, 0 or more; None: 1. differ: whether all rows are known to be distinct.
+        multiplicities: (rows,) multiplicities, 0 or more; None: 1. differ: whether all rows are known to be distinct.
         """
 
     def singles(

@@ -188,9 +188,9 @@ def collapse_job(job: Job, total: int, workers: Workers, block_rows: int = BLOCK
     """Return the distinct rows of a job over all columns. total: the sum of all multiplicities."""
     keys, kind = job.layout.pack(job.codes, workers), index_type(total + 1)
     if not job.distinct:
-        rows = Rows(keys) if job.times is None else Rows(keys, job.times.astype(kind))
+        rows = Rows(keys) if job.multiplicities is None else Rows(keys, job.multiplicities.astype(kind))
         return distinct_rows(rows, total, workers, block_rows)
-    counts = np.ones(job.rows, kind) if job.times is None else job.times.astype(kind)
+    counts = np.ones(job.rows, kind) if job.multiplicities is None else job.multiplicities.astype(kind)
     return Distinct(Rows(keys, counts), np.arange(job.rows, dtype=index_type(job.rows)))
 
 

@@ -68,9 +68,9 @@ class CohortSizes(NamedTuple):
 
     def sizes(self, scored_column: int) -> Sizes:
         """Return the cohorts of a scored column by size."""
-        large, times = np.unique(self.large[scored_column, : self.listed[scored_column]], return_counts=True)
+        large, multiplicities = np.unique(self.large[scored_column, : self.listed[scored_column]], return_counts=True)
         return Sizes.from_counts(
-            np.concatenate([SMALL_SIZES, large]), np.concatenate([self.small[scored_column], times])
+            np.concatenate([SMALL_SIZES, large]), np.concatenate([self.small[scored_column], multiplicities])
         )
 
     def log_sum(self, scored_column: int) -> LogSum:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gpupif.kernels.spread import look_up
 
-from ..rows.distinct import distinct_rows, sum_times
+from ..rows.distinct import distinct_rows, sum_multiplicities
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
@@ -28,34 +28,34 @@ class DistinctTable:
     """The distinct rows of a table over some columns.
 
     codes: by column, (distinct rows,).
-    times: (distinct rows,). The multiplicity of each distinct row, or with sampling weights its units of people.
+    multiplicities: (distinct rows,). The multiplicity of each distinct row, or with sampling weights its units of people.
     row_counts: (distinct rows,). The rows of the table with each distinct row.
     number: (rows of the table,). The number of each row's distinct row.
     """
 
     codes: Sequence[npt.NDArray[Any]]
-    times: npt.NDArray[np.int64]
+    multiplicities: npt.NDArray[np.int64]
     row_counts: npt.NDArray[np.int64]
     number: npt.NDArray[Any]
 
     @classmethod
     def from_codes(
-        cls, codes: Sequence[Any], cardinalities: Sequence[int], times: npt.NDArray[np.int64] | None
+        cls, codes: Sequence[Any], cardinalities: Sequence[int], multiplicities: npt.NDArray[np.int64] | None
     ) -> DistinctTable | None:
         """Return the distinct rows of a table with these codes, or None if more than `WORTH` of its rows are distinct.
 
-        times: (rows,) multiplicities; None: 1 each.
+        multiplicities: (rows,) multiplicities; None: 1 each.
         """
-        layout = KeyLayout.of(cardinalities)
+        layout = KeyLayout.from_cardinalities(cardinalities)
         with Workers() as workers:
             keys = layout.pack([on_host(column) for column in codes], workers)
             once = np.ones(len(keys), np.int64)
-            counts = once if times is None else times
+            counts = once if multiplicities is None else multiplicities
             distinct = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
         if len(distinct.rows.keys) > WORTH * len(keys):
             return None
         counts = distinct.rows.counts.astype(np.int64)
-        rows = counts if times is None else sum_times(distinct.number, once, len(counts))
+        rows = counts if multiplicities is None else sum_multiplicities(distinct.number, once, len(counts))
         return cls(layout.unpack(distinct.rows.keys), counts, rows, distinct.number)
 
     def score(
@@ -63,7 +63,9 @@ class DistinctTable:
     ) -> EngineResult | AnyKnownResult:
         """Score a job on the whole table, as `score_attacker` does. columns: places of the job's columns in `codes`."""
         codes = [self.codes[column] for column in columns]
-        small = replace(job, codes=codes, times=self.times, row_counts=self.row_counts, scores_on="host")
+        small = replace(
+            job, codes=codes, multiplicities=self.multiplicities, row_counts=self.row_counts, scores_on="host"
+        )
         result = score_attacker(engine, small, sets, SILENT)
         cells = len(job.scored_columns) if sets is None else sum(len(one.scored_columns) for one in sets)
         progress.advance(len(self.number) * cells)

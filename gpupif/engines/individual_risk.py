@@ -68,7 +68,7 @@ def count_people(job: Job) -> Job:
 def count_rows(job: Job) -> Job:
     """Return the job that counts the rows of each equivalence class, on the host."""
     measures = resolve_measures("class_size")
-    of_rows = replace(job, measures=measures, times=job.row_counts, row_counts=None, unit=None)
+    of_rows = replace(job, measures=measures, multiplicities=job.row_counts, row_counts=None, unit=None)
     return replace(of_rows, axes=None, least=None, scores_on="host")
 
 

@@ -92,14 +92,14 @@ class AnyKnownNeeds(NamedTuple):
     widest: int
 
     @classmethod
-    def of(cls, job: Job, rows: int, sets: Sequence[KnownSubset]) -> AnyKnownNeeds:
+    def from_job(cls, job: Job, rows: int, sets: Sequence[KnownSubset]) -> AnyKnownNeeds:
         """Return the needs of a job. job: may have no codes. rows: the number of rows of the table."""
         sizes = job.cardinalities
         words, index = job.layout.words, np.dtype(index_type(rows + 1)).itemsize
         codes = sum(np.dtype(code_type(size)).itemsize for size in sizes)
         pairs, kinds = -(-len(job.measures) // 2), len(wanted_of(job.measures).kinds)
         most = max(len(one.columns) for one in sets)
-        keys = KeyLayout.of(sorted(sizes)[-most:]).words
+        keys = KeyLayout.from_cardinalities(sorted(sizes)[-most:]).words
         # Keys, counts, hashes and first rows. The tables that find equal rows and cohorts have twice as many places.
         scoring = 8 * keys + index + 8 + 2 * (20 + 72 + 48 + 8 * kinds)
         return cls(
@@ -199,10 +199,10 @@ def sum_bytes(statistics: int, ahead: bool) -> int:
     return 8 * (SUM_WORDS * (statistics + ahead) + statistics * ahead)
 
 
-def row_bytes(job: Job, times: bool | None = None, whole: bool = True, to_host: bool = True) -> int:
+def row_bytes(job: Job, multiplicities: bool | None = None, whole: bool = True, to_host: bool = True) -> int:
     """Return a GPU's bytes for each row while one scored column is scored, if all rows are distinct.
 
-    times: whether the rows have multiplicities. Default: as in the job.
+    multiplicities: whether the rows have multiplicities. Default: as in the job.
     whole: whether the rows are the whole table, of which some scored columns need a projection. Default yes.
     to_host: whether scores are copied to the host while the next scores are computed. Default yes.
     """
@@ -214,15 +214,19 @@ def row_bytes(job: Job, times: bool | None = None, whole: bool = True, to_host: 
     ahead = any(looks_ahead(kinds, job.accuracies[column]) for column in job.scored_columns)
     # Keys, multiplicities, and the number of each row's distinct row.
     distinct = (key + 8 + place) * (2 if whole and _projects(job) else 1)
-    cells = Cells.of(1, walks=any(map(is_walk.py_func, kinds)))
+    cells = Cells.for_cells(1, walks=any(map(is_walk.py_func, kinds)))
     scores, kept = 8 * len(job.measures), 0 if job.extremes_only else cell_bytes(job)
     # Order, cohort of each row, starts and sizes of cohorts; cells; statistics; then sums or scores.
     sums = 4 + sum_bytes(len(kinds), ahead)
     scoring = 3 * place + 8 + int(sum(array.nbytes for array in cells)) + 8 * len(kinds) + max(sums, scores)
     # The order, and while the scores of one measure are copied to all rows: scores, row numbers, and products.
     spreading = place + scores + kept + 3 * 8
-    weighing = place + 8 + scores + (56 if job.times is not None else 32)
-    finding = 2 * key + FINDING_BYTES + (8 if (job.times is not None if times is None else times) else 0)
+    weighing = place + 8 + scores + (56 if job.multiplicities is not None else 32)
+    finding = (
+        2 * key
+        + FINDING_BYTES
+        + (8 if (job.multiplicities is not None if multiplicities is None else multiplicities) else 0)
+    )
     return distinct + (kept if to_host else 0) + max(finding, scoring, spreading, weighing)
 
 
@@ -273,7 +277,7 @@ def scores_on(job: Job, memory: int) -> str | None:
 def block_rows_that_fit(job: Job, memory: int) -> int:
     """Return the number of distinct rows from the host that a GPU can score at once. memory: the GPU's bytes."""
     values = max(map(len, job.counts))
-    return max(1, (memory - fixed_bytes(values)) // row_bytes(job, times=True, whole=False, to_host=False))
+    return max(1, (memory - fixed_bytes(values)) // row_bytes(job, multiplicities=True, whole=False, to_host=False))
 
 
 def matching_bytes(job: Job) -> int:

@@ -80,7 +80,7 @@ def part_ids(
     rows = len(codes[0])
     ids = np.zeros(rows, np.uint16 if parts <= 2**16 else np.uint32)
     if parts > 1 and by:
-        layout = KeyLayout.of([cardinalities[column] for column in by])
+        layout = KeyLayout.from_cardinalities([cardinalities[column] for column in by])
         keys = layout.pack([codes[column] for column in by], workers)
         masks = np.full(layout.words, ~np.uint64(0))
         workers.run(lambda a, b: kernels.partition_ids(keys[a:b], masks, parts, ids[a:b]), workers.ranges(rows))
@@ -100,17 +100,17 @@ def part_job(
     job: Job,
     scored_columns: Sequence[int],
     codes: Sequence[npt.NDArray[Any]],
-    times: Any = None,
+    multiplicities: Any = None,
     row_counts: Any = None,
 ) -> Job:
     """Return the job that scores some columns on a partition, in float64, with the priors of the whole table.
 
-    codes: by column of the job, (rows of the partition,). times, row_counts: see `Job`.
+    codes: by column of the job, (rows of the partition,). multiplicities, row_counts: see `Job`.
     """
     return replace(
         job,
         codes=codes,
-        times=times,
+        multiplicities=multiplicities,
         row_counts=row_counts,
         scored_columns=list(scored_columns),
         measures=part_measures(job),
@@ -158,11 +158,17 @@ class WeightSums:
     weights: dict[str, dict[int, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, result: EngineResult | AnyKnownResult, scored_columns: Sequence[int], in_one_part: bool) -> WeightSums:
+    def from_result(
+        cls, result: EngineResult | AnyKnownResult, scored_columns: Sequence[int], in_one_part: bool
+    ) -> WeightSums:
         """Return the sums of a partition from its result. in_one_part: whether it has all rows of the table."""
         if in_one_part or isinstance(result, AnyKnownResult):
-            by_fold = result.weights_by_fold().items()
-            return cls(weights={fold: dict(zip(scored_columns, weights, strict=True)) for fold, weights in by_fold})
+            by_aggregate = result.weights_by_aggregate().items()
+            return cls(
+                weights={
+                    aggregate: dict(zip(scored_columns, weights, strict=True)) for aggregate, weights in by_aggregate
+                }
+            )
         cohorts, distinct = (
             {scored_column: sizes.log_sum() for scored_column, sizes in zip(scored_columns, several, strict=True)}
             for several in (result.cohorts, result.distinct)
@@ -175,19 +181,19 @@ class WeightSums:
         cohorts, distinct = (_added(sums) for sums in ([one.cohorts for one in parts], [one.distinct for one in parts]))
         weights: dict[str, dict[int, float]] = {}
         for one in parts:
-            for fold, found in one.weights.items():
-                weights[fold] = weights.get(fold, {}) | found
+            for aggregate, found in one.weights.items():
+                weights[aggregate] = weights.get(aggregate, {}) | found
         return cls(cohorts, distinct, weights)
 
-    def by_fold(self, job: Job, total: int) -> dict[str, list[float]]:
+    def by_aggregate(self, job: Job, total: int) -> dict[str, list[float]]:
         """Return the weights of a job's scored columns, in their order, by "", or "worst" and "mean".
 
         total: the sum of the multiplicities of all rows of the table.
         """
         if self.weights:
             return {
-                fold: [found[scored_column] for scored_column in job.scored_columns]
-                for fold, found in self.weights.items()
+                aggregate: [found[scored_column] for scored_column in job.scored_columns]
+                for aggregate, found in self.weights.items()
             }
         return {"": [self._weight(job, total, scored_column) for scored_column in job.scored_columns]}
 

@@ -32,17 +32,17 @@ UNKNOWN_OF_NOTHING = ("ENTROPY", "RECURSIVE")
 
 def has_zero_weights(job: Job) -> bool:
     """Return whether rows of the job count 0."""
-    return job.times is not None and not job.times.all()
+    return job.multiplicities is not None and not job.multiplicities.all()
 
 
 def counted_rows(job: Job) -> Job:
     """Return the job of the rows with a positive multiplicity: the job itself if all have, else a job on the host."""
-    times = job.times
-    if times is None or times.all():
+    multiplicities = job.multiplicities
+    if multiplicities is None or multiplicities.all():
         return job
-    nonzero: npt.NDArray[np.bool_] = times > 0
+    nonzero: npt.NDArray[np.bool_] = multiplicities > 0
     codes = [on_host(column)[nonzero] for column in job.codes]
-    return replace(job, codes=codes, times=times[nonzero], scores_on="host")
+    return replace(job, codes=codes, multiplicities=multiplicities[nonzero], scores_on="host")
 
 
 def with_zero_weights(job: Job, counted: EngineResult) -> EngineResult:
@@ -61,7 +61,7 @@ class _Filler:
         self.job = job
         self.counted = counted
         self.workers = workers
-        nonzero: npt.NDArray[np.bool_] = np.asarray(job.times) > 0
+        nonzero: npt.NDArray[np.bool_] = np.asarray(job.multiplicities) > 0
         self._rows = np.flatnonzero(nonzero)
         self._zero = np.flatnonzero(~nonzero)
         order = np.concatenate([self._rows, self._zero])
@@ -87,7 +87,7 @@ class _Filler:
         """Return the number of each row's distinct row over these columns. Rows that count come first."""
         if not columns:
             return np.zeros(self.job.rows, np.uint32)
-        layout = KeyLayout.of([len(self.job.counts[column]) for column in columns])
+        layout = KeyLayout.from_cardinalities([len(self.job.counts[column]) for column in columns])
         keys = layout.pack([self._codes[column] for column in columns], self.workers)
         return distinct_rows(Rows(keys), len(keys), self.workers).number
 

@@ -122,7 +122,7 @@ def facts_in_streams(table: Any, request: CountRequest, report: Reporter) -> dic
         plain = [name for name in names if _is_plain(source, name)]
         stored = [_Stored(name, folder / f"values-{place}.arrow") for place, name in enumerate(plain)]
         rows = _store(source, stored, names, budget.chunk_rows, memory, report)
-        check_rows(source.found.path, rows, source.names)
+        check_rows(source.input_files.path, rows, source.names)
         report.stage("look at", len(stored), "columns")
         facts: dict[Hashable, ColumnFacts] = dict.fromkeys(names, ColumnFacts(OTHER, rows=rows))
         for column in stored:

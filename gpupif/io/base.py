@@ -155,7 +155,7 @@ class Input(NamedTuple):
 class Source(ABC):
     """Opened files that together are one table. Functions that take a path also take a `Source`.
 
-    found: the files.
+    input_files: the files.
     names: the columns of the table.
     stamps: the stamp of each file at the time of opening.
     index_names: the columns that only label rows.
@@ -175,13 +175,13 @@ class Source(ABC):
 
     def __init__(self, input_files: Input, names: Sequence[str]) -> None:
         check_unique(names)
-        self.found = input_files
+        self.input_files = input_files
         self.names = list(names)
         self.stamps = input_files.stamps()
         self.bytes = sum(stamp.size for stamp in self.stamps.values())
 
     def __fspath__(self) -> str:
-        return str(self.found.path)
+        return str(self.input_files.path)
 
     def read(self, columns: Sequence[str], rows: int, size: int) -> Iterator[tuple[int, pa.Table]]:
         """Yield columns of the table in chunks of at most `rows` rows, each with the number of its file.
@@ -189,7 +189,7 @@ class Source(ABC):
         size: bytes that a chunk may have, as far as that can be chosen. Raises TableReadError for a file that cannot be
         read, or that changed.
         """
-        for number, file in enumerate(self.found.files):
+        for number, file in enumerate(self.input_files.files):
             for chunk in self.read_file(file, columns, rows, size):
                 yield number, chunk
 
@@ -240,7 +240,7 @@ class Source(ABC):
         return chunk
 
     def _unreadable(self, file: Path, error: Exception) -> TableReadError:
-        return unreadable(file, self.found.format.name, error)
+        return unreadable(file, self.input_files.format.name, error)
 
     @abstractmethod
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:

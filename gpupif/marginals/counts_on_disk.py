@@ -237,7 +237,7 @@ class _CountRun:
     def _add_rows(self, counter: Counter, codes: Sequence[npt.NDArray[Any]]) -> None:
         """Count the rows of a chunk."""
         weights = self.weights
-        counter.add(codes, None if weights is None else weights.units.times(codes[weights.column]))
+        counter.add(codes, None if weights is None else weights.units.multiplicities(codes[weights.column]))
         self.report.advance(len(codes[0]))
 
     def _expect(self, rows: int) -> None:

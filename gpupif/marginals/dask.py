@@ -66,9 +66,9 @@ class TablePlan(NamedTuple):
         """Return the codes, by column, of the distinct rows of a chunk, and how much they count."""
         codes = chunk_tasks.global_codes(self.read, local)
         if self.units is None:
-            return codes, local.times
+            return codes, local.multiplicities
         place, units = self.units
-        return codes, units.times(codes[place]) * local.times
+        return codes, units.multiplicities(codes[place]) * local.multiplicities
 
 
 class TaskCounts(SetCounts):
@@ -156,11 +156,13 @@ def send_combinations(
     """Return the parcels with the combinations of chunk `source`: keys, and how often each occurs."""
     cardinalities = [column.cardinality for column in whole.columns]
     parcels: list[Message] = []
-    if not len(local.times):
+    if not len(local.multiplicities):
         return pack(parcels)
-    codes, times = whole.rows(local)
+    codes, multiplicities = whole.rows(local)
     with task_workers() as workers, task_engine(device).counting(workers) as counting:
-        each = counting.counters(codes, cardinalities, [request.columns for request in sets], times, differ=True)
+        each = counting.counters(
+            codes, cardinalities, [request.columns for request in sets], multiplicities, differ=True
+        )
         for number, (request, (counter, place)) in enumerate(zip(sets, each, strict=True)):
             combinations = counter.combinations(place, ordered=False)
             layout = key_layout([cardinalities[column] for column in request.columns])

@@ -48,7 +48,7 @@ class MemoryCounts(SetCounts):
             self._opened = opened.pop_all()
         self._coded = coded
         self._columns, self._total = with_counts(coded.columns, weighted), Total.from_weights(coded.rows, weighted)
-        self._times = None if weighted is None else weighted.times
+        self._multiplicities = None if weighted is None else weighted.multiplicities
         self.names = coded.names
         self.orders = coded.frame.orders()
 
@@ -61,7 +61,7 @@ class MemoryCounts(SetCounts):
         self._report.stage("count", len(sets), "sets")
         results = []
         lists = [asked.columns for asked in sets]
-        each = self._counting.counters(coded.codes, coded.cardinalities, lists, self._times)
+        each = self._counting.counters(coded.codes, coded.cardinalities, lists, self._multiplicities)
         for asked, (counter, place) in zip(sets, each, strict=True):
             results.append([find(asked.columns, counter, place)])
             self._report.advance()

@@ -35,18 +35,18 @@ def _count(value: Any) -> str:
 
 # The columns of pairs and of values that are printed.
 HEADINGS = {
-    "joint_entropy": Heading("joint entropy", folds=True, show=BITS),
-    "mutual_information": Heading("mutual inf.", folds=True, show=BITS),
-    "total_correlation": Heading("total corr.", folds=True, show=BITS),
-    "unique_share": Heading("unique rows", folds=True, show=lambda value: f"{100 * value:.2f} %"),
-    "smallest_cohort": Heading("smallest cohort", folds=True, show=_count),
-    "combinations": Heading("combinations", folds=True, show=_count),
-    "distinction": Heading("distinction", folds=True, show=as_part),
-    "separation": Heading("separation", folds=True, show=as_part),
-    "count": Heading("rows", folds=True, show=_count),
-    "expected": Heading("expected", folds=True, show="{:,.1f}".format),
-    "rarity": Heading("rarity", folds=True, show=BITS),
-    "information": Heading("information", folds=True, show=BITS),
+    "joint_entropy": Heading("joint entropy", wraps=True, show=BITS),
+    "mutual_information": Heading("mutual inf.", wraps=True, show=BITS),
+    "total_correlation": Heading("total corr.", wraps=True, show=BITS),
+    "unique_share": Heading("unique rows", wraps=True, show=lambda value: f"{100 * value:.2f} %"),
+    "smallest_cohort": Heading("smallest cohort", wraps=True, show=_count),
+    "combinations": Heading("combinations", wraps=True, show=_count),
+    "distinction": Heading("distinction", wraps=True, show=as_part),
+    "separation": Heading("separation", wraps=True, show=as_part),
+    "count": Heading("rows", wraps=True, show=_count),
+    "expected": Heading("expected", wraps=True, show="{:,.1f}".format),
+    "rarity": Heading("rarity", wraps=True, show=BITS),
+    "information": Heading("information", wraps=True, show=BITS),
 }
 
 

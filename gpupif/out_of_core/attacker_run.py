@@ -44,37 +44,37 @@ class AttackerRun:
     """The run against one attacker, or for the worst or the mean over an attacker's sets of known columns.
 
     scoring: TableScoring. The scoring of the table with the attacker's job.
-    fold: str. "", or the name of the worst or the mean.
+    aggregate: str. "", or the name of the worst or the mean.
     chunks: TableChunks. The rows of the table.
     prior_of: by column name. The prior distribution.
     subsets: KnownSubsets. The sets of columns that the attacker may know; None for one list of known columns.
     """
 
     scoring: TableScoring
-    fold: str
+    aggregate: str
     chunks: TableChunks
     prior_of: Mapping[Hashable, Prior]
     subsets: KnownSubsets | None
 
     def __post_init__(self) -> None:
-        self.job = self.scoring.fold_job(self.fold)
+        self.job = self.scoring.aggregate_job(self.aggregate)
         # TOP_CELLS cells are at least this risky, so less risky cells need not be kept.
         self._least = -np.inf
 
     def score(self) -> None:
         """Score the table, unless that is done."""
-        self.weights = self.scoring.weights[self.fold]
+        self.weights = self.scoring.weights[self.aggregate]
 
     @cached_property
     def folder(self) -> Path:
         """The folder for facts and row information gains of chunks."""
-        return self.scoring.file(f"facts-{self.fold}" if self.fold else "facts")
+        return self.scoring.file(f"facts-{self.aggregate}" if self.aggregate else "facts")
 
     @cached_property
     def types(self) -> dict[str, str]:
         """The type of each measure's scores. Sizes of cohorts in a population are last."""
         types = {measure.name: measure.type_in(self.job.dtype) for measure in self.job.measures}
-        size_type = self.scoring.size_type(self.fold)
+        size_type = self.scoring.size_type(self.aggregate)
         return types if size_type is None else {**types, POPULATION_SIZE.name: size_type}
 
     @property
@@ -131,24 +131,24 @@ class AttackerRun:
         return figures, riskiest((cell for chunk in facts for cell in chunk.top), TOP_CELLS)
 
     def _chunk(self, number: int, size: int, scores: StoredScores, workers: Workers) -> dict[str, npt.NDArray[Any]]:
-        job, fold = self.job, self.fold
+        job, aggregate = self.job, self.aggregate
         arrays = {name: np.empty((len(job.scored_columns), size), kind) for name, kind in self.types.items()}
         outs: dict[str, list[tuple[Any, npt.NDArray[Any]]]] = {}
         for slot, scored_column in enumerate(job.scored_columns):
             for measure in job.measures:
                 # Multiply in the type that engines use, so that the product is the same to the last bit.
                 factor: Any = self.weights[slot] if measure.weighted else 1 if measure.dtype == "int64" else 1.0
-                name = score_name(scored_column, fold, computed_measure(measure))
+                name = score_name(scored_column, aggregate, computed_measure(measure))
                 outs.setdefault(name, []).append((factor, arrays[measure.name][slot]))
             if POPULATION_SIZE.name in arrays:
-                name = score_name(scored_column, fold, POPULATION_SIZE.name)
+                name = score_name(scored_column, aggregate, POPULATION_SIZE.name)
                 outs.setdefault(name, []).append((1, arrays[POPULATION_SIZE.name][slot]))
         scores.fill(number, outs, workers)
         return arrays
 
     def _keep_facts(self, number: int, row: int, arrays: dict[str, npt.NDArray[Any]], workers: Workers) -> None:
         """Write the facts for the summary of a chunk that begins at `row`."""
-        figures = Figures.of({name: arrays[name] for name in SUMMARISED if name in arrays}, workers)
+        figures = Figures.from_scores({name: arrays[name] for name in SUMMARISED if name in arrays}, workers)
         if "cig" in arrays:
             write_batch(self.gains(number), {"rig": sum_rows(arrays["cig"])})
         shown = list(arrays.values())
@@ -205,14 +205,14 @@ class AttackerRun:
         if name == POPULATION_SIZE.name:
             return partial(self._population_sizes, place)
         (measure,) = (one for one in self.job.measures if one.name == name)
-        files = scoring.values(self.fold, self.job.scored_columns[place], computed_measure(measure))
+        files = scoring.values(self.aggregate, self.job.scored_columns[place], computed_measure(measure))
         weight = self.weights[place] if measure.weighted else None
         return partial(_occurring_scores, files, weight, self.types[name])
 
     def _population_sizes(self, place: int) -> Iterator[tuple[Any, Any]]:
         """Yield the sizes of cohorts in the population, chunk by chunk."""
         kind = self.types[POPULATION_SIZE.name]
-        name = score_name(self.job.scored_columns[place], self.fold, POPULATION_SIZE.name)
+        name = score_name(self.job.scored_columns[place], self.aggregate, POPULATION_SIZE.name)
         with StoredScores(self.scoring) as stored, Workers() as workers:
             for number, size in enumerate(self.chunks.sizes):
                 sizes = np.empty(size, kind)
@@ -239,7 +239,7 @@ class AttackerRun:
         scoring, chunks = self.scoring, self.chunks
         asked = ExplainedCells(self.job, chunks.columns, cells, [_codes_of_row(chunks, cell.row) for cell in cells])
         if self.subsets is not None:
-            if self.fold == MEAN:
+            if self.aggregate == MEAN:
                 return asked.values()
             assert isinstance(scoring, OnePartitionScoring)
             by, weights_of = find_measure(self.by), scoring.weights_of
@@ -248,7 +248,7 @@ class AttackerRun:
             )
         pieces = (chunks.codes(number) for number in range(len(chunks.sizes)))
         units = None if scoring.plan.weights is None else scoring.plan.weights.units
-        counts = (asked.count(codes, None if units is None else units.times(codes[-1])) for codes in pieces)
+        counts = (asked.count(codes, None if units is None else units.multiplicities(codes[-1])) for codes in pieces)
         return asked.explain(asked.total(counts))
 
 
@@ -259,9 +259,9 @@ def _occurring_scores(files: Sequence[Path], weight: float | None, dtype: str) -
     dtype: str. The type of the written scores.
     """
     for file in files:
-        values, times = read_batch(file)
+        values, multiplicities = read_batch(file)
         scores = values if weight is None else weight * values
-        yield scores.astype(dtype, copy=False).astype(np.float64), times
+        yield scores.astype(dtype, copy=False).astype(np.float64), multiplicities
 
 
 def _codes_of_row(chunks: TableChunks, row: int) -> list[int]:

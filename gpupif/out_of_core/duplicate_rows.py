@@ -38,7 +38,7 @@ def duplicate_rows(chunks: TableChunks, memory: int, shown: int = 10) -> Duplica
     """
     if any(column.counts.max() == 1 for column in chunks.columns):
         return DuplicateRows(0, [])
-    layout = KeyLayout.of([column.cardinality for column in chunks.columns])
+    layout = KeyLayout.from_cardinalities([column.cardinality for column in chunks.columns])
     row = KEY_COPIES * 8 * layout.words + NUMBER_BYTES
     passes = max(1, -(-chunks.rows * row // max(1, memory)))
     found, first = 0, np.empty(0, np.int64)

@@ -10,7 +10,7 @@ from operator import attrgetter, itemgetter
 
 import numpy as np
 
-from gpupif.kernels.codes import add_times
+from gpupif.kernels.codes import add_multiplicities
 
 from ..attack.joined_columns import POPULATION
 from ..attack.priors import Prior
@@ -53,12 +53,12 @@ class EncodedPopulation:
         if not any(joined.columns.wildcards):
             started = time.perf_counter()
             context.store.once("lacking", partial(self._find_absent, lacks))
-            *words, times = read_batch(context.store.part("lacking", "rows.arrow"))
-            self._absent = Rows(np.stack(words, axis=1), times)
+            *words, multiplicities = read_batch(context.store.part("lacking", "rows.arrow"))
+            self._absent = Rows(np.stack(words, axis=1), multiplicities)
             context.timed("compare", started)
         counts = [np.zeros_like(own) for own in joined.columns.counts]
         for own, total in zip(joined.columns.layout.unpack(self._absent.keys), counts, strict=True):
-            add_times(own, self._absent.counts, total)
+            add_multiplicities(own, self._absent.counts, total)
         rows, distinct = int(self._absent.counts.sum()), len(self._absent.keys)
         self.plan: PopulationPlan = joined.with_lacking(rows, distinct, counts, lacks)
 
@@ -108,10 +108,13 @@ class EncodedPopulation:
             number = graph.each("number", attrgetter("number"), graph.each("index", itemgetter(1), encoded))
             graph.value(add_settling_tasks(graph, lacks, matching, absent, mine, number))
             found: list[Rows] = graph.value(graph.all("absent", rows))
-        keys, times = np.concatenate([rows.keys for rows in found]), np.concatenate([rows.counts for rows in found])
-        types = dict.fromkeys([f"word-{word}" for word in range(keys.shape[1])], "uint64") | {"times": "int64"}
+        keys, multiplicities = (
+            np.concatenate([rows.keys for rows in found]),
+            np.concatenate([rows.counts for rows in found]),
+        )
+        types = dict.fromkeys([f"word-{word}" for word in range(keys.shape[1])], "uint64") | {"multiplicity": "int64"}
         with BatchWriter(folder / "rows.arrow", types) as writer:
-            writer.write([*keys.T, times])
+            writer.write([*keys.T, multiplicities])
         return len(keys)
 
 

@@ -47,7 +47,7 @@ def encode_files(
     """
     if isinstance(source, KeptSource):
         return source.facts(names, missing, chunk_rows, memory, done)
-    file_rows = [0] * len(source.found.files)
+    file_rows = [0] * len(source.input_files.files)
     sizes: list[int] = []
     absent = [0] * len(names)
 
@@ -73,7 +73,7 @@ def encode_files(
             done(chunk.num_rows)
     if not sizes:
         listed = ", ".join(source.names)
-        raise TableReadError(f"{source.found.path}: expected at least one row, got none (columns: {listed}).")
+        raise TableReadError(f"{source.input_files.path}: expected at least one row, got none (columns: {listed}).")
     for place, name in enumerate(names):
         _merge(name, folder, place, memory)
     return {"sizes": sizes, "file_rows": file_rows, "missing": absent}
@@ -157,6 +157,6 @@ def weigh_chunks(chunks: TableChunks, place: int, used: int) -> tuple[Units, Tab
     with Workers() as workers:
         for number in range(len(chunks.sizes)):
             *codes, weights = chunks.some_codes(number, [*range(used), place])
-            times = units.times(weights)
-            add_chunk(columns, codes, times, counts, workers)
+            multiplicities = units.multiplicities(weights)
+            add_chunk(columns, codes, multiplicities, counts, workers)
     return units, TableWeights(None, counts, units.total, units.unit)

@@ -86,11 +86,11 @@ class FilesExplainer(RowExplainer):
         layout = self.job.layout
         with Workers() as workers:
             rows = DistinctRows(layout.words, 2, workers)
-            for codes, times in self._pieces():
+            for codes, multiplicities in self._pieces():
                 ones = np.ones(len(codes[0]), np.int64)
-                rows.add(layout.pack(codes, workers), ones, ones if times is None else times)
-        row_counts, times = rows.sums
-        return replace(self.job, codes=layout.unpack(rows.keys), times=times, row_counts=row_counts)
+                rows.add(layout.pack(codes, workers), ones, ones if multiplicities is None else multiplicities)
+        row_counts, multiplicities = rows.sums
+        return replace(self.job, codes=layout.unpack(rows.keys), multiplicities=multiplicities, row_counts=row_counts)
 
     def _asked(self, cells: Sequence[RiskyCell]) -> ExplainedCells:
         keys = self._keys(cells)
@@ -116,7 +116,7 @@ class FilesExplainer(RowExplainer):
         """Yield chunks of all rows: the codes in the used columns, and how often each row counts (None: once)."""
         for _, piece in self.source.read([str(column.name) for column in self.columns], ROWS, BYTES):
             codes = [_codes(column, piece.column(str(column.name))) for column in self.columns]
-            yield codes[: len(self.job.counts)], None if self.units is None else self.units.times(codes[-1])
+            yield codes[: len(self.job.counts)], None if self.units is None else self.units.multiplicities(codes[-1])
 
 
 def _codes(column: Column, array: Any) -> npt.NDArray[Any]:

@@ -16,27 +16,27 @@ from .attacker_run import AttackerRun
 class JointScores:
     """The scores against all attackers, in order, chunk by chunk.
 
-    runs: for each attacker the runs, by fold.
+    runs: for each attacker the runs, by aggregate.
     """
 
     def __init__(self, runs: Sequence[tuple[ScoredAttacker, Mapping[str, AttackerRun]]]) -> None:
-        self._runs = {(one.name, fold): each for one, folds in runs for fold, each in folds.items()}
-        # The attacker, fold and measure of each output, in the order of the score columns.
+        self._runs = {(one.name, aggregate): each for one, aggregates in runs for aggregate, each in aggregates.items()}
+        # The attacker, aggregate and measure of each output, in the order of the score columns.
         self._order = {
-            attacker.output(measure, fold): (attacker.name, fold, measure)
-            for attacker, folds in runs
-            for measure in next(iter(folds.values())).measures
-            for fold in folds
+            attacker.output(measure, aggregate): (attacker.name, aggregate, measure)
+            for attacker, aggregates in runs
+            for measure in next(iter(aggregates.values())).measures
+            for aggregate in aggregates
         }
 
     def multiples(self) -> dict[str, tuple[str, Sequence[float]]]:
         """Return, by output, the output and the factors that give it; see `AttackerRun.multiple`."""
         outputs = {of: output for output, of in self._order.items()}
         found: dict[str, tuple[str, Sequence[float]]] = {}
-        for output, (name, fold, measure) in self._order.items():
-            multiple = self._runs[name, fold].multiple(measure)
+        for output, (name, aggregate, measure) in self._order.items():
+            multiple = self._runs[name, aggregate].multiple(measure)
             if multiple is not None:
-                found[output] = outputs[name, fold, multiple[0]], multiple[1]
+                found[output] = outputs[name, aggregate, multiple[0]], multiple[1]
         return found
 
     def make_folders(self) -> None:
@@ -47,9 +47,9 @@ class JointScores:
     def nothing(self) -> list[npt.NDArray[Any]]:
         """Return the score columns, without rows."""
         return [
-            np.empty(0, self._runs[name, fold].types[measure])
-            for name, fold, measure in self._order.values()
-            for _ in self._runs[name, fold].job.scored_columns
+            np.empty(0, self._runs[name, aggregate].types[measure])
+            for name, aggregate, measure in self._order.values()
+            for _ in self._runs[name, aggregate].job.scored_columns
         ]
 
     def chunks(self, first: int, last: int, row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
@@ -61,4 +61,7 @@ class JointScores:
             ]
             for several in zip(*made, strict=True):
                 parts = dict(zip(self._runs, several, strict=True))
-                yield {output: parts[name, fold][measure] for output, (name, fold, measure) in self._order.items()}
+                yield {
+                    output: parts[name, aggregate][measure]
+                    for output, (name, aggregate, measure) in self._order.items()
+                }

@@ -73,17 +73,17 @@ def keep_files(
     """
     # Folder names may hold values of columns, so the folder is a part of the recipe.
     places = [
-        file.relative_to(source.found.base).parent.as_posix() if source.folder_columns else ""
-        for file in source.found.files
+        file.relative_to(source.input_files.base).parent.as_posix() if source.folder_columns else ""
+        for file in source.input_files.files
     ]
-    schema, read_by = source.nothing().schema, [source.found.format.name, source.found.sep]
+    schema, read_by = source.nothing().schema, [source.input_files.format.name, source.input_files.sep]
     recipes = {place: _recipe(schema, names, [*read_by, place]) for place in set(places)}
     keys = [PartKey(content, recipes[place]) for content, place in zip(contents, places, strict=True)]
     different = list(dict.fromkeys(keys))
     with Workers() as workers:
         report.stage("open kept parts", len(different), "files")
         found = dict(zip(different, workers.run(store.find, [(key,) for key in different]), strict=True))
-        wanting = {key: file for key, file in zip(keys, source.found.files, strict=True) if found[key] is None}
+        wanting = {key: file for key, file in zip(keys, source.input_files.files, strict=True) if found[key] is None}
         budget = plan_reading(resources().memory, len(names))
         rows = min(CHUNK_ROWS, budget.chunk_rows)
         at_once = max(1, min(workers.threads, len(wanting), budget.chunk_rows // rows))
@@ -151,7 +151,7 @@ def _recipe(schema: pa.Schema, names: Sequence[str], read_by: Sequence[str | Non
 class KeptSource(EncodedSource):
     """A table of encoded parts, to be used in place of a path; a context manager, which deletes temporary files.
 
-    found: Input. The files.
+    input_files: Input. The files.
     names: list of str. The columns of the table.
     schema: the types of all columns in the files.
     parts: list of Part. The encoded parts.
@@ -159,9 +159,9 @@ class KeptSource(EncodedSource):
     """
 
     def __init__(
-        self, found: Input, names: Sequence[str], schema: pa.Schema, parts: Sequence[Part], live: Source | None
+        self, input_files: Input, names: Sequence[str], schema: pa.Schema, parts: Sequence[Part], live: Source | None
     ) -> None:
-        self.found = found
+        self.input_files = input_files
         self.names = list(names)
         self.stamps = {} if live is None else live.stamps
         self.bytes = sum(stamp.size for stamp in self.stamps.values())
@@ -193,7 +193,7 @@ class KeptSource(EncodedSource):
     @property
     def typed_by_values(self) -> bool:
         """True if the type of a column is known only from all of its values, as in text."""
-        return self._live is not None and self._live.found.format.as_text
+        return self._live is not None and self._live.input_files.format.as_text
 
     def merge(self) -> None:
         """Merge the values of all parts now; else they are merged on first use.
@@ -243,7 +243,7 @@ class KeptSource(EncodedSource):
 
     def table(self, names: Sequence[str]) -> pa.Table:
         if self._live is not None:
-            return decode(read_table(self.found, lambda _: list(names)))
+            return decode(read_table(self.input_files, lambda _: list(names)))
         return pa.concat_tables(piece for _, piece in self.read(names, CHUNK_ROWS, 0))
 
     def column(self, name: str) -> Column:

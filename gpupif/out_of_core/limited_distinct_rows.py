@@ -40,7 +40,7 @@ class Packing:
     weights: int = -1
 
     @classmethod
-    def of(
+    def for_columns(
         cls, cardinalities: Sequence[int], columns: Sequence[int], units: Units | None = None, weights: int = -1
     ) -> Packing:
         """Return the packing of some columns; a column with a single value is not read.
@@ -50,7 +50,7 @@ class Packing:
         several = [cardinalities[column] for column in columns]
         # A single value takes no bits of a key, so any column can be read in its place.
         there = [column if cardinality > 1 else 0 for column, cardinality in zip(columns, several, strict=True)]
-        return cls(there, KeyLayout.of(several), units, weights)
+        return cls(there, KeyLayout.from_cardinalities(several), units, weights)
 
 
 def collapse(
@@ -78,7 +78,7 @@ def collapse(
             waiting = []
         codes = chunks.codes(number)
         keys = packing.layout.pack([codes[column] for column in packing.columns], workers)
-        units = [] if packing.units is None else [packing.units.times(codes[packing.weights])]
+        units = [] if packing.units is None else [packing.units.multiplicities(codes[packing.weights])]
         waiting.append([keys, np.ones(size, np.int64), *units])
         done(size)
     _add(rows, waiting, limit)

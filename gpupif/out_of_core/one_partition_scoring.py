@@ -84,11 +84,11 @@ class OnePartitionScoring(TableScoring):
     def cuts(self) -> list[StoredCut]:
         return [StoredCut(0, [self._scores_file(number)], group) for number, group in enumerate(self.groups)]
 
-    def values(self, fold: str, scored_column: int, measure: str) -> list[Path]:
+    def values(self, aggregate: str, scored_column: int, measure: str) -> list[Path]:
         (number,) = (number for number, group in enumerate(self.groups) if scored_column in group)
         return sorted(
-            self._values_file(number, fold, scored_column, measure).parent.glob(
-                f"values-{number:05}-{scored_column}-{fold}-{measure}-*.arrow"
+            self._values_file(number, aggregate, scored_column, measure).parent.glob(
+                f"values-{number:05}-{scored_column}-{aggregate}-{measure}-*.arrow"
             )
         )
 
@@ -103,7 +103,7 @@ class OnePartitionScoring(TableScoring):
         codes = self.plan.layout.unpack(rows.keys)
         codes = codes if self.plan.population is None else self.plan.population.own(codes)
         weighted = self.plan.weights is not None
-        return replace(self.plan.job, codes=codes, times=rows.counts, row_counts=occurs if weighted else None)
+        return replace(self.plan.job, codes=codes, multiplicities=rows.counts, row_counts=occurs if weighted else None)
 
     @cached_property
     def _distinct(self) -> FittingRows:
@@ -117,7 +117,7 @@ class OnePartitionScoring(TableScoring):
     def _needs(self) -> AnyKnownNeeds | None:
         if self.subsets is None:
             return None
-        return AnyKnownNeeds.of(replace(self.plan.job, distinct=True), self.plan.rows, self.subsets.sets)
+        return AnyKnownNeeds.from_job(replace(self.plan.job, distinct=True), self.plan.rows, self.subsets.sets)
 
     def _sets_of(self, scored_column: int) -> int:
         """Return the number of sets of known columns that a scored column is scored against."""
@@ -265,16 +265,16 @@ class OnePartitionScoring(TableScoring):
     ) -> None:
         """Write the distinct scores and how often each occurs, a few rows at a time to save memory."""
         names = list(self.stored)
-        for fold in self.folds:
-            for name in self.context.counted(self.fold_job(fold)):
+        for aggregate in self.aggregates:
+            for name in self.context.counted(self.aggregate_job(aggregate)):
                 for slot, scored_column in enumerate(group):
-                    scores = columns[slot * len(names) + names.index((fold, name))]
-                    file = self._values_file(number, fold, scored_column, name)
+                    scores = columns[slot * len(names) + names.index((aggregate, name))]
+                    file = self._values_file(number, aggregate, scored_column, name)
                     for start in range(0, len(scores), COUNTED_AT_ONCE):
                         some = slice(start, start + COUNTED_AT_ONCE)
                         found: Multiset = multiset(scores[some], occurs[some], workers)
                         each = file.with_name(f"{file.stem}-{start:012}.arrow")
-                        write_batch(each, {"value": found[0], "times": found[1]})
+                        write_batch(each, {"value": found[0], "multiplicity": found[1]})
 
     def _weights_file(self, scored_column: int) -> Path:
         return self.file("partitions", f"weights-{scored_column}.arrow")

@@ -24,7 +24,7 @@ from ..results.in_files import FileBacking
 from ..results.packed_priors import pack_priors
 from ..results.provenance import describe_files, describe_request
 from ..results.score_distribution import ScoreAnswers
-from ..results.score_outputs import ScoredAttacker, ScoreView, of_each_fold
+from ..results.score_outputs import ScoredAttacker, ScoreView, for_each_aggregate
 from ..results.scores import Scores
 from ..results.summary import Summary
 from ..results.summary_figures import ColumnFacts
@@ -43,7 +43,7 @@ from .selected_cells import CellSearch
 from .table_chunks import SomeColumns, TableChunks
 from .table_scoring import TableScoring
 
-# The runs by name of attacker (None without a name), and by fold: "", or the worst and the mean.
+# The runs by name of attacker (None without a name), and by aggregate: "", or the worst and the mean.
 AttackerRuns = dict[str | None, dict[str, AttackerRun]]
 
 
@@ -52,7 +52,7 @@ class RunFindings(NamedTuple):
 
     prior_of: by column name. The prior distributions of all columns.
     explainers: by name of attacker.
-    summaries: by name of attacker and fold. The summaries that this process made.
+    summaries: by name of attacker and aggregate. The summaries that this process made.
     spilled: int. The bytes of spill files.
     """
 
@@ -107,7 +107,7 @@ class Steps:
             encoded_population = self._encoded_population(chunks)
             self.seconds["read and encode"] = time.perf_counter() - started - self.seconds.get("compare", 0.0)
             outputs = plan_outputs(
-                self.options.output, self.source.found, encoded["file_rows"], self.options.rows_per_file
+                self.options.output, self.source.input_files, encoded["file_rows"], self.options.rows_per_file
             )
             runs = self._attacker_runs(chunks, encoded_population)
             finished = self.store.done(FINISHED)
@@ -121,7 +121,7 @@ class Steps:
         if not self.options.summary_only:
             about_to_publish()
             self.writer.publish(outputs, finished["identity"])
-        each = {name: next(iter(folds.values())) for name, folds in runs.items()}
+        each = {name: next(iter(aggregates.values())) for name, aggregates in runs.items()}
         explainers = {
             name: FilesExplainer(
                 self.source,
@@ -147,18 +147,22 @@ class Steps:
         started = self._write_scores(runs, chunks, outputs)
         for source in (self.source, None if self.population is None else self.population.source):
             if source is not None:
-                source.check_unchanged(source.found.files)
+                source.check_unchanged(source.input_files.files)
         # Summaries are part of writing, because files contain them; their time is counted apart.
         self._timed("write", started + self.seconds.get("summarise", 0.0))
-        self._summaries = {(name, fold): run.summary for name, folds in runs.items() for fold, run in folds.items()}
+        self._summaries = {
+            (name, aggregate): run.summary for name, aggregates in runs.items() for aggregate, run in aggregates.items()
+        }
         return {
             "options": self.store.done(BEGUN),
             "summaries": [
-                [name, fold, replace(summary, seconds=self.seconds).to_stored()]
-                for (name, fold), summary in self._summaries.items()
+                [name, aggregate, replace(summary, seconds=self.seconds).to_stored()]
+                for (name, aggregate), summary in self._summaries.items()
             ],
             "answers": [
-                [name, fold, run.answers.to_stored()] for name, folds in runs.items() for fold, run in folds.items()
+                [name, aggregate, run.answers.to_stored()]
+                for name, aggregates in runs.items()
+                for aggregate, run in aggregates.items()
             ],
             "identity": [] if self.options.summary_only else identity(self.writer.staged(outputs)),
             "files": [] if self.options.summary_only else [piece.path for piece in outputs],
@@ -171,7 +175,7 @@ class Steps:
         view = ScoreView(self.about.measures, attackers, self.about.dtype)
         query = None if selection is None else selection.query(view)
         places = [self.request.read.index(name) for name in self.request.scored_columns]
-        for run in (run for folds in runs.values() for run in folds.values()):
+        for run in (run for aggregates in runs.values() for run in aggregates.values()):
             run.score()
         joint_scores = JointScores([(attacker, runs[attacker.name]) for attacker in attackers])
         started = time.perf_counter()
@@ -194,9 +198,11 @@ class Steps:
         outcomes = [
             AttackerOutcome(
                 one,
-                of_each_fold({fold: run.weights for fold, run in runs[one.name].items()}),
+                for_each_aggregate({aggregate: run.weights for aggregate, run in runs[one.name].items()}),
                 next(iter(runs[one.name].values())).scoring.distinct_rows(),
-                summaries={fold: run.summary for fold, run in runs[one.name].items()} if with_summaries else {},
+                summaries={aggregate: run.summary for aggregate, run in runs[one.name].items()}
+                if with_summaries
+                else {},
             )
             for one in self._attackers(runs)
         ]
@@ -228,7 +234,7 @@ class Steps:
             raise
 
     def _attacker_runs(self, chunks: TableChunks, encoded_population: EncodedPopulation | None) -> AttackerRuns:
-        """Return the runs of each attacker, by fold."""
+        """Return the runs of each attacker, by aggregate."""
         request, weighted, units = self.request, None, None
         if request.weights is not None:
             units, weighted = weigh_chunks(chunks, request.read.index(request.weights), len(request.used))
@@ -237,7 +243,7 @@ class Steps:
         for number, (name, one) in enumerate(request.by_attacker().items()):
             mine = SomeColumns(chunks, [request.read.index(column) for column in one.read])
             columns = list(mine.columns)
-            population = None if encoded_population is None else encoded_population.plan.of(one.used)
+            population = None if encoded_population is None else encoded_population.plan.for_columns(one.used)
             priors = None if population is None else population.columns.priors()
             job, prior_of = one.job(columns[: len(one.used)], chunks.rows, "host", on_warning, weighted, priors)
             plan = Plan(
@@ -257,7 +263,9 @@ class Steps:
             prefix = "" if name is None else f"attacker-{number}-"
             scores = OnePartitionScoring if plan.in_one_partition else TableScoring
             scoring = scores(self.context, prefix, plan, mine, subsets, encoded_population)
-            runs[name] = {fold: AttackerRun(scoring, fold, mine, prior_of, subsets) for fold in scoring.folds}
+            runs[name] = {
+                aggregate: AttackerRun(scoring, aggregate, mine, prior_of, subsets) for aggregate in scoring.aggregates
+            }
         return runs
 
     def _timed(self, stage: str, started: float) -> None:
@@ -285,11 +293,11 @@ def about_run(
     source: Source, request: ScoreRequest, engine: Engine, population: PopulationFiles | None, seconds: dict[str, float]
 ) -> RunDescription:
     """Return the description of a run that all attackers share."""
-    input_files = describe_files(source.found.path, source.stamps)
+    input_files = describe_files(source.input_files.path, source.stamps)
     if population is None:
         described = describe_request(request, input_files)
     else:
-        files = describe_files(population.source.found.path, population.source.stamps)
+        files = describe_files(population.source.input_files.path, population.source.stamps)
         described = describe_request(request, input_files, files, population.lacks)
     return RunDescription(
         columns=request.scored_columns,
@@ -317,22 +325,22 @@ def stored_scores(
     output = output.absolute()
     files = [output if is_file(output) else output / file for file in finished["files"]]
     summaries: dict[str | None, dict[str, Summary]] = {}
-    for name, fold, document in finished["summaries"]:
-        stored, made = Summary.from_dict(document), findings.summaries.get((name, fold))
+    for name, aggregate, document in finished["summaries"]:
+        stored, made = Summary.from_dict(document), findings.summaries.get((name, aggregate))
         # A summary that this process made has the values of the table in their own types, but no times.
-        summaries.setdefault(name, {})[fold] = stored if made is None else replace(made, seconds=stored.seconds)
+        summaries.setdefault(name, {})[aggregate] = stored if made is None else replace(made, seconds=stored.seconds)
     first = next(iter(summaries[next(iter(summaries))].values()))
     answers: dict[str | None, dict[str, ScoreAnswers]] = {}
-    for name, fold, document in finished["answers"]:
-        answers.setdefault(name, {})[fold] = ScoreAnswers.from_stored(document)
+    for name, aggregate, document in finished["answers"]:
+        answers.setdefault(name, {})[aggregate] = ScoreAnswers.from_stored(document)
     outcomes = []
     for name, one in request.by_attacker().items():
-        folds = of_each_fold(summaries[name])
-        weights = {fold: summary.columns["weight"].tolist() for fold, summary in folds.items()}
+        aggregates = for_each_aggregate(summaries[name])
+        weights = {aggregate: summary.columns["weight"].tolist() for aggregate, summary in aggregates.items()}
         attacker = ScoredAttacker(name, tuple(one.known), one.subsets(first.rows))
-        distinct = next(iter(folds.values())).distinct_rows
-        found = of_each_fold(answers[name])
-        outcomes.append(AttackerOutcome(attacker, weights, distinct, findings.explainers.get(name), folds, found))
+        distinct = next(iter(aggregates.values())).distinct_rows
+        found = for_each_aggregate(answers[name])
+        outcomes.append(AttackerOutcome(attacker, weights, distinct, findings.explainers.get(name), aggregates, found))
     facts = [
         ColumnFacts(int(row["distinct_values"]), float(row["prior_entropy"])) for _, row in first.columns.iterrows()
     ]

@@ -35,7 +35,7 @@ class CellSearch:
     def tables(self, scores: Iterable[Mapping[str, npt.NDArray[Any]]], report: Reporter) -> Iterator[pa.Table]:
         """Yield tables of the selected cells. scores: of all chunks, by output."""
         columns = [self.chunks.columns[place] for place in self.places]
-        layout = CellLayout.of([column.name for column in columns], self.query.types, columns)
+        layout = CellLayout.for_columns([column.name for column in columns], self.query.types, columns)
         with Workers() as workers:
             yield from layout.tables(self.query.search(self._pieces(scores, report), workers))
 

@@ -19,10 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpupif.kernels import spread
-from gpupif.kernels.codes import add_times
+from gpupif.kernels.codes import add_multiplicities
 from gpupif.kernels.dictionary import count_numbers
 
-from ..attack.attackers import FOLDS, KnownSubsets, fold_of
+from ..attack.attackers import AGGREGATES, KnownSubsets, aggregate_of
 from ..attack.joined_columns import SAMPLE
 from ..engines.base import Job
 from ..engines.partition_plan import WeightSums, part_measures, plan_shuffles
@@ -44,7 +44,7 @@ from ..pipeline.shuffle_messages import (
 )
 from ..pipeline.table_plan import Plan
 from ..pipeline.task_resources import task_workers
-from ..rows.distinct import distinct_rows, sum_times
+from ..rows.distinct import distinct_rows, sum_multiplicities
 from ..rows.partition import NO_ROWS, Blocks, Rows, index_type
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
@@ -100,8 +100,8 @@ class PartitionFacts:
             for by in (facts["cohorts"], facts["distinct"])
         )
         weights = {
-            fold: {int(scored_column): weight for scored_column, weight in of_columns.items()}
-            for fold, of_columns in facts["weights"].items()
+            aggregate: {int(scored_column): weight for scored_column, weight in of_columns.items()}
+            for aggregate, of_columns in facts["weights"].items()
         }
         return cls(WeightSums(cohorts, distinct, weights), facts["rows"])
 
@@ -128,32 +128,40 @@ class TableScoring:
     routes: Routes = field(init=False)
 
     @property
-    def folds(self) -> Sequence[str]:
-        """The folds: "" alone, or the worst and the mean over sets of known columns."""
-        return ("",) if self.subsets is None else FOLDS
+    def aggregates(self) -> Sequence[str]:
+        """The aggregates: "" alone, or the worst and the mean over sets of known columns."""
+        return ("",) if self.subsets is None else AGGREGATES
 
-    def fold_job(self, fold: str) -> Job:
-        """Return the job whose scores are those of a fold."""
+    def aggregate_job(self, aggregate: str) -> Job:
+        """Return the job whose scores are those of an aggregate."""
         job = self.plan.job
-        return replace(job, measures=tuple(fold_of(measure, fold) for measure in job.measures)) if fold else job
+        return (
+            replace(job, measures=tuple(aggregate_of(measure, aggregate) for measure in job.measures))
+            if aggregate
+            else job
+        )
 
-    def size_type(self, fold: str) -> str | None:
+    def size_type(self, aggregate: str) -> str | None:
         """Return the type of the sizes of cohorts in the population; None without population."""
         if self.plan.population is None:
             return None
         (size,) = resolve_measures("cohort_size")
-        return (fold_of(size, fold) if fold else size).type_in(self.plan.job.dtype)
+        return (aggregate_of(size, aggregate) if aggregate else size).type_in(self.plan.job.dtype)
 
     @cached_property
     def stored(self) -> dict[tuple[str, str], str]:
-        """The types of the scores that are written for each scored column, by fold and measure."""
+        """The types of the scores that are written for each scored column, by aggregate and measure."""
         found = {}
-        for fold in self.folds:
-            for measure in part_measures(self.fold_job(fold)) if self.subsets is None else self.fold_job(fold).measures:
-                found[fold, measure.name] = measure.type_in("float64")
-            kind = self.size_type(fold)
+        for aggregate in self.aggregates:
+            for measure in (
+                part_measures(self.aggregate_job(aggregate))
+                if self.subsets is None
+                else self.aggregate_job(aggregate).measures
+            ):
+                found[aggregate, measure.name] = measure.type_in("float64")
+            kind = self.size_type(aggregate)
             if kind is not None:
-                found[fold, POPULATION_SIZE.name] = "float64" if kind == "float32" else kind
+                found[aggregate, POPULATION_SIZE.name] = "float64" if kind == "float32" else kind
         return found
 
     def step(self, name: str) -> str:
@@ -166,8 +174,8 @@ class TableScoring:
 
     @cached_property
     def weights(self) -> dict[str, list[float]]:
-        """The weights of the scored columns, by fold; the table is scored for them, unless that is done."""
-        return self.score().by_fold(self.plan.job, self.plan.total)
+        """The weights of the scored columns, by aggregate; the table is scored for them, unless that is done."""
+        return self.score().by_aggregate(self.plan.job, self.plan.total)
 
     def score(self) -> WeightSums:
         """Score the table, unless that is done; return the sums from which weights are computed."""
@@ -186,10 +194,11 @@ class TableScoring:
             context.timed("cut", started)
             return self._score_partitions(graph, arrived, limit)
 
-    def values(self, fold: str, scored_column: int, measure: str) -> list[Path]:
+    def values(self, aggregate: str, scored_column: int, measure: str) -> list[Path]:
         """Return the files with the distinct scores of a scored column, and their multiplicities."""
         files = [
-            self._values_file(partition, fold, scored_column, measure) for partition in range(self.routes.partitions)
+            self._values_file(partition, aggregate, scored_column, measure)
+            for partition in range(self.routes.partitions)
         ]
         return [file for file in files if file.exists()]
 
@@ -250,7 +259,7 @@ class TableScoring:
                 own, blocks = self._messages(sent, sender, sent.rows, workers)
                 messages += own
                 if plan.weights is not None:
-                    counted = Rows(sent.rows.keys, sum_times(sent.place, occurs, len(sent.rows.keys)))
+                    counted = Rows(sent.rows.keys, sum_multiplicities(sent.place, occurs, len(sent.rows.keys)))
                     messages += self._messages(sent, sender + routes.senders, counted, workers)[0]
                 place = np.empty(len(blocks.order), blocks.order.dtype)
                 spread.invert(blocks.order, 0, place)
@@ -281,8 +290,8 @@ class TableScoring:
         keys, occurs = distinct.rows.keys, distinct.rows.counts.astype(np.int64)
         if plan.weights is None:
             return Rows(keys, occurs), occurs, distinct.number
-        units = plan.weights.units.times(codes[plan.request.read.index(plan.request.weights)])
-        return Rows(keys, sum_times(distinct.number, units, len(keys))), occurs, distinct.number
+        units = plan.weights.units.multiplicities(codes[plan.request.read.index(plan.request.weights)])
+        return Rows(keys, sum_multiplicities(distinct.number, units, len(keys))), occurs, distinct.number
 
     def _score_partitions(self, graph: LocalGraph, arrived: list[Any], limit: int) -> WeightSums:
         """Score the partitions one after the other; return the sums from which weights are computed.
@@ -370,9 +379,9 @@ class TableScoring:
                 rows, known=range(columns), by=range(columns), bins=1, senders=rows.senders[: len(own)]
             )
             facts.rows = sum(len(fit.keys) for fit in everything.fitting((), collapse=True))
-        for (fold, scored_column, name), (found, times) in values.items():
-            file = self._values_file(partition, fold, scored_column, name)
-            write_batch(file, {"value": found, "times": times})
+        for (aggregate, scored_column, name), (found, multiplicities) in values.items():
+            file = self._values_file(partition, aggregate, scored_column, name)
+            write_batch(file, {"value": found, "multiplicity": multiplicities})
 
     def _score_fit(
         self,
@@ -385,7 +394,7 @@ class TableScoring:
         """Score rows that fit into memory, write their scores chunk by chunk, and add to the distinct scores.
 
         own: list of int. The chunks of the table that sent rows.
-        values: by fold, scored column and measure the distinct scores so far.
+        values: by aggregate, scored column and measure the distinct scores so far.
         """
         mine, own_rows, occurs, others = self._by_table(fit)
         weighted = self.plan.weights is not None
@@ -444,13 +453,13 @@ class TableScoring:
     ) -> None:
         """Add the distinct scores of some rows, and their multiplicities, to those of other rows."""
         names = list(self.stored)
-        for fold in self.folds:
-            for name in self.context.counted(self.fold_job(fold)):
+        for aggregate in self.aggregates:
+            for name in self.context.counted(self.aggregate_job(aggregate)):
                 for slot, scored_column in enumerate(scored_columns):
-                    scores = columns[slot * len(names) + names.index((fold, name))]
+                    scores = columns[slot * len(names) + names.index((aggregate, name))]
                     found = multiset(scores, occurs, workers)
-                    before = values.get((fold, scored_column, name), (found[0][:0], found[1][:0]))
-                    values[fold, scored_column, name] = (
+                    before = values.get((aggregate, scored_column, name), (found[0][:0], found[1][:0]))
+                    values[aggregate, scored_column, name] = (
                         np.concatenate([before[0], found[0]]),
                         np.concatenate([before[1], found[1]]),
                     )
@@ -484,7 +493,11 @@ class TableScoring:
 
     def score_names(self, scored_columns: Sequence[int]) -> list[str]:
         """Return the names of the columns of a file of scores."""
-        return [score_name(scored_column, fold, name) for scored_column in scored_columns for fold, name in self.stored]
+        return [
+            score_name(scored_column, aggregate, name)
+            for scored_column in scored_columns
+            for aggregate, name in self.stored
+        ]
 
     def _writer(self, file: Path, scored_columns: Sequence[int], columns: Sequence[Scores]) -> BatchWriter:
         """Return a writer for columns of scores with the types of `columns`."""
@@ -496,13 +509,13 @@ class TableScoring:
     def _scores_file(self, partition: int) -> Path:
         return self.file("partitions", f"{partition:05}.arrow")
 
-    def _values_file(self, partition: int, fold: str, scored_column: int, measure: str) -> Path:
-        return self.file("partitions", f"values-{partition:05}-{scored_column}-{fold}-{measure}.arrow")
+    def _values_file(self, partition: int, aggregate: str, scored_column: int, measure: str) -> Path:
+        return self.file("partitions", f"values-{partition:05}-{scored_column}-{aggregate}-{measure}.arrow")
 
 
-def score_name(scored_column: int, fold: str, measure: str) -> str:
+def score_name(scored_column: int, aggregate: str, measure: str) -> str:
     """Return the name of a column in a file of scores."""
-    return f"{scored_column}:{fold}:{measure}"
+    return f"{scored_column}:{aggregate}:{measure}"
 
 
 def _rows_sent(rows: PartitionRows, sender: int) -> int:
@@ -511,20 +524,20 @@ def _rows_sent(rows: PartitionRows, sender: int) -> int:
     return row_count(message)
 
 
-def multiset(values: Scores, times: npt.NDArray[np.int64] | None, workers: Workers) -> Multiset:
+def multiset(values: Scores, multiplicities: npt.NDArray[np.int64] | None, workers: Workers) -> Multiset:
     """Return the distinct values, and how many rows of the table have each.
 
-    times: array, one for each value. The multiplicity of its distinct row; None for 1.
+    multiplicities: array, one for each value. The multiplicity of its distinct row; None for 1.
     """
     if isinstance(values, Repeated):
         sums = np.zeros(len(values.distinct), np.int64)
-        if times is None:
+        if multiplicities is None:
             count_numbers(values.numbers, sums)
         else:
-            add_times(values.numbers, times, sums)
+            add_multiplicities(values.numbers, multiplicities, sums)
         return values.distinct.astype(np.float64, copy=False), sums
-    total = len(values) if times is None else int(times.sum())
-    counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
+    total = len(values) if multiplicities is None else int(multiplicities.sum())
+    counts = NO_ROWS if multiplicities is None else multiplicities.astype(index_type(total + 1))
     bits = np.ascontiguousarray(values, np.float64).view(np.uint64)[:, None]
     found = distinct_rows(Rows(bits, counts), total, workers).rows
     return found.keys[:, 0].copy().view(np.float64), found.counts.astype(np.int64)

@@ -55,7 +55,7 @@ class EncodedChunk(NamedTuple):
     """The distinct rows of a chunk.
 
     codes: list of arrays, one for each column. The codes of the distinct rows.
-    times: array, one for each distinct row. The multiplicity of the row in the chunk.
+    multiplicities: array, one for each distinct row. The multiplicity of the row in the chunk.
     values: list, one for each column. The `ValueCounts` of the chunk if `codes` count within the chunk; the `Column` of
     the whole table if `codes` are its codes.
     first_missing: list of int, one for each column. The first row of the chunk with a missing value; -1 if there is
@@ -64,7 +64,7 @@ class EncodedChunk(NamedTuple):
     """
 
     codes: list[npt.NDArray[Any]]
-    times: npt.NDArray[Any]
+    multiplicities: npt.NDArray[Any]
     values: list[ValueCounts | Column]
     first_missing: list[int]
     device: DeviceRequest
@@ -105,9 +105,11 @@ def encode_chunk(request: ReadRequest, device: DeviceRequest, chunk: Any) -> tup
         nothing = np.empty(0, np.uint32)
         empty = EncodedChunk([nothing] * len(encoded), nothing, values, first_missing, here)
         return empty, ChunkIndex(frame.index, on_device, nothing)
-    layout = KeyLayout.of([len(column.values.labels) + (column.values.missing > 0) for column in encoded])
-    codes, times, number = _distinct_codes([column.codes for column in encoded], layout)
-    return EncodedChunk(codes, times, values, first_missing, here), ChunkIndex(frame.index, on_device, number)
+    layout = KeyLayout.from_cardinalities(
+        [len(column.values.labels) + (column.values.missing > 0) for column in encoded]
+    )
+    codes, multiplicities, number = _distinct_codes([column.codes for column in encoded], layout)
+    return EncodedChunk(codes, multiplicities, values, first_missing, here), ChunkIndex(frame.index, on_device, number)
 
 
 def collapse_chunk(chunk: CodedChunk, device: DeviceRequest) -> tuple[EncodedChunk, ChunkIndex]:
@@ -115,9 +117,9 @@ def collapse_chunk(chunk: CodedChunk, device: DeviceRequest) -> tuple[EncodedChu
 
     Missing values are not refused here: the encoder of the table did that, if requested.
     """
-    layout = KeyLayout.of([column.cardinality for column in chunk.columns])
-    codes, times, number = _distinct_codes(chunk.codes, layout)
-    local = EncodedChunk(codes, times, list(chunk.columns), [-1] * len(codes), device)
+    layout = KeyLayout.from_cardinalities([column.cardinality for column in chunk.columns])
+    codes, multiplicities, number = _distinct_codes(chunk.codes, layout)
+    local = EncodedChunk(codes, multiplicities, list(chunk.columns), [-1] * len(codes), device)
     return local, ChunkIndex(None, False, number)
 
 
@@ -131,8 +133,8 @@ def _distinct_codes(
     with task_workers(8 * rows * (4 * layout.words + 4)) as workers:
         distinct = distinct_rows(Rows(layout.pack(codes, workers)), rows, workers)
         # Copies outlive the working memory of the workers.
-        times, number = distinct.rows.counts.copy(), distinct.number.copy()
-        return layout.unpack(distinct.rows.keys), times, number
+        multiplicities, number = distinct.rows.counts.copy(), distinct.number.copy()
+        return layout.unpack(distinct.rows.keys), multiplicities, number
 
 
 def find_totals(graph: Graph, request: ReadRequest, local: list[Result], of: str = "") -> Result:
@@ -162,8 +164,8 @@ def count_values(
 
 def totals(local: EncodedChunk) -> ChunkTotals:
     """Return the metadata of a chunk, to be combined into the plan."""
-    rows = int(local.times.sum())
-    return ChunkTotals(rows, len(local.times), local.values, local.first_missing, frozenset([local.device]))
+    rows = int(local.multiplicities.sum())
+    return ChunkTotals(rows, len(local.multiplicities), local.values, local.first_missing, frozenset([local.device]))
 
 
 def global_codes(columns: Sequence[Column], local: EncodedChunk) -> list[npt.NDArray[Any]]:
@@ -180,22 +182,22 @@ def global_codes(columns: Sequence[Column], local: EncodedChunk) -> list[npt.NDA
 
 def weigh_chunk(request: ReadRequest, weights: Weights, local: EncodedChunk) -> WeightedCounts:
     """Return the sums of the weights of a chunk, in units, by column and code."""
-    *codes, times = _with_times(request, weights, local)
+    *codes, multiplicities = _with_multiplicities(request, weights, local)
     columns = weights.columns[: len(request.used)]
     counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
     with task_workers() as workers:
-        add_chunk(columns, codes, times, counts, workers)
+        add_chunk(columns, codes, multiplicities, counts, workers)
     return counts
 
 
-def _with_times(request: ReadRequest, weights: Weights, local: EncodedChunk) -> list[npt.NDArray[Any]]:
+def _with_multiplicities(request: ReadRequest, weights: Weights, local: EncodedChunk) -> list[npt.NDArray[Any]]:
     """Return the codes of the used columns, and last the weight of all rows equal to each distinct row.
 
     The weight is in units.
     """
     codes = global_codes(weights.columns, local)
-    units = weights.units.times(codes[request.read.index(request.weights)])
-    return [*codes[: len(request.used)], units * local.times]
+    units = weights.units.multiplicities(codes[request.read.index(request.weights)])
+    return [*codes[: len(request.used)], units * local.multiplicities]
 
 
 def global_rows(plan: Plan, local: EncodedChunk) -> Rows:
@@ -203,20 +205,20 @@ def global_rows(plan: Plan, local: EncodedChunk) -> Rows:
 
     A row counts as often as it occurs, or by its weight in units if rows have weights.
     """
-    times = local.times
+    multiplicities = local.multiplicities
     if plan.weights is None:
         codes = global_codes([plan.prior_of[name].column for name in plan.request.used], local)
     else:
-        *codes, times = _with_times(plan.request, plan.weights, local)
+        *codes, multiplicities = _with_multiplicities(plan.request, plan.weights, local)
     if plan.population is not None:
         codes = plan.population.columns.codes(codes, SAMPLE)
     with task_workers() as workers:
-        return Rows(plan.layout.pack(codes, workers), times)
+        return Rows(plan.layout.pack(codes, workers), multiplicities)
 
 
 def rows_as_rows(local: EncodedChunk, rows: Rows) -> Rows:
     """Return the rows that `global_rows` counts in units of weight, with their multiplicities in place of units."""
-    return Rows(rows.keys, local.times)
+    return Rows(rows.keys, local.multiplicities)
 
 
 def send(plan: Plan, routes: Routes, source: int, *row_sets: Rows | None) -> pd.DataFrame:

@@ -81,7 +81,7 @@ def shares_of(plan: Plan, job: Job, sets: Sequence[KnownSubset], rows: int, othe
 
     rows, others: int. The numbers of distinct rows of the table and of the population.
     """
-    needs, scored_columns = AnyKnownNeeds.of(job, plan.rows, sets), len(job.scored_columns)
+    needs, scored_columns = AnyKnownNeeds.from_job(job, plan.rows, sets), len(job.scored_columns)
     memory = room() - _held_bytes(plan, rows, others)
     return share_memory(needs, job.rows, scored_columns, task_threads(), memory, kept=scored_columns)
 
@@ -115,7 +115,7 @@ def _matching_bytes(words: int, rows: int, scores: int) -> int:
 
 def _scoring_bytes(plan: Plan, job: Job, sets: Sequence[KnownSubset] | None, rows: int) -> int:
     """Return the least bytes for scoring this number of distinct rows."""
-    needs = None if sets is None else AnyKnownNeeds.of(job, plan.rows, sets)
+    needs = None if sets is None else AnyKnownNeeds.from_job(job, plan.rows, sets)
     fixed = 0 if needs is None else needs.least(rows, kept=len(job.scored_columns))
     if needs is not None and not plan.has_wildcards:
         return fixed

@@ -44,7 +44,7 @@ class SentScores:
     groups: list[list[str]]
 
     @classmethod
-    def of(cls, request: ScoreRequest) -> SentScores:
+    def from_request(cls, request: ScoreRequest) -> SentScores:
         """Return the scores to be sent for the outputs of a request."""
         of_cohort = {computed_measure(measure): measure.of_cohort for measure in request.outputs}
         both = ([name for name, kind in of_cohort.items() if kind is wanted] for wanted in (True, False))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..attack.attackers import folded_name
+from ..attack.attackers import aggregate_name
 from ..engines.attacker_scoring import score_attacker
 from ..engines.base import (
     SILENT,
@@ -44,7 +44,7 @@ def score_partition(plan: Plan, routes: Routes, partition: int, frame: pd.DataFr
 
     Returns the messages with scores for the chunks, and the sums from which weights are computed.
     """
-    engine, sent = task_engine(plan.device), SentScores.of(plan.request)
+    engine, sent = task_engine(plan.device), SentScores.from_request(plan.request)
     several = unpack(frame, partition)
     back: list[Message] = []
     sums: list[WeightSums] = []
@@ -61,7 +61,7 @@ def score_partition(plan: Plan, routes: Routes, partition: int, frame: pd.DataFr
             row_counts = rows_in(counted, words, workers.empty).counts if counted else None
             population = rows_in(others, words, workers.empty)
             found = PartitionScorer(plan, engine, scored_columns, rows, row_counts, population).score()
-            values = {_output(name, fold): scores for (fold, name), scores in found.values.items()}
+            values = {_output(name, aggregate): scores for (aggregate, name), scores in found.values.items()}
             sums.append(found.sums)
             sizes = list(map(row_count, own))
             room, edges = Room(max(sizes), sent.number, workers.empty), pairwise(accumulate(sizes, initial=0))
@@ -82,7 +82,7 @@ def _by_table(messages: Iterable[Message], routes: Routes) -> tuple[list[Message
 class ScoredRows(NamedTuple):
     """The scores of the rows of a partition.
 
-    values: by (fold, measure) an array (scored columns, rows), or `SharedScores`. The fold is "", or names the worst or
+    values: by (aggregate, measure) an array (scored columns, rows), or `SharedScores`. The aggregate is "", or names the worst or
     mean over several sets of known columns.
     sums: WeightSums. The sums from which weights of wCIG are computed.
     distinct_rows: int. The number of distinct rows over all used columns.
@@ -139,10 +139,14 @@ class PartitionScorer:
             # Each set of known columns has its own weights: weigh the scores before the worst and the mean are taken.
             job = replace(job, measures=plan.job.measures)
         result = self._score(job, self.progress)
-        values = {(fold, name): found for fold, scores in result.by_fold().items() for name, found in scores.items()}
+        values = {
+            (aggregate, name): found
+            for aggregate, scores in result.by_aggregate().items()
+            for name, found in scores.items()
+        }
         if plan.population is not None:
             values |= self._population_sizes()
-        sums = WeightSums.of(result, self.scored_columns, plan.in_one_partition)
+        sums = WeightSums.from_result(result, self.scored_columns, plan.in_one_partition)
         weights = result.weights if isinstance(result, AnyKnownResult) else None
         return ScoredRows(values, sums, result.distinct_rows, weights)
 
@@ -152,7 +156,7 @@ class PartitionScorer:
         return score_attacker(self.engine, compact_codes(job), sets, progress, shares)
 
     def _population_sizes(self) -> dict[tuple[str, str], npt.NDArray[Any]]:
-        """Return how many rows of the population are in the cohort of each cell, by fold and measure.
+        """Return how many rows of the population are in the cohort of each cell, by aggregate and measure.
 
         If missing values are wildcards, a row may agree with no row of the population; it then counts itself.
         """
@@ -166,13 +170,16 @@ class PartitionScorer:
             plan.population.columns.sizes_job(plan.request),
             scored_columns=self.scored_columns,
             codes=plan.layout.unpack(found.rows.keys),
-            times=found.rows.counts.astype(np.int64),
+            multiplicities=found.rows.counts.astype(np.int64),
         )
         place = found.number[:asked]
-        folds = self._score(job, SILENT).by_fold().items()
-        return {(fold, POPULATION_SIZE.name): on_host(sizes["cohort_size"])[:, place] for fold, sizes in folds}
+        aggregates = self._score(job, SILENT).by_aggregate().items()
+        return {
+            (aggregate, POPULATION_SIZE.name): on_host(sizes["cohort_size"])[:, place]
+            for aggregate, sizes in aggregates
+        }
 
 
-def _output(measure: str, fold: str) -> str:
-    """Return the name of the scores of a fold; the fold "" adds nothing to the name of the measure."""
-    return folded_name(measure, fold) if fold else measure
+def _output(measure: str, aggregate: str) -> str:
+    """Return the name of the scores of an aggregate; the aggregate "" adds nothing to the name of the measure."""
+    return aggregate_name(measure, aggregate) if aggregate else measure

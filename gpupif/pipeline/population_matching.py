@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels.codes import add_times
+from gpupif.kernels.codes import add_multiplicities
 
 from ..attack.joined_columns import SAMPLE
 from ..attack.population import MatchedRows, first_absent, lacks_error, number_among
@@ -34,7 +34,7 @@ def joined_rows(population: PopulationPlan, origin: int, local: chunk_encoding.E
     used = local._replace(codes=local.codes[: len(columns)], values=local.values[: len(columns)])
     codes = joined.codes(chunk_encoding.global_codes(columns, used), origin)
     with task_workers() as workers:
-        return Rows(joined.layout.pack(codes, workers), local.times)
+        return Rows(joined.layout.pack(codes, workers), local.multiplicities)
 
 
 def send_joined_rows(
@@ -94,21 +94,21 @@ def match_rows(population: PopulationPlan, partition: int, frame: pd.DataFrame) 
         found = distinct_rows(Rows(keys), len(keys), workers)
     number = found.number[: len(mine.keys)]
     sampled, in_population = np.zeros((2, len(found.rows.keys)), np.int64)
-    add_times(number, mine.counts, sampled)
-    add_times(found.number[len(mine.keys) :], theirs.counts, in_population)
+    add_multiplicities(number, mine.counts, sampled)
+    add_multiplicities(found.number[len(mine.keys) :], theirs.counts, in_population)
     rows = MatchedRows(found.rows.keys, sampled, in_population)
     sources, sizes = np.array([(one.source, row_count(one)) for one in ours], np.int64).reshape(-1, 2).T
     return MetRows(rows, _first_chunk(rows, number, np.repeat(sources, sizes), mine.counts))
 
 
 def _first_chunk(
-    rows: MatchedRows, number: npt.NDArray[Any], sources: npt.NDArray[np.int64], times: npt.NDArray[np.int64]
+    rows: MatchedRows, number: npt.NDArray[Any], sources: npt.NDArray[np.int64], multiplicities: npt.NDArray[np.int64]
 ) -> AbsentInChunk | None:
     """Return the first chunk with rows that the population lacks; None if it lacks none.
 
     number: array, one for each sent row. The number of the row in `rows`. Rows with different weights may be equal.
     sources: array, one for each sent row, ascending. The chunk that sent the row.
-    times: array, one for each sent row. The multiplicity of the row in its chunk.
+    multiplicities: array, one for each sent row. The multiplicity of the row in its chunk.
     """
     lacking = np.flatnonzero((rows.sampled > rows.in_population)[number])
     if not len(lacking):
@@ -116,13 +116,17 @@ def _first_chunk(
     order = lacking[np.argsort(number[lacking], kind="stable")]
     number, sources = number[order], sources[order]
     together = np.flatnonzero(np.append(True, (number[1:] != number[:-1]) | (sources[1:] != sources[:-1])))
-    number, sources, times = number[together], sources[together], np.add.reduceat(times[order], together)
-    before = np.cumsum(times) - times
+    number, sources, multiplicities = (
+        number[together],
+        sources[together],
+        np.add.reduceat(multiplicities[order], together),
+    )
+    before = np.cumsum(multiplicities) - multiplicities
     begins = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
     before -= np.repeat(before[begins], np.diff(np.append(begins, len(number))))
     # The population has counterparts for `in_population` of these rows: the row after them is the first that it lacks.
     room = rows.in_population[number] - before
-    first = (room >= 0) & (room < times)
+    first = (room >= 0) & (room < multiplicities)
     chunk = sources[first].min()
     first &= sources == chunk
     return AbsentInChunk(int(chunk), rows.some(number[first]), room[first])
@@ -155,7 +159,7 @@ def find_absent_rows(lacks: str, population: PopulationPlan, met: MetRows) -> tu
     rows = Rows(short.keys, short.sampled - short.in_population)
     counts = [np.zeros(len(values), np.int64) for values in population.columns.values]
     for own, total in zip(population.columns.layout.unpack(rows.keys), counts, strict=True):
-        add_times(own, rows.counts, total)
+        add_multiplicities(own, rows.counts, total)
     return rows, AbsentRowTotals(short.absent, len(rows.keys), counts, first)
 
 

@@ -61,7 +61,7 @@ def receive(
     job, outputs = plan.job, plan.request.outputs
     shape = (len(job.scored_columns), len(index.number))
     values = [np.empty(shape, measure.type_in(job.dtype)) for measure in outputs]
-    sent = SentScores.of(plan.request)
+    sent = SentScores.from_request(plan.request)
     # Keys of each distinct row in two orders, and a few numbers. Memory that is never touched is not taken.
     memory = 8 * len(rows.keys) * (3 * plan.layout.words + 12) + 8 * len(index.number)
     with task_workers(memory) as workers:

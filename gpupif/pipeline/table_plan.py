@@ -190,7 +190,7 @@ def make_plan(
     weighted = None
     if weights is not None and counts is not None:
         weighted = TableWeights(None, counts, weights.units.total, weights.units.unit)
-    population = None if population is None else population.of(request.used)
+    population = None if population is None else population.for_columns(request.used)
     priors = None if population is None else population.columns.priors()
     job, prior_of = request.job(columns[: len(request.used)], totals.rows, "host", on_warning, weighted, priors)
     layout = job.layout if population is None else population.columns.layout
@@ -226,8 +226,8 @@ def check_totals(request: ReadRequest, names: list[Hashable], totals: ChunkTotal
 
 
 def find_weights(plan: Plan, sums: WeightSums) -> dict[str, list[float]]:
-    """Return the weights of wCIG of the scored columns, by fold."""
-    return sums.by_fold(plan.job, plan.total)
+    """Return the weights of wCIG of the scored columns, by aggregate."""
+    return sums.by_aggregate(plan.job, plan.total)
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ class PopulationPlan:
     total: int
     distinct: int
 
-    def of(self, names: Sequence[Hashable]) -> PopulationPlan:
+    def for_columns(self, names: Sequence[Hashable]) -> PopulationPlan:
         """Return the plan for fewer columns."""
         return replace(self, columns=self.columns.some(names))
 
@@ -284,5 +284,5 @@ def join(request: ScoreRequest, names: list[Hashable], table: ChunkTotals, popul
         raise error.about("population") from None
     used = len(request.used)
     mine = merged_columns(request.read[:used], table.values[:used])
-    columns = JoinedColumns.of(mine, merged_columns(request.used, population.values), request.missing)
+    columns = JoinedColumns.join(mine, merged_columns(request.used, population.values), request.missing)
     return PopulationPlan(columns, table.rows, population.rows, population.distinct)

@@ -123,11 +123,11 @@ class Advice(Displayable):
         headings = [
             Heading("column", text=True),
             Heading("change", text=True),
-            Heading("values", folds=True),
-            Heading("bits given up", folds=True, show="{:.3f}".format),
-            Heading("bought", folds=True),
-            Heading("per bit", folds=True),
-            *(Heading(HEADINGS.get(name, name), folds=True, show=SHOWN.get(name, as_cell)) for name in self.before),
+            Heading("values", wraps=True),
+            Heading("bits given up", wraps=True, show="{:.3f}".format),
+            Heading("bought", wraps=True),
+            Heading("per bit", wraps=True),
+            *(Heading(HEADINGS.get(name, name), wraps=True, show=SHOWN.get(name, as_cell)) for name in self.before),
         ]
         rows = [
             [

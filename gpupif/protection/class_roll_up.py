@@ -75,7 +75,7 @@ class ClassRollUp:
         }
         # The axes of a node that change these rows.
         self._own = sorted(self._axis.values())
-        self.layout = KeyLayout.of(self._cardinalities)
+        self.layout = KeyLayout.from_cardinalities(self._cardinalities)
         self._digits = _digits_of(self.layout)
         self._kept: OrderedDict[Levels, ClassRows] = OrderedDict()
         self._kept_rows = 0
@@ -84,7 +84,7 @@ class ClassRollUp:
         self._bottom = (0,) * len(self._own)
         self._tables: dict[tuple[int, Levels, Levels], npt.NDArray[np.uint64]] = {}
         keys = self.layout.pack([table.columns[place].codes for place in columns], workers)
-        rows = ClassRows(keys, table.times)
+        rows = ClassRows(keys, table.multiplicities)
         if len(columns) < len(table.columns):
             rows = self._count(rows, self._bottom, self._bottom, len(keys)) or rows
         self._base = rows

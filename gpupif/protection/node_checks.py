@@ -190,6 +190,6 @@ def _values_of_classes(criteria: Sequence[Criterion], counts: npt.NDArray[np.int
     if all(isinstance(criterion.quantity, ModelQuantity) for criterion in criteria):
         k = int(counts.min())
         return [CriterionValue(criterion, k, criterion.is_met(k)) for criterion in criteria]
-    sizes, times = np.unique(counts, return_counts=True)
-    class_sizes = ClassSizes.from_classes(dict(zip(sizes.tolist(), times.tolist(), strict=True)))
+    sizes, multiplicities = np.unique(counts, return_counts=True)
+    class_sizes = ClassSizes.from_classes(dict(zip(sizes.tolist(), multiplicities.tolist(), strict=True)))
     return [value_of_classes(criterion, class_sizes) for criterion in criteria]

@@ -116,13 +116,13 @@ class RowExplainer(Explainer):
 class AttackerOutcome:
     """The facts about the scores against one attacker, without the scores.
 
-    By fold is by "worst" and "mean"; for an attacker with a list of columns both are the same.
+    By aggregate is by "worst" and "mean"; for an attacker with a list of columns both are the same.
 
-    weights: by fold, the weight of each scored column (for wCIG).
+    weights: by aggregate, the weight of each scored column (for wCIG).
     distinct_rows: number of distinct rows over all columns that were scored or known; None if they were not counted.
     explainer: None if the table is not at hand.
-    summaries: by fold, the summaries that are made already.
-    answers: by fold, the answers that were found along the way.
+    summaries: by aggregate, the summaries that are made already.
+    answers: by aggregate, the answers that were found along the way.
     """
 
     attacker: ScoredAttacker
@@ -251,7 +251,7 @@ class Backing(ABC):
     path, files: the file or folder that holds the scores, and its files in order of the rows; none elsewhere.
     spilled_bytes: the most bytes that temporary files took; None if there were none.
     writes_folders: scores are written to a folder of files, not to a file.
-    summaries, answers: what is known already, by names of the attackers and fold.
+    summaries, answers: what is known already, by names of the attackers and aggregate.
     """
 
     path: Path | None = None
@@ -271,7 +271,7 @@ class Backing(ABC):
         """The number of rows."""
 
     @abstractmethod
-    def weights(self, attacker: ScoredAttacker, fold: str) -> Sequence[float]:
+    def weights(self, attacker: ScoredAttacker, aggregate: str) -> Sequence[float]:
         """Return the weight of each scored column against an attacker."""
 
     @abstractmethod
@@ -354,11 +354,11 @@ class OutcomeBacking(Backing):
         self._outcomes = {outcome.attacker.name: outcome for outcome in outcomes}
         for outcome in outcomes:
             names = () if outcome.attacker.name is None else (outcome.attacker.name,)
-            self.summaries |= {(names, fold): summary for fold, summary in outcome.summaries.items()}
-            self.answers |= {(names, fold): answers for fold, answers in outcome.answers.items()}
+            self.summaries |= {(names, aggregate): summary for aggregate, summary in outcome.summaries.items()}
+            self.answers |= {(names, aggregate): answers for aggregate, answers in outcome.answers.items()}
 
-    def weights(self, attacker: ScoredAttacker, fold: str) -> Sequence[float]:
-        return self._outcomes[attacker.name].weights[fold]
+    def weights(self, attacker: ScoredAttacker, aggregate: str) -> Sequence[float]:
+        return self._outcomes[attacker.name].weights[aggregate]
 
     def distinct_rows(self, attacker: ScoredAttacker) -> int | None:
         return self._outcomes[attacker.name].distinct_rows

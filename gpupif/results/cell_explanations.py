@@ -62,12 +62,12 @@ class ExplainedCells:
         """Return ``value`` and ``prior`` of each cell, see `Explainer.values`."""
         return [self._value(column, key[column]) for column, key in self._placed()]
 
-    def count(self, codes: Sequence[Any], times: npt.NDArray[np.int64] | None) -> list[CohortCount]:
+    def count(self, codes: Sequence[Any], multiplicities: npt.NDArray[np.int64] | None) -> list[CohortCount]:
         """Count the rows of one chunk that are in the cohort of each cell.
 
-        codes: by column. times: how often each row counts; None for once.
+        codes: by column. multiplicities: how often each row counts; None for once.
         """
-        return [_count_cohort(self.job, codes, times, key, column) for column, key in self._placed()]
+        return [_count_cohort(self.job, codes, multiplicities, key, column) for column, key in self._placed()]
 
     @staticmethod
     def total(counts: Iterable[Sequence[CohortCount]]) -> list[CohortCount]:
@@ -149,7 +149,7 @@ def _filter_cohort(cohort: Any, codes: Any, own: int, missing: int) -> Any:
 
 
 def _count_cohort(
-    job: Job, codes: Sequence[Any], times: npt.NDArray[np.int64] | None, key: Sequence[int], scored_column: int
+    job: Job, codes: Sequence[Any], multiplicities: npt.NDArray[np.int64] | None, key: Sequence[int], scored_column: int
 ) -> CohortCount:
     """Count the rows of a chunk that are in the cohort of a row with the codes `key`; see `ExplainedCells.count`."""
     cohort = None
@@ -158,14 +158,14 @@ def _count_cohort(
     for column in sorted(known, key=lambda column: int(job.counts[column][key[column]])):
         cohort = _filter_cohort(cohort, codes[column], key[column], _missing_code(job, column))
     values = codes[scored_column] if cohort is None else codes[scored_column][cohort]
-    if times is not None and cohort is not None:
-        times = times[on_host(cohort)]
+    if multiplicities is not None and cohort is not None:
+        multiplicities = multiplicities[on_host(cohort)]
 
     def count(mask: Any) -> int:
-        return int(mask.sum()) if times is None else int(times[on_host(mask)].sum())
+        return int(mask.sum()) if multiplicities is None else int(multiplicities[on_host(mask)].sum())
 
     lacking = count(values == _missing_code(job, scored_column)) if scored_column in job.wildcards else 0
-    size = len(values) if times is None else int(times.sum())
+    size = len(values) if multiplicities is None else int(multiplicities.sum())
     return CohortCount(size, count(values == key[scored_column]), lacking)
 
 
@@ -179,14 +179,14 @@ def _find_worst(
 ) -> tuple[tuple[int, ...], CohortCount]:
     """Return what the worst attacker of one cell knows, and the cell's cohort; the first of equally bad attackers.
 
-    job: with the codes of all rows, or of distinct rows with `times`. key: the codes of the cell's row. subsets: what
+    job: with the codes of all rows, or of distinct rows with `multiplicities`. key: the codes of the cell's row. subsets: what
     each attacker knows. weights: of the scored column against each attacker, for measures that are weighted.
     """
     code = key[scored_column]
     counts_rows = job.unit is not None and by.of_rows_and_people
     cohort_values, cohort_rows = [], []
     for cohort in _cohorts(job, key, subsets):
-        cohort_values.append(_values_in(job.codes[scored_column], cohort, job.times))
+        cohort_values.append(_values_in(job.codes[scored_column], cohort, job.multiplicities))
         if counts_rows:
             cohort_rows.append(_rows_in(job, cohort))
     if counts_rows:
@@ -221,17 +221,17 @@ def _cohorts(job: Job, key: Sequence[int], subsets: Sequence[tuple[int, ...]]) -
 
 
 def _values_in(
-    codes: Any, cohort: Any, times: npt.NDArray[np.int64] | None
+    codes: Any, cohort: Any, multiplicities: npt.NDArray[np.int64] | None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return the values of a cohort, as codes, and how many rows have each."""
-    if times is None:
+    if multiplicities is None:
         # Codes on a device are counted there, by CuPy.
         values, counts = map(on_host, np.unique(codes[cohort], return_counts=True))
         return values, counts
     cohort = on_host(cohort) if not isinstance(cohort, slice) else cohort
     values, place = np.unique(on_host(codes)[cohort], return_inverse=True)
     counts = np.zeros(len(values), np.int64)
-    np.add.at(counts, place, times[cohort])
+    np.add.at(counts, place, multiplicities[cohort])
     return values[counts > 0], counts[counts > 0]
 
 
@@ -269,7 +269,7 @@ def _score_in_cohorts(
         dtype="float64",
         scores_on="host",
         axes=None if job.axes is None else [None, job.axes[column]],
-        times=np.concatenate([*(counts for _, counts in cohorts), np.zeros(len(cohorts))]).astype(np.int64),
+        multiplicities=np.concatenate([*(counts for _, counts in cohorts), np.zeros(len(cohorts))]).astype(np.int64),
         wildcards=[1] if column in job.wildcards else [],
     )
     values = CpuEngine().score(table, Reporter(False)).values

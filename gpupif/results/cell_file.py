@@ -59,7 +59,7 @@ class CellFileBacking(ScorelessBacking):
 
     def __init__(self, path: Path, stamps: Mapping[Path, Stamp], description: ScoresDescription, *given: Any) -> None:
         super().__init__(path, stamps, description, *given)
-        self.selection = Selection.of(**(description.cells or {}))
+        self.selection = Selection.from_user(**(description.cells or {}))
         self._view = ScoreView(self.about.measures, tuple(self.attackers), self.about.dtype)
 
     def where(self) -> str:

@@ -33,7 +33,7 @@ class Selection:
     condition: Condition | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, where: Any = None, top: Any = None, by: Any = None) -> Selection:
+    def from_user(cls, where: Any = None, top: Any = None, by: Any = None) -> Selection:
         """Return the selection for arguments of a user. Raises InputError."""
         if top is None and by is not None:
             raise InputError("by: goes with top=. Add that, or leave it out.")
@@ -50,7 +50,7 @@ class Selection:
     @classmethod
     def if_any(cls, where: Any = None, top: Any = None, by: Any = None) -> Selection | None:
         """Return the selection as `of` does; None if no argument is given."""
-        selection = cls.of(where, top, by)
+        selection = cls.from_user(where, top, by)
         return None if selection == cls() else selection
 
     @property
@@ -81,7 +81,7 @@ class Selection:
         self.check([measure.name for measure in view.measures], list(named))
         by = None if self.top is None else named[self.by or view.default.name]
         nothing = {output: np.empty((0, 0), kind) for output, kind in view.types().items()}
-        types = {name: score.of(nothing).dtype.name for name, score in view.outputs().items()}
+        types = {name: score.compute(nothing).dtype.name for name, score in view.outputs().items()}
         return CellQuery(self.condition, self.top, by, named, view.outputs(), types, self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
@@ -170,7 +170,7 @@ class CellQuery:
 
     def risks(self, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[Any] | None:
         """Return how risky the cells of a single column are; None if the riskiest are not requested."""
-        return None if self.by is None else as_risk(self.by.measure, self.by.of(arrays))[0]
+        return None if self.by is None else as_risk(self.by.measure, self.by.compute(arrays))[0]
 
     def find(self, chunk: ScoredRows, least: Any = None, shown: bool = True) -> CellBatch:
         """Return the selected cells of a chunk, in the order of the table.
@@ -181,10 +181,10 @@ class CellQuery:
         arrays = chunk.arrays
         selected = np.ones(next(iter(arrays.values())).shape, bool)
         if self.condition is not None:
-            selected &= self.condition.holds(lambda name: self.named[name].of(arrays))
+            selected &= self.condition.holds(lambda name: self.named[name].compute(arrays))
         risks = None
         if self.by is not None:
-            scores = self.by.of(arrays)
+            scores = self.by.compute(arrays)
             risks = as_risk(self.by.measure, scores)
             selected &= (scores == scores) if least is None else (risks > least)
         rows, scored_columns = np.nonzero(selected.T)
@@ -201,5 +201,5 @@ class CellQuery:
             scored_columns,
             codes,
             None if risks is None else risks[scored_columns, rows],
-            [score.of(selected_scores)[0] for score in shown_scores],
+            [score.compute(selected_scores)[0] for score in shown_scores],
         )

@@ -101,7 +101,7 @@ class CellLayout:
     labels: pa.Table | None = None
 
     @classmethod
-    def of(
+    def for_columns(
         cls,
         columns: Sequence[Hashable],
         scores: Mapping[str, str],

@@ -130,7 +130,7 @@ class FileBacking(StoredBacking):
 
     def cells(self, query: CellQuery) -> CellSource:
         encoded = self.row_values()
-        layout = CellLayout.of(self.about.columns, query.types, None if encoded is None else encoded.columns)
+        layout = CellLayout.for_columns(self.about.columns, query.types, None if encoded is None else encoded.columns)
 
         def rows(outputs: Sequence[str]) -> Iterator[ScoredRows]:
             values, start = self.row_values(), 0
@@ -150,19 +150,19 @@ class FileBacking(StoredBacking):
 
         def columns() -> Iterator[list[Any]]:
             for arrays in self._chunks(read):
-                yield [column for score in several for column in score.of(arrays)]
+                yield [column for score in several for column in score.compute(arrays)]
 
         nothing = {output: np.empty((0, 0), self._types[output]) for output in read}
-        types = [score.of(nothing).dtype for score in several for _ in self.about.columns]
+        types = [score.compute(nothing).dtype for score in several for _ in self.about.columns]
         return StoredFrame(columns, names, types)
 
     def array(self, score: CellScore) -> npt.NDArray[Any]:
-        return np.concatenate([score.of(arrays) for arrays in self._chunks(score.outputs)], axis=1)
+        return np.concatenate([score.compute(arrays) for arrays in self._chunks(score.outputs)], axis=1)
 
     def row_sums(self, score: CellScore, name: str) -> StoredFrame:
         def sums() -> Iterator[list[Any]]:
             for arrays in self._chunks(score.outputs):
-                yield [sum_rows(score.of(arrays))]
+                yield [sum_rows(score.compute(arrays))]
 
         return StoredFrame(sums, [name], ["float64"])
 
@@ -199,7 +199,7 @@ class FileBacking(StoredBacking):
         with self._reading():
             table = self._dataset().take(pa.array(rows), columns=names).combine_chunks()
         arrays = self._arrays(table, read, range(len(self.about.columns)))
-        scores = [score.of(arrays) for score in shown]
+        scores = [score.compute(arrays) for score in shown]
         return [
             cell._replace(scores=[array[cell.scored_column, rows.index(cell.row)].item() for array in scores])
             for cell in top
@@ -209,7 +209,7 @@ class FileBacking(StoredBacking):
         """Return the answer for each of some scored columns."""
         tallies = [Tally((0,) * len(asked.above)) for _ in columns]
         for arrays in self._chunks(score.outputs) if asked.tallied else ():
-            of_chunk = [Tally.of(numbers, ONCE, asked) for numbers in score.of(arrays)]
+            of_chunk = [Tally.from_numbers(numbers, ONCE, asked) for numbers in score.compute(arrays)]
             tallies = [Tally.total(both) for both in zip(tallies, of_chunk, strict=True)]
         shares: list[list[float]] = []
         for first in columns[::COLUMNS_AT_ONCE] if asked.percentiles else ():
@@ -226,7 +226,7 @@ class FileBacking(StoredBacking):
         for _ in SHIFTS:
             counts: list[DigitCounts] = [{} for _ in searches]
             for arrays in self._chunks(score.outputs, columns):
-                scores = score.of(arrays)
+                scores = score.compute(arrays)
                 numbers = [sum_rows(scores)] if by_row else scores
                 for search, counted, chunk in zip(searches, counts, numbers, strict=True):
                     search.count(chunk, ONCE, counted)
@@ -279,5 +279,5 @@ class FileBacking(StoredBacking):
         stored = [f"{output}_{column}" for output in read for column in self.about.columns]
         for batch in self._batches([*stored, *beside]):
             arrays = self._arrays(batch, read, range(len(self.about.columns)))
-            scores = [pa.array(column) for score in outputs.values() for column in score.of(arrays)]
+            scores = [pa.array(column) for score in outputs.values() for column in score.compute(arrays)]
             yield pa.table([*(batch.column(name) for name in beside), *scores], names=[*beside, *names])

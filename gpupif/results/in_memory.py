@@ -107,7 +107,7 @@ class MemoryBacking(OutcomeBacking):
             if isinstance(values, SharedScores):
                 self._hold(output, values.all_rows())
         with self._frame.active():
-            scores = score.of(self._values)
+            scores = score.compute(self._values)
         if isinstance(scores, np.ndarray):
             scores.setflags(write=False)
         return scores
@@ -159,13 +159,13 @@ class MemoryBacking(OutcomeBacking):
         for cell in result.top:
             taken = take_scored_column(values, cell.scored_column, cell.row, cell.row + 1)
             arrays = {output: scores[None] for output, scores in taken.items()}
-            top.append(cell._replace(scores=[score.of(arrays).item() for score in shown]))
+            top.append(cell._replace(scores=[score.compute(arrays).item() for score in shown]))
         return result._replace(top=top)
 
     def cells(self, query: CellQuery) -> CellSource:
         labels, encoded = index_table(self._frame, each=True), self.row_values()
         columns = None if encoded is None else encoded.columns
-        layout = CellLayout.of(self.about.columns, query.types, columns, labels)
+        layout = CellLayout.for_columns(self.about.columns, query.types, columns, labels)
 
         def rows(outputs: Sequence[str]) -> Iterator[ScoredRows]:
             values, scores = self.row_values(), {output: self._values[output] for output in outputs}
@@ -413,7 +413,7 @@ class TableExplainer(RowExplainer):
         with self._frame.active():
             explained = self._explained(cells)
             if self._subsets is None:
-                return explained.explain(explained.count(job.codes, job.times))
+                return explained.explain(explained.count(job.codes, job.multiplicities))
             return explained.explain_worst(job, self._subsets, lambda _, column: weights[column], by)
 
     def _explained(self, cells: Sequence[RiskyCell]) -> ExplainedCells:

@@ -217,13 +217,17 @@ def read_description(file: Path) -> ScoresDescription | None:
 def _attacker_to_json(outcome: AttackerOutcome) -> dict[str, Any]:
     attacker = outcome.attacker
     # Without wall times, which differ between runs, the same scores are the same bytes.
-    summaries = {fold: {**summary.to_stored(), "stages": {}} for fold, summary in outcome.summaries.items()}
+    summaries = {aggregate: {**summary.to_stored(), "stages": {}} for aggregate, summary in outcome.summaries.items()}
     return {
         "name": attacker.name,
         "known": [str(name) for name in attacker.known],
         "any": None if attacker.subsets is None else attacker.subsets.to_dict(),
         "only": attacker.only,
-        "weights": {fold: list(outcome.weights[fold]) for fold in attacker.folds if fold in outcome.weights},
+        "weights": {
+            aggregate: list(outcome.weights[aggregate])
+            for aggregate in attacker.aggregates
+            if aggregate in outcome.weights
+        },
         "distinct_rows": outcome.distinct_rows,
         "summaries": summaries,
     }
@@ -234,12 +238,16 @@ def _attacker_from_json(document: Mapping[str, Any], names: Sequence[str], used:
     subsets = None if document["any"] is None else _subsets_from_json(document["any"], known, names, used)
     attacker = ScoredAttacker(document["name"], known, subsets, document["only"])
     weights, summaries = document["weights"], document["summaries"]
-    made = {fold: Summary.from_dict(summary) for fold, summary in summaries.items()}
+    made = {aggregate: Summary.from_dict(summary) for aggregate, summary in summaries.items()}
     return AttackerOutcome(
         attacker,
-        {fold: weights.get(fold, next(iter(weights.values()))) for fold in (WORST, MEAN)} if weights else {},
+        {aggregate: weights.get(aggregate, next(iter(weights.values()))) for aggregate in (WORST, MEAN)}
+        if weights
+        else {},
         document["distinct_rows"],
-        summaries={fold: made.get(fold, next(iter(made.values()))) for fold in (WORST, MEAN)} if made else {},
+        summaries={aggregate: made.get(aggregate, next(iter(made.values()))) for aggregate in (WORST, MEAN)}
+        if made
+        else {},
     )
 
 

@@ -62,7 +62,7 @@ class ColumnScores:
         if column is None:
             # `CellScore.of` takes and returns arrays (columns, rows); there is one column here.
             arrays = {output: self._values[output][None] for output in score.outputs}
-            column = self._made[score] = ScoreColumn(score.of(arrays)[0])
+            column = self._made[score] = ScoreColumn(score.compute(arrays)[0])
         return column
 
 
@@ -77,13 +77,13 @@ class ChunkColumn(NamedTuple):
 
     figures: sum, highest and lowest score, by measure.
     top: the riskiest cells, without their scores.
-    times: by score of `ScoreQuery.of_columns`, its numbers and how often each occurs.
+    multiplicities: by score of `ScoreQuery.of_columns`, its numbers and how often each occurs.
     gains: the CIG of every row, for the row sums; None if these are not requested or are already added up.
     """
 
     figures: Figures
     top: list[RiskyCell]
-    times: Mapping[CellScore, Multiplicities] = {}
+    multiplicities: Mapping[CellScore, Multiplicities] = {}
     gains: Any = None
 
 
@@ -124,11 +124,15 @@ class QuerySearch:
         scored_column: place of the column among the scored ones. first: number of the chunk's first row in the table.
         """
         query, top = self.query, list[RiskyCell]()
-        times = {score: _count(scores.column_of(score)) for score in query.of_columns}
+        multiplicities = {score: _count(scores.column_of(score)) for score in query.of_columns}
         # Numbers that were counted above are summed from their counts, which is faster than row by row.
         figures = Figures(
             {
-                measure: [ColumnFigures.of(measure, *times.get(score, (scores.column_of(score).values, ONCE)))]
+                measure: [
+                    ColumnFigures.from_scores(
+                        measure, *multiplicities.get(score, (scores.column_of(score).values, ONCE))
+                    )
+                ]
                 for measure, score in query.figures.items()
             }
         )
@@ -138,7 +142,9 @@ class QuerySearch:
             top = [cell._replace(scored_column=scored_column) for cell in risky]
             if query.top and len(top) == query.top:
                 self._least_risk = max(self._least_risk, top[-1].risk)
-        return ChunkColumn(figures, top, times, None if query.gains is None else scores.column_of(query.gains).values)
+        return ChunkColumn(
+            figures, top, multiplicities, None if query.gains is None else scores.column_of(query.gains).values
+        )
 
     def combine(self, chunks: Sequence[ChunkFacts]) -> tuple[Figures, list[RiskyCell]]:
         """Return the figures and the riskiest cells of some chunks, in the order of their rows.
@@ -159,7 +165,9 @@ class QuerySearch:
         of_columns = {}
         for score, column_query in query.of_columns.items():
             # One item for each column: its numbers, chunk by chunk.
-            columns = zip(*([column.times[score] for column in chunk.columns] for chunk in chunks), strict=True)
+            columns = zip(
+                *([column.multiplicities[score] for column in chunk.columns] for chunk in chunks), strict=True
+            )
             of_columns[score] = workers.run(_answer_column, [(numbers, column_query) for numbers in columns])
         of_rows: list[float] = []
         if query.gains is not None:

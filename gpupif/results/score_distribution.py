@@ -111,14 +111,14 @@ class Tally(NamedTuple):
     sum: ExactSum = ExactSum()
 
     @classmethod
-    def of(cls, numbers: Any, times: Any, query: ColumnQuery) -> Tally:
-        """Return the tally of numbers on the host or a device. times: how often each occurs; empty for once."""
+    def from_numbers(cls, numbers: Any, multiplicities: Any, query: ColumnQuery) -> Tally:
+        """Return the tally of numbers on the host or a device. multiplicities: how often each occurs; empty for once."""
 
         def count(mask: Any) -> int:
-            return int((times[mask] if len(times) else mask).sum())
+            return int((multiplicities[mask] if len(multiplicities) else mask).sum())
 
         above = tuple(count(numbers > threshold) for threshold in query.above)
-        return cls(above, ExactSum.from_numbers(numbers, times)) if query.mean else cls(above)
+        return cls(above, ExactSum.from_numbers(numbers, multiplicities)) if query.mean else cls(above)
 
     @classmethod
     def total(cls, parts: Iterable[Tally]) -> Tally:
@@ -138,7 +138,7 @@ class Tally(NamedTuple):
 def answer_column(pieces: NumberChunks, query: ColumnQuery) -> ColumnAnswer:
     """Return the answer to a query about numbers, which are read at most five times. pieces: see `percentiles`."""
     nothing = Tally((0,) * len(query.above))
-    tally = Tally.total([nothing, *(Tally.of(*one, query) for one in pieces())]) if query.tallied else nothing
+    tally = Tally.total([nothing, *(Tally.from_numbers(*one, query) for one in pieces())]) if query.tallied else nothing
     return tally.answer(query, percentiles(pieces, query.percentiles) if query.percentiles else [])
 
 
@@ -146,4 +146,4 @@ def answer_on_device(numbers: Any, query: ColumnQuery) -> ColumnAnswer:
     """Return the answer to a query about numbers on a device."""
     known = numbers[numbers == numbers]
     known.sort()
-    return Tally.of(known, ONCE, query).answer(query, percentiles_of_sorted(known, query.percentiles))
+    return Tally.from_numbers(known, ONCE, query).answer(query, percentiles_of_sorted(known, query.percentiles))

@@ -1,4 +1,4 @@
-"""The outputs of scoring, one for each attacker, measure and fold (worst, mean); and scores made of several outputs."""
+"""The outputs of scoring, one for each attacker, measure and aggregate (worst, mean); and scores made of several outputs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..attack.attackers import FOLDS, KnownSubsets, fold_of, folded_name
+from ..attack.attackers import AGGREGATES, KnownSubsets, aggregate_of, aggregate_name
 from ..engines.worst_and_mean import mean_of, worst_of
 from ..measures import Measure
 
-WORST, MEAN = FOLDS
+WORST, MEAN = AGGREGATES
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,14 @@ class ScoredAttacker:
     only: str | None = None
 
     @property
-    def folds(self) -> tuple[str, ...]:
-        """The folds of the scores: worst and mean for any few known columns; else one."""
-        return FOLDS if self.subsets is not None and self.only is None else (self.only or WORST,)
+    def aggregates(self) -> tuple[str, ...]:
+        """The aggregates of the scores: worst and mean for any few known columns; else one."""
+        return AGGREGATES if self.subsets is not None and self.only is None else (self.only or WORST,)
 
-    def output(self, measure: str, fold: str) -> str:
-        """Return the output of a measure: the beginning of the names of its columns. fold: "worst" or "mean"."""
-        folded = self.only or (None if self.subsets is None else fold)
-        of_measure = measure if folded is None else folded_name(measure, folded)
+    def output(self, measure: str, aggregate: str) -> str:
+        """Return the output of a measure: the beginning of the names of its columns. aggregate: "worst" or "mean"."""
+        aggregates_of = self.only or (None if self.subsets is None else aggregate)
+        of_measure = measure if aggregates_of is None else aggregate_name(measure, aggregates_of)
         return f"{self.prefix}{of_measure}"
 
     @property
@@ -48,23 +48,23 @@ class ScoredAttacker:
 
     def outputs(self, measure: str) -> list[str]:
         """Return all outputs of a measure."""
-        return [self.output(measure, fold) for fold in self.folds]
+        return [self.output(measure, aggregate) for aggregate in self.aggregates]
 
-    def named(self, by_fold: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """Return scores by output from scores by fold and measure, as engines return them.
+    def named(self, by_aggregate: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Return scores by output from scores by aggregate and measure, as engines return them.
 
-        For a list of known columns the word for the fold does not matter.
+        For a list of known columns the word for the aggregate does not matter.
         """
         return {
-            self.output(measure, fold): scores
-            for fold, by_measure in by_fold.items()
+            self.output(measure, aggregate): scores
+            for aggregate, by_measure in by_aggregate.items()
             for measure, scores in by_measure.items()
         }
 
 
-def of_each_fold(found: Mapping[str, Any]) -> dict[str, Any]:
+def for_each_aggregate(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return facts by "worst" and "mean"; for an attacker with a list of columns (under "") both are the same."""
-    return {fold: found.get(fold, found.get("")) for fold in FOLDS}
+    return {aggregate: found.get(aggregate, found.get("")) for aggregate in AGGREGATES}
 
 
 class CellScore(NamedTuple):
@@ -75,21 +75,21 @@ class CellScore(NamedTuple):
 
     measure: Measure
     outputs: tuple[str, ...]
-    fold: str = WORST
+    aggregate: str = WORST
     dtype: str = "float64"
 
-    def of(self, arrays: Mapping[str, Any]) -> Any:
+    def compute(self, arrays: Mapping[str, Any]) -> Any:
         """Return the scores from arrays (columns, rows) by output, on the host or a device."""
         of_outputs = [arrays[output] for output in self.outputs]
         if len(of_outputs) == 1:
             return of_outputs[0]
-        worst = self.fold == WORST
-        folded = np.empty_like(of_outputs[0], None if worst else self.dtype)
+        worst = self.aggregate == WORST
+        aggregates_of = np.empty_like(of_outputs[0], None if worst else self.dtype)
         # Column by column, to take little further memory.
-        for place, scores in enumerate(folded):
+        for place, scores in enumerate(aggregates_of):
             each = [array[place] for array in of_outputs]
             scores[:] = worst_of(self.measure, each) if worst else mean_of(each)
-        return folded
+        return aggregates_of
 
 
 def outputs_of(scores: Iterable[CellScore]) -> list[str]:
@@ -101,18 +101,18 @@ def outputs_of(scores: Iterable[CellScore]) -> list[str]:
 class ScoreView:
     """The scores of some measures against some attackers.
 
-    dtype: "float64" or "float32". fold: "worst" or "mean" for one of the two scores alone.
+    dtype: "float64" or "float32". aggregate: "worst" or "mean" for one of the two scores alone.
     """
 
     measures: Sequence[Measure]
     attackers: tuple[ScoredAttacker, ...]
     dtype: str
-    fold: str | None = None
+    aggregate: str | None = None
 
     @property
     def side(self) -> str:
-        """The fold that stands for the scores: the worst, unless the view is of the mean."""
-        return self.fold or WORST
+        """The aggregate that stands for the scores: the worst, unless the view is of the mean."""
+        return self.aggregate or WORST
 
     @property
     def known(self) -> list[Hashable]:
@@ -131,8 +131,10 @@ class ScoreView:
 
     def outputs(self) -> dict[str, CellScore]:
         """Return the scores that are written, by the beginning of the names of their columns."""
-        if self.fold is not None:
-            return {self.as_one().output(measure.name, self.fold): self.score(measure) for measure in self.measures}
+        if self.aggregate is not None:
+            return {
+                self.as_one().output(measure.name, self.aggregate): self.score(measure) for measure in self.measures
+            }
         return {
             output: CellScore(measure, (output,))
             for attacker in self.attackers
@@ -143,12 +145,12 @@ class ScoreView:
     def types(self) -> dict[str, str]:
         """Return the type of the scores of each output."""
         return {
-            attacker.output(measure.name, fold): (
-                fold_of(measure, fold) if len(attacker.folds) > 1 or attacker.only else measure
+            attacker.output(measure.name, aggregate): (
+                aggregate_of(measure, aggregate) if len(attacker.aggregates) > 1 or attacker.only else measure
             ).type_in(self.dtype)
             for attacker in self.attackers
             for measure in self.measures
-            for fold in attacker.folds
+            for aggregate in attacker.aggregates
         }
 
     def by_name(self) -> dict[str, CellScore]:
@@ -158,7 +160,7 @@ class ScoreView:
     def as_one(self) -> ScoredAttacker:
         """Return the attackers of a worst or mean score as one."""
         name = self.attackers[0].name if len(self.attackers) == 1 else None
-        return ScoredAttacker(name, tuple(self.known), self.subsets, self.fold)
+        return ScoredAttacker(name, tuple(self.known), self.subsets, self.aggregate)
 
     @property
     def default(self) -> Measure:

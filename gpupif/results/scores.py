@@ -85,13 +85,13 @@ class Scores:
     """
 
     def __init__(
-        self, backing: Backing, attackers: Sequence[ScoredAttacker] | None = None, fold: str | None = None
+        self, backing: Backing, attackers: Sequence[ScoredAttacker] | None = None, aggregate: str | None = None
     ) -> None:
         self._backing = backing
         self._attackers = tuple(backing.attackers if attackers is None else attackers)
         # "worst" or "mean" for the scores of one of the two alone.
-        self._fold = fold
-        self._view = ScoreView(backing.about.measures, self._attackers, backing.about.dtype, fold)
+        self._aggregate = aggregate
+        self._view = ScoreView(backing.about.measures, self._attackers, backing.about.dtype, aggregate)
 
     @property
     def columns(self) -> list[Hashable]:
@@ -185,12 +185,12 @@ class Scores:
     @property
     def worst(self) -> Scores:
         """The worst score of each cell over all attackers."""
-        return self._of_fold(WORST)
+        return self._of_aggregate(WORST)
 
     @property
     def mean(self) -> Scores:
         """The mean score of each cell over all attackers, each of whom counts once, with its own mean."""
-        return self._of_fold(MEAN)
+        return self._of_aggregate(MEAN)
 
     def against(self, attacker: str) -> Scores:
         """Return the scores against one attacker, the same bits as if ``known=`` named that attacker's columns alone.
@@ -201,7 +201,7 @@ class Scores:
         if not named:
             names = ", ".join(map(repr, self.attackers)) or "none: there is one attacker without a name"
             raise InputError(f"against: expected the name of an attacker, got {attacker!r}. There are {names}.")
-        return Scores(self._backing, named, self._fold if len(named[0].folds) > 1 else None)
+        return Scores(self._backing, named, self._aggregate if len(named[0].aggregates) > 1 else None)
 
     def __getitem__(self, measure: str) -> Any:
         """Return the scores of one measure as a frame. Raises NotScoredError, an InputError, if it was not scored."""
@@ -223,8 +223,8 @@ class Scores:
     def __repr__(self) -> str:
         columns = f"{len(self.columns)} {plural(len(self.columns), 'column')}"
         words = [f"{self._backing.size()} x {columns}: {', '.join(self.measures)}"]
-        if self._fold is not None:
-            words.append(f"{self._fold} over attackers")
+        if self._aggregate is not None:
+            words.append(f"{self._aggregate} over attackers")
         if self.subsets is not None:
             known = f"{self.subsets.known} {plural(self.subsets.known, 'column')}"
             words.append(f"any {known} known: {self.subsets!r}")
@@ -363,7 +363,7 @@ class Scores:
         2    0       name    Anton  1.307  0.357
 
         """
-        selection = Selection.of(where, top, by)
+        selection = Selection.from_user(where, top, by)
         source = self._backing.cells(selection.query(self._view))
 
         def describe(with_summaries: bool) -> ScoresDescription:
@@ -377,7 +377,7 @@ class Scores:
         For several attackers it is an `AttackerSummary` with the summary of each. If any r columns are known, it is
         about the worst scores, and ``.mean`` about the mean scores.
         """
-        if self._fold is None and len(self._attackers) > 1:
+        if self._aggregate is None and len(self._attackers) > 1:
             summaries = {name: self.against(name)._summary_of_one() for name in self.attackers}
             return summarize_attackers(summaries, {str(one.name): list(one.known) for one in self._attackers})
         return self._summary_of_one()
@@ -440,13 +440,13 @@ class Scores:
         """
         if not self._backing.writes_folders:
             refuse_options(options, "persist")
-        return Scores(self._backing.persist(**options), self._attackers, self._fold)
+        return Scores(self._backing.persist(**options), self._attackers, self._aggregate)
 
-    def _of_fold(self, fold: str) -> Scores:
+    def _of_aggregate(self, aggregate: str) -> Scores:
         """Return the worst or mean scores over all attackers; an attacker with a list of columns has one score only."""
-        if self._fold is not None or (len(self._attackers) == 1 and len(self._attackers[0].folds) == 1):
+        if self._aggregate is not None or (len(self._attackers) == 1 and len(self._attackers[0].aggregates) == 1):
             return self
-        return Scores(self._backing, self._attackers, fold)
+        return Scores(self._backing, self._attackers, aggregate)
 
     def _measure(self, name: str) -> Measure:
         for measure in self._backing.about.measures:
@@ -502,8 +502,8 @@ class Scores:
 
     def _summary_of_one(self) -> Summary:
         """Return the summary against one attacker, or of one score over several attackers."""
-        if self._fold is None and len(self._attackers[0].folds) > 1 and self.subsets is not None:
-            return AnyKnownSummary.of(self.worst._summarize(), self.mean._summarize(), self.subsets)
+        if self._aggregate is None and len(self._attackers[0].aggregates) > 1 and self.subsets is not None:
+            return AnyKnownSummary.join(self.worst._summarize(), self.mean._summarize(), self.subsets)
         return self._summarize()
 
     def _summarize(self) -> Summary:
@@ -610,16 +610,17 @@ class Scores:
         )
 
     def _summarised(self) -> list[dict[str, Scores]]:
-        """Return for each attacker, by fold, the scores whose summaries a file of these scores holds."""
-        if self._fold is not None:
-            return [{self._fold: self}]
+        """Return for each attacker, by aggregate, the scores whose summaries a file of these scores holds."""
+        if self._aggregate is not None:
+            return [{self._aggregate: self}]
         return [
-            {fold: Scores(self._backing, [attacker], fold) for fold in attacker.folds} for attacker in self._attackers
+            {aggregate: Scores(self._backing, [attacker], aggregate) for aggregate in attacker.aggregates}
+            for attacker in self._attackers
         ]
 
     def _written(self) -> list[ScoredAttacker]:
         """Return the attackers, as a file of these scores has them."""
-        return list(self._attackers) if self._fold is None else [self._view.as_one()]
+        return list(self._attackers) if self._aggregate is None else [self._view.as_one()]
 
     def _description(self, with_summaries: bool) -> ScoresDescription:
         """Return the description of these scores for a file."""
@@ -627,10 +628,10 @@ class Scores:
         outcomes = [
             AttackerOutcome(
                 attacker,
-                weights={fold: list(view.weights.values()) for fold, view in of_folds.items()},
-                distinct_rows=next(iter(of_folds.values())).distinct_rows if with_summaries else None,
-                summaries={fold: view._summarize() for fold, view in of_folds.items() if with_summaries},
+                weights={aggregate: list(view.weights.values()) for aggregate, view in by_aggregate.items()},
+                distinct_rows=next(iter(by_aggregate.values())).distinct_rows if with_summaries else None,
+                summaries={aggregate: view._summarize() for aggregate, view in by_aggregate.items() if with_summaries},
             )
-            for attacker, of_folds in zip(self._written(), self._summarised(), strict=True)
+            for attacker, by_aggregate in zip(self._written(), self._summarised(), strict=True)
         ]
         return ScoresDescription(backing.about, outcomes, backing.column_facts(), backing.packed_priors(), self.rows)

@@ -184,7 +184,7 @@ class AnyKnownSummary(Summary):
     subsets: Mapping[str, Any]
 
     @classmethod
-    def of(cls, worst: Summary, mean: Summary, subsets: KnownSubsets) -> AnyKnownSummary:
+    def join(cls, worst: Summary, mean: Summary, subsets: KnownSubsets) -> AnyKnownSummary:
         """Join the summaries of the worst and of the mean scores."""
         facts = {field.name: getattr(worst, field.name) for field in fields(worst)}
         return cls(**facts, mean=mean, attackers=repr(subsets), subsets=subsets.to_dict())

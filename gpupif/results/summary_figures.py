@@ -46,13 +46,13 @@ class ColumnFigures(NamedTuple):
     lowest: float = math.inf
 
     @classmethod
-    def of(cls, measure: str, scores: Any, times: npt.NDArray[np.int64] = ONCE) -> ColumnFigures:
+    def from_scores(cls, measure: str, scores: Any, multiplicities: npt.NDArray[np.int64] = ONCE) -> ColumnFigures:
         """Return the figures of scores on the host or a device.
 
-        times: how often each occurs, only for the host; empty for once.
+        multiplicities: how often each occurs, only for the host; empty for once.
         """
-        total = ExactSum.from_numbers(scores, times)
-        if total.terms < (times.sum() if len(times) else len(scores)):
+        total = ExactSum.from_numbers(scores, multiplicities)
+        if total.terms < (multiplicities.sum() if len(multiplicities) else len(scores)):
             # Cells whose value is missing, and no category, may have no score.
             scores = scores[scores == scores]
         # Adding zero turns -0.0 into 0.0.
@@ -74,11 +74,11 @@ class Figures:
     of_columns: Mapping[str, Sequence[ColumnFigures]]
 
     @classmethod
-    def of(cls, scores: Mapping[str, Any], workers: Workers) -> Figures:
+    def from_scores(cls, scores: Mapping[str, Any], workers: Workers) -> Figures:
         """Return the figures of scores (columns, rows) by measure, on the host or a device."""
         return cls(
             {
-                measure: workers.run(ColumnFigures.of, [(measure, column) for column in array])
+                measure: workers.run(ColumnFigures.from_scores, [(measure, column) for column in array])
                 for measure, array in scores.items()
             }
         )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels import distinct as kernels
-from gpupif.kernels.codes import add_times
+from gpupif.kernels.codes import add_multiplicities
 from gpupif.kernels.groups import Room
 from gpupif.kernels.spread import look_up
 
@@ -56,10 +56,12 @@ def look_up_rows(table: npt.NDArray[Any], index: npt.NDArray[Any], out: npt.NDAr
     workers.run(lambda a, b: look_up(table, index[a:b], out[a:b]), workers.ranges(len(index)))
 
 
-def sum_times(number: npt.NDArray[Any], times: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
-    """Return the sums of `times` over rows with equal numbers, (size,). Numbers are below `size`."""
+def sum_multiplicities(
+    number: npt.NDArray[Any], multiplicities: npt.NDArray[np.int64], size: int
+) -> npt.NDArray[np.int64]:
+    """Return the sums of `multiplicities` over rows with equal numbers, (size,). Numbers are below `size`."""
     sums = np.zeros(size, np.int64)
-    add_times(number, times, sums)
+    add_multiplicities(number, multiplicities, sums)
     return sums
 
 
@@ -71,7 +73,7 @@ def _find_first_rows(blocks: Blocks, first: npt.NDArray[Any], counts: npt.NDArra
         largest = int(np.diff(blocks.offsets[start : stop + 1]).max())
         sizes = np.empty(largest, counts.dtype)
         kernels.find_first_rows(
-            blocks.order, rows, blocks.offsets, (start, stop), Room.of(largest), sizes, first, counts
+            blocks.order, rows, blocks.offsets, (start, stop), Room.for_rows(largest), sizes, first, counts
         )
 
     workers.run(run, blocks.tasks(workers))
@@ -101,6 +103,6 @@ class DistinctRows:
         sums = np.zeros((len(self.sums), len(self.keys)), np.int64)
         sums[:, :seen] = self.sums
         for own, more in zip(sums, amounts, strict=True):
-            add_times(number, more, own)
+            add_multiplicities(number, more, own)
         self.sums = sums
         return number

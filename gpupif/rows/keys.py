@@ -40,7 +40,7 @@ class KeyLayout:
     words: int
 
     @classmethod
-    def of(cls, cardinalities: Sequence[int]) -> KeyLayout:
+    def from_cardinalities(cls, cardinalities: Sequence[int]) -> KeyLayout:
         """Return a layout for columns with these numbers of values: widest first, each in the first word with room."""
         widths = [(cardinality - 1).bit_length() for cardinality in cardinalities]
         used = [0]

@@ -129,7 +129,7 @@ def score_files(
     asked = ScoreRoles(columns, known, attackers, weights)
     if roles is not None:
         asked = asked.filled(with_roles(_as_path("source", source), roles)[1])
-    arguments = Arguments.of(
+    arguments = Arguments.from_user(
         measures,
         asked.columns,
         known=asked.known,
@@ -175,7 +175,7 @@ def score_file(path: str | os.PathLike[str], arguments: Arguments, options: Outp
     check_selection(options.selection, arguments)
     population = _open_population(arguments)
     if is_file(options.output) and not options.summary_only:
-        places = [*find_input(path).places, *([] if population is None else population.source.found.places)]
+        places = [*find_input(path).places, *([] if population is None else population.source.input_files.places)]
         check_output(options.output, options.overwrite or options.resume, places)
     engine = choose_engine(device_for(path, arguments.known_sets))
     if is_file(options.output) and resources().memory_limit is None and not options.resume:

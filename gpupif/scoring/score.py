@@ -28,7 +28,7 @@ from ..measures import POPULATION_SIZE
 from ..results.backing import AttackerOutcome, RunDescription
 from ..results.in_memory import MemoryBacking, TableExplainer
 from ..results.provenance import describe_frame, describe_request
-from ..results.score_outputs import ScoredAttacker, of_each_fold
+from ..results.score_outputs import ScoredAttacker, for_each_aggregate
 from ..results.scores import Scores
 from ..rows.threads import Workers
 from ..utils.progress import Reporter, announce_compilation
@@ -252,7 +252,7 @@ def score(
         asked = asked.filled(by_role)
     return score_table(
         table,
-        Arguments.of(
+        Arguments.from_user(
             measures,
             asked.columns,
             known=asked.known,
@@ -304,7 +304,7 @@ def score_frame(
     distinct = None
     if len(requests) > 1 and engine.shares_distinct_rows:
         codes, sizes = [column.codes for column in encoded.columns], [len(column.counts) for column in encoded.columns]
-        distinct = DistinctTable.from_codes(codes, sizes, None if weighted is None else weighted.times)
+        distinct = DistinctTable.from_codes(codes, sizes, None if weighted is None else weighted.multiplicities)
     values: dict[str, Any] = {}
     outcomes: list[AttackerOutcome] = []
     for name, own_request in requests.items():
@@ -320,15 +320,17 @@ def score_frame(
             places = [request.used.index(name) for name in own_request.used]
             result = distinct.score(engine, job, places, sets, report)
         if people is not None:
-            for fold, rows in people.sizes(own_request, attacker.subsets, engine).items():
+            for aggregate, rows in people.sizes(own_request, attacker.subsets, engine).items():
                 typed = rows.astype(job.dtype, copy=False) if rows.dtype.kind == "f" else rows
-                result.by_fold()[fold][POPULATION_SIZE.name] = _beside_scores(typed, frame, engine)
+                result.by_aggregate()[aggregate][POPULATION_SIZE.name] = _beside_scores(typed, frame, engine)
         weights = result.weights if isinstance(result, AnyKnownResult) else ()
         explainer = TableExplainer(frame, used, job, attacker, weights)
         outcomes.append(
-            AttackerOutcome(attacker, of_each_fold(result.weights_by_fold()), result.distinct_rows, explainer)
+            AttackerOutcome(
+                attacker, for_each_aggregate(result.weights_by_aggregate()), result.distinct_rows, explainer
+            )
         )
-        values |= attacker.named(result.by_fold())
+        values |= attacker.named(result.by_aggregate())
         through_host = through_host or result.through_host
     about = RunDescription(
         columns=request.scored_columns,

@@ -170,7 +170,7 @@ def key_columns(whole: TablePlan, keys: int, weights: int | None) -> KeyColumns:
 
 def count_distinct(encoded: tuple[EncodedChunk, ChunkIndex]) -> int:
     """Return how many distinct rows a partition has."""
-    return len(encoded[0].times)
+    return len(encoded[0].multiplicities)
 
 
 def by_pairs(request: SudaRequest, table: KeyColumns, distinct: Sequence[int]) -> bool:
@@ -197,10 +197,10 @@ def gather_partition(
     if not together:
         return None
     local, index = encoded
-    codes, times = whole.rows(local)
-    places = place_of_each(index.number, len(times))
+    codes, multiplicities = whole.rows(local)
+    places = place_of_each(index.number, len(multiplicities))
     with task_workers() as workers:
-        return len(index.number), merge_rows([table.placed_rows(codes, times, places, workers)], workers)
+        return len(index.number), merge_rows([table.placed_rows(codes, multiplicities, places, workers)], workers)
 
 
 class PartitionedRows(NamedTuple):
@@ -223,7 +223,7 @@ def merge_partitions(table: KeyColumns, partitions: Sequence[tuple[int, PlacedRo
     placed = [own._replace(places=own.places + start) for start, (_, own) in zip(starts, gathered, strict=False)]
     with task_workers() as workers:
         merged = merge_rows(placed, workers)
-        rows = DistinctRows.from_keys(merged.keys, merged.times, table.cardinalities, workers)
+        rows = DistinctRows.from_keys(merged.keys, merged.multiplicities, table.cardinalities, workers)
     return PartitionedRows(merged, rows, starts)
 
 
@@ -283,5 +283,5 @@ def find_rows(whole: TablePlan, minimal: Minimal, encoded: tuple[EncodedChunk, C
     with task_workers() as workers:
         hits = find_hits(minimal, whole.rows(local)[0], workers)
     # A distinct row with a minimal combination occurs once in the table: `place_of_each` finds this row.
-    row_of = place_of_each(index.number, len(local.times))
+    row_of = place_of_each(index.number, len(local.multiplicities))
     return len(index.number), {set_: row_of[distinct] for set_, distinct in hits.items()}

@@ -24,56 +24,60 @@ from .request import sample_units
 class DistinctRows:
     """The distinct rows of a table.
 
-    codes: array (columns, distinct rows). times: the multiplicity of each row. cardinalities: of the columns.
+    codes: array (columns, distinct rows). multiplicities: the multiplicity of each row. cardinalities: of the columns.
     """
 
     codes: npt.NDArray[Any]
-    times: npt.NDArray[Any]
+    multiplicities: npt.NDArray[Any]
     cardinalities: Sequence[int]
 
     @classmethod
     def from_keys(
-        cls, keys: npt.NDArray[np.uint64], times: npt.NDArray[Any], cardinalities: Sequence[int], workers: Workers
+        cls,
+        keys: npt.NDArray[np.uint64],
+        multiplicities: npt.NDArray[Any],
+        cardinalities: Sequence[int],
+        workers: Workers,
     ) -> DistinctRows:
-        """Return distinct rows from their keys. keys: packed by `KeyLayout`. times: the multiplicity of each row."""
+        """Return distinct rows from their keys. keys: packed by `KeyLayout`. multiplicities: the multiplicity of each row."""
         codes = np.empty((len(cardinalities), len(keys)), common_type(cardinalities))
-        fields = KeyLayout.of(cardinalities).fields
+        fields = KeyLayout.from_cardinalities(cardinalities).fields
         workers.run(
             lambda column: pack.unpack_column(keys[:, fields[column].word], *fields[column][1:], codes[column]),
             [(column,) for column in range(len(codes))],
         )
-        return cls(codes, times, cardinalities)
+        return cls(codes, multiplicities, cardinalities)
 
     def __len__(self) -> int:
-        return len(self.times)
+        return len(self.multiplicities)
 
     @property
     def often(self) -> npt.NDArray[np.uint8]:
         """The multiplicity of each row, 2 for all above: 1 for a single row, 2 for all other rows."""
-        often: npt.NDArray[np.uint8] = np.minimum(self.times, 2).astype(np.uint8)
+        often: npt.NDArray[np.uint8] = np.minimum(self.multiplicities, 2).astype(np.uint8)
         return often
 
     @property
     def single(self) -> npt.NDArray[np.intp]:
         """The places of the single rows: distinct rows with multiplicity 1."""
-        return np.flatnonzero(self.times == 1)
+        return np.flatnonzero(self.multiplicities == 1)
 
     @property
     def paired(self) -> npt.NDArray[np.bool_]:
         """The mask of the rows with multiplicity 2."""
-        return np.asarray(self.times == 2)
+        return np.asarray(self.multiplicities == 2)
 
 
 class PlacedRows(NamedTuple):
     """Rows of a chunk, or distinct rows of several chunks.
 
-    keys: array (rows, words), packed by `KeyLayout`. times: the multiplicity of each row. places: for each row the
+    keys: array (rows, words), packed by `KeyLayout`. multiplicities: the multiplicity of each row. places: for each row the
     place in the table of a row that is equal to it. units: the sum of the sampling weights of these equal rows, in
     units; empty without sampling weights.
     """
 
     keys: npt.NDArray[np.uint64]
-    times: npt.NDArray[Any]
+    multiplicities: npt.NDArray[Any]
     places: npt.NDArray[np.int64]
     units: npt.NDArray[np.int64]
 
@@ -93,22 +97,22 @@ class KeyColumns:
     def __init__(self, read: Sequence[Column], keys: int, weights: int | None) -> None:
         self.columns = read[:keys]
         self.cardinalities = [column.cardinality for column in self.columns]
-        self.layout = KeyLayout.of(self.cardinalities)
+        self.layout = KeyLayout.from_cardinalities(self.cardinalities)
         self._weights = weights
         self.units = None if weights is None else sample_units(read[weights])
 
     def placed_rows(
         self,
         codes: Sequence[npt.NDArray[Any]],
-        times: npt.NDArray[Any],
+        multiplicities: npt.NDArray[Any],
         places: npt.NDArray[np.int64],
         workers: Workers,
     ) -> PlacedRows:
         """Return rows of a chunk. codes: by column that is read, array (rows). Others: as of `PlacedRows`."""
         units = np.empty(0, np.int64)
         if self.units is not None and self._weights is not None:
-            units = self.units.times(codes[self._weights]) * times
-        return PlacedRows(self.layout.pack(codes[: len(self.columns)], workers), times, places, units)
+            units = self.units.multiplicities(codes[self._weights]) * multiplicities
+        return PlacedRows(self.layout.pack(codes[: len(self.columns)], workers), multiplicities, places, units)
 
 
 def place_of_each(
@@ -126,11 +130,11 @@ def place_of_each(
 def merge_rows(chunks: Sequence[PlacedRows], workers: Workers) -> PlacedRows:
     """Return the distinct rows of several chunks of a table."""
     arrays = zip(*chunks, strict=True)
-    keys, times, places, units = (own[0] if len(own) == 1 else np.concatenate(own) for own in arrays)
-    if not len(times):
-        return PlacedRows(keys, times, places, units)
-    total = int(times.sum())
-    counts = NO_ROWS if total == len(times) else times.astype(index_type(total + 1))
+    keys, multiplicities, places, units = (own[0] if len(own) == 1 else np.concatenate(own) for own in arrays)
+    if not len(multiplicities):
+        return PlacedRows(keys, multiplicities, places, units)
+    total = int(multiplicities.sum())
+    counts = NO_ROWS if total == len(multiplicities) else multiplicities.astype(index_type(total + 1))
     merged = distinct_rows(Rows(keys, counts), total, workers)
     number, distinct = merged.number, len(merged.rows.keys)
     sums = np.zeros(distinct if len(units) else 0, np.int64)

@@ -94,7 +94,7 @@ class SudaSummary(Displayable):
 
     @staticmethod
     def _heading(name: str) -> Heading:
-        return Heading(name, folds=True, show=as_percent if name == "contribution" else as_cell)
+        return Heading(name, wraps=True, show=as_percent if name == "contribution" else as_cell)
 
 
 class SpecialUniques:

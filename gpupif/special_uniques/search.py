@@ -78,7 +78,7 @@ def search_gathered(
 ) -> Uniques:
     """Search the distinct rows of a table. merged: the distinct rows. Others: as of `search_codes`."""
     with Workers() as workers:
-        rows = DistinctRows.from_keys(merged.keys, merged.times, keys.cardinalities, workers)
+        rows = DistinctRows.from_keys(merged.keys, merged.multiplicities, keys.cardinalities, workers)
     msus = search_rows(rows, request, request.missing_values(keys.columns), report, memory_limit, temp, engine)
     return few_uniques(rows, merged, msus, keys.units)
 
@@ -168,7 +168,7 @@ def search_stream(
     weights = None if table.weights is None else list(stream.names).index(table.weights.name)
     keys = KeyColumns(stream.chunks.columns, len(table.columns), weights)
     merged = gather_chunks(stream.chunks, keys, report, (limit - resident_bytes()) // MERGING)
-    if merged is None or not fits(len(merged.times), table, request, limit):
+    if merged is None or not fits(len(merged.multiplicities), table, request, limit):
         return table, count_stream(stream, table, request, report, engine)
     return table, search_gathered(merged, keys, request, report, limit, stream.folder, engine)
 
@@ -191,7 +191,7 @@ def gather_chunks(chunks: TableChunks, keys: KeyColumns, report: Reporter, room:
             ones, places = np.ones(size, np.uint32), np.arange(start, start + size)
             gathered.append(keys.placed_rows(chunks.codes(number), ones, places, workers))
             # Merge when the first entry, which is merged, is no longer than the others: no row is merged often.
-            merged, *others = (len(rows.times) for rows in gathered)
+            merged, *others = (len(rows.multiplicities) for rows in gathered)
             if sum(others) >= merged or not number:
                 gathered = [merge_rows(gathered, workers)]
             if sum(rows.nbytes for rows in gathered) > room:

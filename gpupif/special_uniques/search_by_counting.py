@@ -110,7 +110,7 @@ def make_rare(keys: int, weights: int | None, columns: Sequence[Column], total: 
             rows = number_rows(counted.codes[:keys], cardinalities, alone, counted.counts)
         counts = rows.combinations.counts
         twice = (counts == 2)[rows.number]
-        people = units.times(counted.codes[weights][twice]) * counted.counts[twice]
+        people = units.multiplicities(counted.codes[weights][twice]) * counted.counts[twice]
         return np.array([(counts == 1).sum(), (counts == 2).sum(), people.sum()])
 
     return find

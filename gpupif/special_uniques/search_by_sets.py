@@ -188,7 +188,7 @@ class SearchBySets:
         rows = rows[: np.searchsorted(rows, self._rows)]
         if not len(rows):
             return rows
-        layout = KeyLayout.of(self._radices[list(columns)].tolist())
+        layout = KeyLayout.from_cardinalities(self._radices[list(columns)].tolist())
         # The caller runs in a thread already.
         with Workers(1) as alone:
             keys = layout.pack([self._codes[column][rows] for column in columns], alone)

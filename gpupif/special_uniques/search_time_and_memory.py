@@ -163,7 +163,9 @@ class FreeMemory(NamedTuple):
 def packing_bytes(rows: int, cardinalities: Sequence[int]) -> int:
     """Return the bytes to find the distinct rows of a table: keys twice, numbers of rows, and codes."""
     codes = len(cardinalities) * np.dtype(common_type(cardinalities)).itemsize
-    return rows * (2 * 8 * KeyLayout.of(cardinalities).words + 5 * np.dtype(index_type(rows)).itemsize + codes)
+    return rows * (
+        2 * 8 * KeyLayout.from_cardinalities(cardinalities).words + 5 * np.dtype(index_type(rows)).itemsize + codes
+    )
 
 
 def found_bytes(rows: int, columns: int, size: int, contributions: bool) -> int:
@@ -174,7 +176,7 @@ def found_bytes(rows: int, columns: int, size: int, contributions: bool) -> int:
 def thread_bytes(rows: int, cardinalities: Sequence[int], size: int) -> int:
     """Return the bytes of a thread that searches set by set: bits, a list of rows, and keys if rows are grouped."""
     widest = sorted(cardinalities)[-size:]
-    words = KeyLayout.of(widest).words
+    words = KeyLayout.from_cardinalities(widest).words
     return rows // 8 + rows * (4 + 2 * 8 * words + 6 * np.dtype(index_type(rows)).itemsize)
 
 

@@ -97,7 +97,7 @@ class FileTable(TreatedTable):
 
     def expect(self, names: Sequence[Hashable]) -> None:
         """Find the types of columns of text files: all texts are read now, as only they show a type."""
-        if self._source.found.format.as_text:
+        if self._source.input_files.format.as_text:
             typed = self._source.names if self._all_typed else dict.fromkeys(map(str, names))
             counted = self._count_values(list(typed))
             self._source = TypedSource(self._source, {name: values.labels.type for name, values in counted.items()})

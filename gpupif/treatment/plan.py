@@ -123,7 +123,7 @@ class Plan:
         return treatment
 
     @classmethod
-    def of(cls, given: Any) -> Plan:
+    def from_any(cls, given: Any) -> Plan:
         """Return a plan made from `given`; raises InputError.
 
         given: a plan, the path of a plan, a dictionary that `from_dict` takes, a treatment or a list of treatments.

@@ -108,7 +108,7 @@ def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:
         return Key.from_seed(seed)
     if isinstance(key, str | os.PathLike):
         _warn_of_readers(Path(key))
-    return Key.of(key)
+    return Key.from_any(key)
 
 
 def _warn_of_readers(file: Path) -> None:

@@ -107,7 +107,7 @@ def plan_of(given: Any) -> Plan:
         document = read_document("plan", Path(given))
         if TREATMENTS in document:
             return _plan(document, f"plan: {given}")
-    return Plan.of(given)
+    return Plan.from_any(given)
 
 
 def _plan(document: Mapping[str, Any], said: str) -> Plan:

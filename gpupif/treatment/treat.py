@@ -71,7 +71,7 @@ def treat(
     ['23', '90+', '37']
 
     """
-    plan = Plan.of(plan)
+    plan = Plan.from_any(plan)
     secret = find_key(plan, key, seed)
     table = with_labels(table, [name for treatment in plan.treatments for name in treatment.named()])
     if is_dask(table):

@@ -81,17 +81,17 @@ class TreatedWriter:
             private_folder(self._folder)
         self._report.stage("treat and write", self._source.rows, "rows")
         if is_file(self._options.output):
-            self._write(self._folder / self._options.output.name, self._chunks(self._source.found.files))
+            self._write(self._folder / self._options.output.name, self._chunks(self._source.input_files.files))
         elif self._options.rows_per_file is None:
             self._write_each(counts)
         else:
             self._write_equal(self._options.rows_per_file)
-        return self._source.starts_after(self._source.found.files[-1])[0]
+        return self._source.starts_after(self._source.input_files.files[-1])[0]
 
     def _write_each(self, counts: Sequence[StepCounts]) -> None:
         """Write a file for each file of the table."""
-        names = score_names(self._options.output, self._source.found)
-        for number, (name, file) in enumerate(zip(names, self._source.found.files, strict=True)):
+        names = score_names(self._options.output, self._source.input_files)
+        for number, (name, file) in enumerate(zip(names, self._source.input_files.files, strict=True)):
             mark, file_to_write = f"file-{number:06}", self._folder / name
             done = self._store.done(mark)
             if done is not None and file_to_write.exists():
@@ -105,7 +105,7 @@ class TreatedWriter:
 
     def _write_equal(self, rows: int) -> None:
         """Write files of `rows` rows. Their names depend on the number of files, which is known after the last file."""
-        stream = _RowStream(self._chunks(self._source.found.files))
+        stream = _RowStream(self._chunks(self._source.input_files.files))
         written: list[Path] = []
         while not written or not stream.ended:
             file_to_write = self._folder / f"part-{len(written):09}.parquet"
@@ -163,7 +163,7 @@ class TreatedWriter:
         kinds = {field.name: field.type for field in self._schema}
         names = [name for name, kind in kinds.items() if pa.types.is_dictionary(kind) and kind.ordered]
         occurs: dict[str, dict[Any, bool]] = {name: {} for name in names}
-        for file in self._source.found.files if names else ():
+        for file in self._source.input_files.files if names else ():
             size = self._budget.values_bytes() // READS_PER_CHUNK
             for chunk in self._source.read_file(file, names, self._rows(), size):
                 for name in names:
@@ -245,10 +245,10 @@ def _joined(chunks: list[pa.Table]) -> pa.Table:
 
 def _metadata(source: Source, changed: set[str]) -> Any:
     """Return the schema metadata that holds for the treated table: pandas' notes on index and unchanged columns."""
-    first = source.found.files[0]
-    if source.found.format is PARQUET:
+    first = source.input_files.files[0]
+    if source.input_files.format is PARQUET:
         return kept_metadata(pq.read_schema(first), changed, False)
-    if source.found.format is FEATHER:
+    if source.input_files.format is FEATHER:
         return kept_metadata(open_feather(first)[0], changed, False)
     return None
 
@@ -326,7 +326,7 @@ def treat_files(
     >>> folder.cleanup()
 
     """
-    plan = Plan.of(plan)
+    plan = Plan.from_any(plan)
     secret = find_key(plan, key, seed)
     if not isinstance(source, str | os.PathLike):
         raise InputError(
@@ -371,7 +371,7 @@ def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, re
         applied = apply_plan(table, plan, key, report)
         writer = TreatedWriter(table.source(), options, store, budget, report)
         rows = writer.write(table.counts)
-        described = describe_files(source.found.path, source.stamps)
+        described = describe_files(source.input_files.path, source.stamps)
         record = make_record(plan, applied, table.counts, described, rows, key, started)
         store.mark(FINISHED, {"identity": identity(writer.staged()), "options": settings, "record": record.to_stored()})
         shield.raise_()
@@ -402,7 +402,7 @@ def _digests_of_files(plan: Plan) -> dict[str, str]:
 
 def _settings(source: Source, options: OutputOptions, plan: Any, key: Any) -> dict[str, Any]:
     """Return the settings by name that a resumed run must repeat. `check_same` names the first that differs."""
-    described = describe_files(source.found.path, source.stamps)
+    described = describe_files(source.input_files.path, source.stamps)
     return {
         "gpupif": __version__,
         FORMAT_OF_FILES: FORMAT,

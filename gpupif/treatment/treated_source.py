@@ -37,7 +37,7 @@ class TreatedSource(Source):
     """
 
     def __init__(self, source: Source, steps: Steps, plain: bool = False) -> None:
-        super().__init__(source.found, steps.names)
+        super().__init__(source.input_files, steps.names)
         self.stamps = source.stamps
         self.ascending = source.ascending
         self.index_names = [name for name in source.index_names if name in self.names]
@@ -51,7 +51,7 @@ class TreatedSource(Source):
         self._given = source.nothing().schema
         self._schema = pa.schema([self._field(name) for name in self.names])
         # For each file and each step, the number of the file's first row among the rows before that step.
-        self._starts = {source.found.files[0]: [0] * (len(steps.applied) + 1)}
+        self._starts = {source.input_files.files[0]: [0] * (len(steps.applied) + 1)}
         self.rows = None if self._loses_rows else source.rows
 
     def _field(self, name: str) -> pa.Field:
@@ -89,12 +89,12 @@ class TreatedSource(Source):
 
     def next_file(self, file: Path) -> Path:
         """Return the file after another file; an empty path after the last."""
-        files = [*self.found.files, Path()]
+        files = [*self.input_files.files, Path()]
         return files[files.index(file) + 1]
 
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
         if file not in self._starts:
-            before = self.found.files[list(self.found.files).index(file) - 1]
+            before = self.input_files.files[list(self.input_files.files).index(file) - 1]
             for _ in self._read_file(before, [], rows, size):
                 pass
         starts = list(self._starts[file])
@@ -150,7 +150,7 @@ class TypedSource(Source):
     """A source of text files with other types for some columns. types: Arrow type by column name."""
 
     def __init__(self, source: Source, types: Mapping[str, pa.DataType]) -> None:
-        super().__init__(source.found, source.names)
+        super().__init__(source.input_files, source.names)
         self.ascending, self.index_names, self.rows = source.ascending, source.index_names, source.rows
         self.folder_columns = source.folder_columns
         self.stamps = source.stamps

@@ -129,13 +129,13 @@ class Heading(NamedTuple):
     name: the heading.
     text: whether the column holds words, which are aligned left and may take several lines. Otherwise it holds numbers,
         which are aligned right and never cut. Default: False.
-    folds: whether numbers may take several lines. Default: False.
+    wraps: whether numbers may take several lines. Default: False.
     show: returns a value as text, or as rich's `Text` with colours. Default: `as_cell`.
     """
 
     name: str
     text: bool = False
-    folds: bool = False
+    wraps: bool = False
     show: Callable[[Any], str | Text] = as_cell
 
 
@@ -152,7 +152,7 @@ def draw_table(
     titled = Text(printable(title), "table.title")
     table = Table(title=titled, title_justify="left", header_style="bold", show_header=show_headings)
     for heading in headings:
-        whole = not (heading.text or heading.folds)
+        whole = not (heading.text or heading.wraps)
         name = Text(printable(str(heading.name)))
         table.add_column(name, justify="left" if heading.text else "right", overflow="fold", no_wrap=whole)
     for row in rows:

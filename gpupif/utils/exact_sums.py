@@ -36,13 +36,13 @@ class ExactSum(NamedTuple):
     infinite: float = 0.0
 
     @classmethod
-    def from_numbers(cls, numbers: Any, times: npt.NDArray[np.int64] = ONCE) -> ExactSum:
+    def from_numbers(cls, numbers: Any, multiplicities: npt.NDArray[np.int64] = ONCE) -> ExactSum:
         """Return the sum of numbers.
 
-        numbers: floats, or whole numbers below 2^53, on the host or a device. times: how often each number occurs, in
+        numbers: floats, or whole numbers below 2^53, on the host or a device. multiplicities: how often each number occurs, in
         total at most 2^36 times; empty: each occurs once. Numbers on a device occur once. Default: once.
         """
-        return _sum_on_device(numbers) if is_on_device(numbers) else _sum_on_host(numbers, times)
+        return _sum_on_device(numbers) if is_on_device(numbers) else _sum_on_host(numbers, multiplicities)
 
     @classmethod
     def total(cls, parts: Iterable[ExactSum]) -> ExactSum:
@@ -65,14 +65,14 @@ class ExactSum(NamedTuple):
             return math.inf if self.units > 0 else -math.inf
 
 
-def _sum_on_host(numbers: npt.NDArray[Any], times: npt.NDArray[np.int64]) -> ExactSum:
+def _sum_on_host(numbers: npt.NDArray[Any], multiplicities: npt.NDArray[np.int64]) -> ExactSum:
     ready = np.ascontiguousarray(numbers, None if numbers.dtype in ADDED else np.float64)
     sums = np.zeros((2, EXPONENTS, 2), np.int64)
-    add_up(read_only(ready), read_only(times), sums.reshape(-1, 2))
-    terms, infinite = int(times.sum()) if len(times) else len(ready), 0.0
+    add_up(read_only(ready), read_only(multiplicities), sums.reshape(-1, 2))
+    terms, infinite = int(multiplicities.sum()) if len(multiplicities) else len(ready), 0.0
     if sums[:, NOT_FINITE].any():
         known = ready == ready
-        terms, infinite = int((times[known] if len(times) else known).sum()), _infinite(ready)
+        terms, infinite = int((multiplicities[known] if len(multiplicities) else known).sum()), _infinite(ready)
     high, low = (sums[0] - sums[1])[:NOT_FINITE].T
     units = 0
     for exponent in np.flatnonzero(high | low).tolist():

@@ -59,23 +59,25 @@ class Sizes(NamedTuple):
     Groups of one row are left out, as they add nothing to an entropy: log2(1) = 0.
 
     sizes: whole numbers, ascending. The sizes that occur, in rows.
-    times: whole numbers. The number of groups of each size.
+    multiplicities: whole numbers. The number of groups of each size.
     """
 
     sizes: npt.NDArray[np.int64]
-    times: npt.NDArray[np.int64]
+    multiplicities: npt.NDArray[np.int64]
 
     @classmethod
-    def from_counts(cls, sizes: npt.NDArray[np.integer], times: npt.NDArray[np.integer] | None = None) -> Sizes:
-        """Return the sizes of groups. sizes: the size of each group. times: its multiplicity. Default: once."""
-        if times is None:
+    def from_counts(
+        cls, sizes: npt.NDArray[np.integer], multiplicities: npt.NDArray[np.integer] | None = None
+    ) -> Sizes:
+        """Return the sizes of groups. sizes: the size of each group. multiplicities: its multiplicity. Default: once."""
+        if multiplicities is None:
             distinct, multiplicities = np.unique(sizes[sizes > 1], return_counts=True)
             return cls(distinct.astype(np.int64), multiplicities)
-        keep = (sizes > 1) & (times > 0)
+        keep = (sizes > 1) & (multiplicities > 0)
         distinct, place = np.unique(sizes[keep], return_inverse=True)
-        multiplicities = np.zeros(len(distinct), np.int64)
-        np.add.at(multiplicities, place, times[keep])
-        return cls(distinct.astype(np.int64), multiplicities)
+        sums = np.zeros(len(distinct), np.int64)
+        np.add.at(sums, place, multiplicities[keep])
+        return cls(distinct.astype(np.int64), sums)
 
     @classmethod
     def total(cls, parts: Iterable[Sizes]) -> Sizes:
@@ -83,14 +85,14 @@ class Sizes(NamedTuple):
         nothing = np.empty(0, np.int64)
         given = [cls(nothing, nothing), *parts]
         return cls.from_counts(
-            np.concatenate([part.sizes for part in given]), np.concatenate([part.times for part in given])
+            np.concatenate([part.sizes for part in given]), np.concatenate([part.multiplicities for part in given])
         )
 
     def log_sum(self) -> LogSum:
         """Return the sum of c log2 c over the sizes c of all groups."""
         from gpupif.kernels.sizes import sum_log_counts
 
-        high, low = sum_log_counts(self.sizes, self.times)
+        high, low = sum_log_counts(self.sizes, self.multiplicities)
         return LogSum((int(high) << 64) + int(low))
 
     def sum_log(self) -> float:

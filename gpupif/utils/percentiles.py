@@ -34,9 +34,9 @@ DigitCounts = dict[int, Any]
 
 def count_repeated(values: Repeated) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """Return the distinct values of a column, and how often each occurs."""
-    times = np.zeros(len(values.distinct), np.int64)
-    count_numbers(values.numbers, times)
-    return values.distinct, times
+    multiplicities = np.zeros(len(values.distinct), np.int64)
+    count_numbers(values.numbers, multiplicities)
+    return values.distinct, multiplicities
 
 
 def percentiles(chunks: NumberChunks, wanted: Sequence[float]) -> list[float]:
@@ -59,8 +59,8 @@ def percentiles_of(
 
     def count(chunks: NumberChunks) -> DigitCounts:
         counts: DigitCounts = {}
-        for numbers, times in chunks():
-            search.count(numbers, times, counts)
+        for numbers, multiplicities in chunks():
+            search.count(numbers, multiplicities, counts)
         return counts
 
     for _ in SHIFTS:
@@ -108,14 +108,14 @@ class PercentileSearch:
         """Return a new search. wanted: percentiles, 0 to 100."""
         return cls(tuple(wanted))
 
-    def count(self, numbers: Any, times: Any, counts: DigitCounts) -> None:
-        """Add the next digits of some numbers to `counts`. times: how often each number occurs; empty: once."""
+    def count(self, numbers: Any, multiplicities: Any, counts: DigitCounts) -> None:
+        """Add the next digits of some numbers to `counts`. multiplicities: how often each number occurs; empty: once."""
         # Adding zero turns -0.0 into 0.0, and any NaN into a NaN whose first digit is not a digit of infinity.
         bits = (np.asarray(numbers, np.float64) + 0.0).view(np.uint64)
         for prefix in set(self.prefixes):
             if prefix not in counts:
                 counts[prefix] = np.zeros(DIGITS, np.int64)
-            count_patterns(bits, times, prefix, SHIFTS[self.looks], counts[prefix])
+            count_patterns(bits, multiplicities, prefix, SHIFTS[self.looks], counts[prefix])
 
     def narrowed(self, counts: Mapping[int, Any]) -> PercentileSearch:
         """Return the search after a look. counts: the counts of all numbers."""
@@ -125,10 +125,10 @@ class PercentileSearch:
         for prefix, rank in zip(search.prefixes, search.left, strict=True):
             negative = not first and prefix >> (16 * self.looks - 1)
             digits = FIRST if first else BACKWARD if negative else FORWARD
-            times = counts[prefix][digits]
-            below = np.cumsum(times)
+            multiplicities = counts[prefix][digits]
+            below = np.cumsum(multiplicities)
             place = int(np.searchsorted(below, rank, side="right"))
-            left.append(rank - int(below[place] - times[place]))
+            left.append(rank - int(below[place] - multiplicities[place]))
             prefixes.append((prefix << 16) | int(digits[place]))
         return replace(search, prefixes=tuple(prefixes), left=tuple(left), looks=self.looks + 1)
 

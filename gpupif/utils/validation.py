@@ -21,7 +21,7 @@ LENGTH = 60
 
 def check_unique(names: Sequence[Hashable], argument: str = "table") -> None:
     """Raise InputError if column names repeat. argument: the name of the table in the message."""
-    repeated = [str(name) for name, times in Counter(names).items() if times > 1]
+    repeated = [str(name) for name, multiplicities in Counter(names).items() if multiplicities > 1]
     if repeated:
         raise InputError(
             f"{argument}: expected different column names, repeated are {', '.join(repeated)}. Rename them."

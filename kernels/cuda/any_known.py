@@ -35,8 +35,8 @@ def number_pairs(number, words, field, radix, marked, out):
 
 
 @cuda.jit
-def count_combinations(number, times, first, counts):
-    """Add the multiplicity times[i] to one of the counts of combination number[i].
+def count_combinations(number, multiplicities, first, counts):
+    """Add the multiplicity multiplicities[i] to one of the counts of combination number[i].
 
     counts: (copies, combinations), whole numbers. The copies keep threads from waiting for each other. first: gets a
     row of each combination.
@@ -44,11 +44,11 @@ def count_combinations(number, times, first, counts):
     copy = cuda.grid(1) % counts.shape[0]
     for i in range(cuda.grid(1), number.size, cuda.gridsize(1)):
         first[number[i]] = i
-        cuda.atomic.add(counts, (copy, number[i]), times[i])
+        cuda.atomic.add(counts, (copy, number[i]), multiplicities[i])
 
 
 @cuda.jit
-def fold_scores(number, scores, lows, worst, total):
+def aggregate_scores(number, scores, lows, worst, total):
     """Take the scores of a set of known columns into the worst scores and the sums of scores of the rows.
 
     number: the combination of each row. scores: (measures, combinations). lows: by measure, whether the lowest score is

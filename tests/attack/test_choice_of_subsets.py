@@ -29,7 +29,7 @@ def test_samples_are_real_subsets(columns, data):
     for scored_column in scored_columns:
         others = {names[place] for place in pool if place != scored_column}
         possible = math.comb(len(others), known)
-        some = subsets.of(names[scored_column])
+        some = subsets.for_column(names[scored_column])
         assert len(some) == len(set(some)) == min(number, possible) == subsets.scored[names[scored_column]]
         assert subsets.possible[names[scored_column]] == possible
         assert all(len(set(each)) == known and set(each) <= others for each in some)
@@ -47,7 +47,9 @@ def test_samples_are_drawn_evenly():
     drawn = [
         known
         for seed in range(400)
-        for known in choose_subsets(AnyKnown(2, subsets=3, seed=seed), list("abcdef"), range(6), range(6), 10).of("c")
+        for known in choose_subsets(
+            AnyKnown(2, subsets=3, seed=seed), list("abcdef"), range(6), range(6), 10
+        ).for_column("c")
     ]
     counts = pd.Series(drawn).value_counts()
     assert len(counts) == 10
@@ -59,7 +61,7 @@ def test_subsets_are_sampled_from_more_sets_than_can_be_listed():
     subsets = choose_subsets(AnyKnown(20, subsets=30, seed=1), names, range(200), range(200), 10)
     assert subsets.possible["c7"] == math.comb(199, 20)
     for name in names:
-        some = subsets.of(name)
+        some = subsets.for_column(name)
         assert len(some) == len(set(some)) == 30
         assert all(len(set(each)) == 20 and name not in each for each in some)
 

@@ -242,7 +242,7 @@ def test_sampled_scores_are_those_of_the_drawn_subsets(one_engine):
     frame = gpupif.datasets.census(40, columns=6)
     table = {name: frame[name].tolist() for name in frame}
     scores, again = (gpupif.score(frame, FEW, known=gpupif.AnyKnown(2, subsets=4, seed=7)) for _ in range(2))
-    some = {name: scores.subsets.of(name) for name in frame}
+    some = {name: scores.subsets.for_column(name) for name in frame}
     assert {len(each) for each in some.values()} == {4}
     assert scores.subsets.sampled
     check(scores, table, some)
@@ -250,7 +250,7 @@ def test_sampled_scores_are_those_of_the_drawn_subsets(one_engine):
         pd.testing.assert_frame_equal(scores[measure], again[measure], check_exact=True)
         pd.testing.assert_frame_equal(scores.mean[measure], again.mean[measure], check_exact=True)
     other = gpupif.score(frame, known=gpupif.AnyKnown(2, subsets=4, seed=8))
-    assert {name: other.subsets.of(name) for name in frame} != some
+    assert {name: other.subsets.for_column(name) for name in frame} != some
 
 
 # Uses of the scores.
@@ -267,7 +267,7 @@ def test_top_cells_name_the_columns_of_their_worst_attacker(one_engine, by):
     assert top[by].tolist() == best.tolist()
     for cell in top.itertuples():
         known = cell.known.split(", ")
-        assert tuple(known) in scores.subsets.of(cell.column)
+        assert tuple(known) in scores.subsets.for_column(cell.column)
         alone = gpupif.score(frame, [by, "posterior", "cohort_size"], columns=[cell.column], known=known)
         assert alone[by][cell.column][cell.row] == pytest.approx(getattr(cell, by), rel=1e-12)
         assert alone.posterior[cell.column][cell.row] == cell.posterior
@@ -376,9 +376,9 @@ def test_columns_of_among_are_read_from_a_file(tmp_path):
     scores = gpupif.score(
         tmp_path / "table.parquet", known=gpupif.AnyKnown(1, among=["age", "region"]), columns=["sex"]
     )
-    assert scores.subsets.of("sex") == [("region",), ("age",)]
+    assert scores.subsets.for_column("sex") == [("region",), ("age",)]
     nothing = gpupif.score(tmp_path / "table.parquet", known=gpupif.AnyKnown(0, among=["age"]), columns=["sex"])
-    assert nothing.subsets.of("sex") == [()]
+    assert nothing.subsets.for_column("sex") == [()]
 
 
 def test_a_table_without_rows_is_refused():

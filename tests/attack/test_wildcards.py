@@ -331,18 +331,18 @@ def test_a_row_with_a_multiplicity_counts_as_several_rows(engine):
 
     rows = 8 if SIMULATED else 60
     once = sparse_census(60, 0.3).iloc[:rows, : 3 if SIMULATED else 5]
-    times = np.arange(rows) % 3 + 1
+    multiplicities = np.arange(rows) % 3 + 1
     jobs = []
-    for frame in (once, once.loc[once.index.repeat(times)]):
-        request = Arguments.of(["cig", "wcig", "cohort_size"], missing="wildcard").make_request(list(frame))
+    for frame in (once, once.loc[once.index.repeat(multiplicities)]):
+        request = Arguments.from_user(["cig", "wcig", "cohort_size"], missing="wildcard").make_request(list(frame))
         with Workers() as workers:
             encoded = encode_table(
                 request.used, [frame[name] for name in request.used], len(frame), "wildcard", workers
             )
         jobs.append(request.job(encoded.columns, len(frame), "host", warn, None)[0])
     short, long = jobs
-    first = np.cumsum([0, *times[:-1]])
-    job = replace(long, codes=[codes[first] for codes in long.codes], times=times)
+    first = np.cumsum([0, *multiplicities[:-1]])
+    job = replace(long, codes=[codes[first] for codes in long.codes], multiplicities=multiplicities)
     many, few = (engine.score(one, Reporter(False)) for one in (long, job))
     for measure, values in few.values.items():
         np.testing.assert_array_equal(values, many.values[measure][:, first])

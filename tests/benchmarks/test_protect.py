@@ -86,7 +86,7 @@ def test_optima_that_differ_from_the_published_ones_are_listed(tmp_path, monkeyp
 def test_hierarchies_of_the_census_nest(tmp_path):
     table = census_for_search(tmp_path / "search", 500, 10)
     assert list(table.hierarchies) == list(GROUPS)
-    assert SearchTable.of(tmp_path / "search") == table
+    assert SearchTable.from_folder(tmp_path / "search") == table
     counted = CountedTable.from_table(table.read())
     for name, file in table.hierarchies.items():
         coded = ColumnLevels.from_hierarchy(counted.columns[counted.place(name)], open_hierarchy(name, file))

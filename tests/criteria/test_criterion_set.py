@@ -147,9 +147,9 @@ def test_any_kind_of_table_has_the_same_counted_rows(tmp_path):
 def sorted_rows(counted):
     codes = np.stack([column.codes.astype(int) for column in counted.columns])
     labels = [[*column.labels.to_pylist(), *([None] * column.missing)] for column in counted.columns]
-    assert counted.rows == counted.times.sum()
+    assert counted.rows == counted.multiplicities.sum()
     assert counted.is_distinct
-    return labels, sorted(zip(map(tuple, codes.T.tolist()), counted.times.tolist(), strict=True))
+    return labels, sorted(zip(map(tuple, codes.T.tolist()), counted.multiplicities.tolist(), strict=True))
 
 
 def test_counted_rows_can_be_grouped_and_left_out():

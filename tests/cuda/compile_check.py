@@ -92,7 +92,7 @@ SIGNATURES = {
             "mark_pairs": lambda numbers: (words, field, int64, types.uint8[::1]),
             "number_pairs": lambda numbers: (words, field, int64, numbers, numbers),
             "count_combinations": lambda numbers: (ints, ints, int64[:, ::1]),
-            "fold_scores": lambda numbers: (float64[:, ::1], ints, float64[:, ::1], float64[:, ::1]),
+            "aggregate_scores": lambda numbers: (float64[:, ::1], ints, float64[:, ::1], float64[:, ::1]),
         }.items()
     },
 }

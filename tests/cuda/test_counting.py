@@ -53,14 +53,16 @@ def table(repeated, rows=40):
     return codes, random.integers(0, 5, rows).astype(np.uint32) if repeated else None
 
 
-def answers(engine, codes, times, chunks=1):
+def answers(engine, codes, multiplicities, chunks=1):
     with Workers(1) as workers, engine.counting(workers) as counting:
         if chunks == 1:
-            each = list(counting.counters(codes, CARDINALITIES, SETS, times))
+            each = list(counting.counters(codes, CARDINALITIES, SETS, multiplicities))
         else:
             counter = counting.counter(SETS, CARDINALITIES, len(codes[0]))
             for part in np.array_split(np.arange(len(codes[0])), chunks):
-                counter.add([values[part] for values in codes], None if times is None else times[part])
+                counter.add(
+                    [values[part] for values in codes], None if multiplicities is None else multiplicities[part]
+                )
             each = [(counter, place) for place in range(len(SETS))]
         found = []
         for counter, place in each:
@@ -83,16 +85,16 @@ def answers(engine, codes, times, chunks=1):
     "library", [FewBytes(1 << 30), FewBytes(20), FewBytes(1), DeviceLibrary(memory=200), StrictLibrary()]
 )
 def test_rows_that_do_not_fit_the_device_are_counted_in_parts(library, chunks, repeated):
-    codes, times = table(repeated)
-    wanted = answers(CpuEngine(), codes, times)
+    codes, multiplicities = table(repeated)
+    wanted = answers(CpuEngine(), codes, multiplicities)
     library.tried = 0
-    assert answers(CudaEngine(libraries=[library]), codes, times, chunks) == wanted
+    assert answers(CudaEngine(libraries=[library]), codes, multiplicities, chunks) == wanted
     assert not isinstance(library, FewBytes) or (library.tried > 0) == (library.rows < len(codes[0]) // chunks)
 
 
 @pytest.mark.parametrize("cardinality", [200, 60_000, 2**31, 2**40])
 def test_codes_of_every_width_are_packed(cardinality):
-    library, layout = DeviceLibrary(), KeyLayout.of([3, cardinality, 2**30])
+    library, layout = DeviceLibrary(), KeyLayout.from_cardinalities([3, cardinality, 2**30])
     codes = [np.arange(50) % size for size in (3, cardinality, 2**30)]
     codes[1][-1] = cardinality - 1
     typed = [values.astype(code_type(size)) for values, size in zip(codes, (3, cardinality, 2**30), strict=True)]

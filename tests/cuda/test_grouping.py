@@ -157,7 +157,7 @@ def test_distinct_rows_and_cohorts_are_those_of_plain_python(name):
     rng = np.random.default_rng(5)
     codes = np.stack([rng.integers(0, min(size, 5), 80) for size in sizes], axis=1)
     codes[:, 3] *= (1 << 62) // 7
-    counts, layout, library = rng.integers(1, 4, 80), KeyLayout.of(sizes), DeviceLibrary()
+    counts, layout, library = rng.integers(1, 4, 80), KeyLayout.from_cardinalities(sizes), DeviceLibrary()
     assert layout.words == 2
     grouping, columns = GROUPINGS[name], [2, 0, 1]
     rows, number = grouping.collapse(DeviceRows(library, layout, pack(codes, layout), counts), columns)

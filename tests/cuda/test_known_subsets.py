@@ -184,7 +184,7 @@ def test_the_planned_memory_covers_the_memory_taken(monkeypatch, columns):
     library = Measured()
     with library.measuring():
         score_sets(CudaEngine(libraries=[library]), job, sets, Total())
-    words = KeyLayout.of([len(counts) for counts in job.counts]).words
+    words = KeyLayout.from_cardinalities([len(counts) for counts in job.counts]).words
     there = 8 * (words + 2) * job.rows
     assert library.peak - 2 * score_bytes(job) < there + plan(job, sets, 2)
 
@@ -207,10 +207,10 @@ def test_numbers_of_rows_may_need_64_bits(monkeypatch, slots):
 def test_multiplicities_count_as_rows(share):
     job, sets, _ = question(census(30, columns=3)[["sex"]].assign(a=np.arange(30) % 2, b=np.arange(30) % 3 > 0))
     together = np.stack(job.codes)
-    rows, first, times = np.unique(together, axis=1, return_index=True, return_counts=True)
-    few = replace(job, codes=list(rows), times=times)
+    rows, first, multiplicities = np.unique(together, axis=1, return_index=True, return_counts=True)
+    few = replace(job, codes=list(rows), multiplicities=multiplicities)
     whole, part = (score_sets(CudaEngine(share=share), one, sets, Total()) for one in (job, few))
-    assert part.distinct_rows == len(times) < 30
+    assert part.distinct_rows == len(multiplicities) < 30
     for ours, theirs in ((part.worst, whole.worst), (part.mean, whole.mean)):
         for measure in FEW:
             np.testing.assert_array_equal(ours[measure], theirs[measure][:, first])

@@ -86,9 +86,9 @@ def test_every_measure_keeps_within_the_planned_memory(measures, grouping):
 def hold_to_plan(job, weights, grouping="rotation"):
     """Score a job, and compare each stage's memory with the prediction."""
     if weights:
-        times = np.random.default_rng(1).integers(2, 50, ROWS)
-        counts = [np.bincount(codes, times).astype(np.int64) for codes in job.codes]
-        job = replace(job, times=times, counts=counts)
+        multiplicities = np.random.default_rng(1).integers(2, 50, ROWS)
+        counts = [np.bincount(codes, multiplicities).astype(np.int64) for codes in job.codes]
+        job = replace(job, multiplicities=multiplicities, counts=counts)
     # What is compiled and loaded the first time is no array.
     CudaEngine(grouping=grouping).score(job, Silent())
     library, chosen = Measured(), choose_grouping(grouping, job).name
@@ -127,7 +127,7 @@ def test_blocks_keep_within_their_planned_memory(monkeypatch):
     for most, rows in taken:
         assert (
             most
-            <= rows * row_bytes(job, times=True, whole=False, to_host=False)
+            <= rows * row_bytes(job, multiplicities=True, whole=False, to_host=False)
             + fixed_bytes(max(map(len, job.counts)))
             + ROWS * SLACK
         )

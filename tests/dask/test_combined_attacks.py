@@ -52,7 +52,9 @@ def test_both_kinds_of_attackers_are_scored_together():
     assert names[:4] == ["neighbour_cig_age", "neighbour_cig_region", "neighbour_csf_age", "neighbour_csf_region"]
     assert names[4:6] == ["neighbour_population_size_age", "neighbour_population_size_region"]
     assert [name.removesuffix("_age") for name in names[6:18:2]] == [
-        f"any two_{measure}_{fold}" for measure in ("cig", "csf", "population_size") for fold in ("worst", "mean")
+        f"any two_{measure}_{aggregate}"
+        for measure in ("cig", "csf", "population_size")
+        for aggregate in ("worst", "mean")
     ]
     computed = scores.frame().compute()
     assert computed.dtypes.tolist() == scores.frame().dtypes.tolist()

@@ -47,7 +47,7 @@ def test_numbers_are_packed_in_as_few_bits_as_needed(numbers, words):
 @pytest.mark.parametrize("cardinalities", [[3, 1, 50], [2**20, 2**40, 7, 2**30]], ids=["one word", "several words"])
 @pytest.mark.parametrize("counted", [True, False])
 def test_rows_arrive_in_their_order(cardinalities, counted):
-    source, layout, parts = np.random.default_rng(0), KeyLayout.of(cardinalities), 5
+    source, layout, parts = np.random.default_rng(0), KeyLayout.from_cardinalities(cardinalities), 5
     with Workers(1) as workers:
         keys = layout.pack([source.integers(0, size, 1000) for size in cardinalities], workers)
         counts = source.geometric(0.9, 1000)
@@ -86,7 +86,7 @@ def scores_of(kind, value, source):
 )
 def test_scores_arrive_as_they_are(rows, groups, kinds):
     """Scores from several partitions arrive bit by bit, for columns with few values, one, or more than rows."""
-    source, layout = np.random.default_rng(rows), KeyLayout.of([5, 1, 2**30])
+    source, layout = np.random.default_rng(rows), KeyLayout.from_cardinalities([5, 1, 2**30])
     sent, scored_columns = SentScores(groups), [2, 0, 1]
     parts, expected = [], []
     for _ in range(2):
@@ -113,7 +113,7 @@ def test_scores_arrive_as_they_are(rows, groups, kinds):
 
 def test_usual_scores_take_a_bit_each():
     """Nearly all of 64,000 rows have the usual scores of their value."""
-    source, layout = np.random.default_rng(1), KeyLayout.of([100])
+    source, layout = np.random.default_rng(1), KeyLayout.from_cardinalities([100])
     value = source.integers(0, 100, 64_000)
     scores = value / 3
     scores[::1000] = 17
@@ -125,7 +125,7 @@ def test_usual_scores_take_a_bit_each():
 
 @pytest.mark.parametrize("lost", [0, 1, 5])
 def test_incomplete_packed_scores_are_recognised(lost):
-    layout = KeyLayout.of([4])
+    layout = KeyLayout.from_cardinalities([4])
     with Workers(1) as workers:
         keys = layout.pack([np.arange(4)], workers)
     sent = SentScores([["a"]])

@@ -307,7 +307,7 @@ def plan_of_several_kinds(measures):
         )
         for device in ("cpu", "cuda")
     ]
-    request = Arguments.of(measures, known=[]).make_request(["a"])
+    request = Arguments.from_user(measures, known=[]).make_request(["a"])
     return plan.make_plan(request, ["a"], plan.add_totals(["a"], *parts), None, None)
 
 
@@ -334,7 +334,7 @@ def test_lost_scores_are_an_error(monkeypatch):
 
 def shares(frame, partitions, **arguments):
     """Return the rows that reach each partition, divided by their mean."""
-    request = Arguments.of("cig", **arguments).make_request(list(frame))
+    request = Arguments.from_user("cig", **arguments).make_request(list(frame))
     edges = np.linspace(0, len(frame), partitions + 1).astype(int)
     local = [chunk_tasks.encode_chunk(request, CPU, frame.iloc[a:b])[0] for a, b in pairwise(edges)]
     totals = plan.add_totals(request.used, *map(chunk_tasks.totals, local))

@@ -172,9 +172,9 @@ def summed(cohort, whole, log):
     size, total = sum(cohort.values()), sum(whole.values())
     alike = pd.Series([(count, whole[value]) for value, count in cohort.items()]).value_counts()
     gain = entropy = 0
-    for (count, in_all), times in alike.items():
-        gain += int(times) * count * (log(count) - log(size) - log(in_all) + log(total))
-        entropy -= int(times) * count * (log(count) - log(size))
+    for (count, in_all), multiplicities in alike.items():
+        gain += int(multiplicities) * count * (log(count) - log(size) - log(in_all) + log(total))
+        entropy -= int(multiplicities) * count * (log(count) - log(size))
     return gain / size, entropy / size
 
 

@@ -33,13 +33,13 @@ def encoded(draw, least=0):
         pool = draw(st.lists(st.integers(0, cardinality - 1), min_size=1, max_size=4))
         codes.append(np.array(draw(st.lists(st.sampled_from(pool), min_size=rows, max_size=rows))))
     codes = [values.astype(code_type(cardinality)) for values, cardinality in zip(codes, cardinalities, strict=True)]
-    times = draw(st.none() | st.lists(st.integers(least, 5), min_size=rows, max_size=rows).filter(any))
-    return codes, cardinalities, None if times is None else np.array(times, np.uint32)
+    multiplicities = draw(st.none() | st.lists(st.integers(least, 5), min_size=rows, max_size=rows).filter(any))
+    return codes, cardinalities, None if multiplicities is None else np.array(multiplicities, np.uint32)
 
 
-def counted(codes, columns, times):
+def counted(codes, columns, multiplicities):
     """Combination to its number of rows, ascending."""
-    repeats = [1] * len(codes[0]) if times is None else times.tolist()
+    repeats = [1] * len(codes[0]) if multiplicities is None else multiplicities.tolist()
     found = Counter()
     for row, repeat in enumerate(repeats):
         found[tuple(int(codes[column][row]) for column in columns)] += repeat
@@ -60,15 +60,15 @@ def every_subset(columns):
 @given(table=encoded(), dense=st.sampled_from([1, 64, engine.DENSE]), threads=st.integers(1, 3), cut=st.integers(1, 30))
 @settings(deadline=None, max_examples=6 if SIMULATED else 120, suppress_health_check=[*HealthCheck])
 def test_counts_of_every_subset_are_right(counting_engine, table, dense, threads, cut):
-    codes, cardinalities, times = table
+    codes, cardinalities, multiplicities = table
     subsets = every_subset(len(codes))
     with Workers(threads) as workers, counting_engine.counting(workers) as counting:
         counter = counting.counter(subsets, cardinalities, len(codes[0]), dense)
         for start in range(0, len(codes[0]), cut):
             part = slice(start, start + cut)
-            counter.add([values[part] for values in codes], None if times is None else times[part])
+            counter.add([values[part] for values in codes], None if multiplicities is None else multiplicities[part])
         for place, subset in enumerate(subsets):
-            expected = counted(codes, subset, times)
+            expected = counted(codes, subset, multiplicities)
             assert as_pairs(counter.combinations(place)) == expected
             assert sorted(counter.counts(place).tolist()) == sorted(count for _, count in expected)
             sizes = Sizes.from_counts(np.array([count for _, count in expected]))
@@ -78,18 +78,18 @@ def test_counts_of_every_subset_are_right(counting_engine, table, dense, threads
             assert [values.dtype for values in found.codes] == [code_type(cardinalities[column]) for column in subset]
             assert found.counts.dtype == np.int64
         assert counter.nbytes() > 0
-        assert as_pairs(counter.combinations(0)) == counted(codes, subsets[0], times)
+        assert as_pairs(counter.combinations(0)) == counted(codes, subsets[0], multiplicities)
 
 
 @pytest.mark.slow
 @given(table=encoded(least=1))
 @settings(deadline=None, max_examples=80)
 def test_each_row_has_the_number_of_its_combination(table):
-    codes, cardinalities, times = table
+    codes, cardinalities, multiplicities = table
     with Workers(2) as workers:
-        numbered = number_rows(codes, cardinalities, workers, times)
+        numbered = number_rows(codes, cardinalities, workers, multiplicities)
     found = as_pairs(numbered.combinations)
-    assert found == counted(codes, range(len(codes)), times)
+    assert found == counted(codes, range(len(codes)), multiplicities)
     for row, number in enumerate(numbered.number.tolist()):
         assert found[number][0] == tuple(int(values[row]) for values in codes)
 
@@ -104,14 +104,14 @@ def test_many_blocks_and_threads_count_right(monkeypatch, counting_engine, own, 
     cardinalities = [5, 300, 9]
     rows = 3000 if SIMULATED else 50_000
     codes = [random.integers(0, size, rows).astype(code_type(size)) for size in cardinalities]
-    times = random.integers(1, 4, rows).astype(np.uint32) if repeated else None
+    multiplicities = random.integers(1, 4, rows).astype(np.uint32) if repeated else None
     subsets = every_subset(3)
     with Workers(3) as workers, counting_engine.counting(workers) as counting:
         counter = counting.counter(subsets, cardinalities, rows)
-        counter.add(codes, times)
-        numbered = number_rows(codes, cardinalities, workers, times)
+        counter.add(codes, multiplicities)
+        numbered = number_rows(codes, cardinalities, workers, multiplicities)
         for place, subset in enumerate(subsets):
-            assert as_pairs(counter.combinations(place)) == counted(codes, subset, times)
+            assert as_pairs(counter.combinations(place)) == counted(codes, subset, multiplicities)
     found = [values[numbered.number] for values in numbered.combinations.codes]
     assert all((mine == given).all() for mine, given in zip(found, codes, strict=True))
 
@@ -119,12 +119,12 @@ def test_many_blocks_and_threads_count_right(monkeypatch, counting_engine, own, 
 def test_counts_beyond_32_bits_are_right(counting_engine):
     """A multiplicity may be in the billions; the counters widen with the sum."""
     codes = [np.array([0, 1, 1], np.uint8)]
-    times = np.array([2**31, 2**31, 5], np.uint64)
+    multiplicities = np.array([2**31, 2**31, 5], np.uint64)
     for dense in (1, engine.DENSE):
         with Workers(1) as workers, counting_engine.counting(workers) as counting:
             counter = counting.counter([[0]], [2], 3, dense)
             for _ in range(3):
-                counter.add(codes, times)
+                counter.add(codes, multiplicities)
             assert counter.combinations(0).counts.tolist() == [3 * 2**31, 3 * (2**31 + 5)]
 
 
@@ -150,13 +150,13 @@ def test_an_empty_counter_has_no_combinations(counting_engine):
 @settings(deadline=None, max_examples=6 if SIMULATED else 60, suppress_health_check=[*HealthCheck])
 def test_counting_all_rows_at_once_is_right(counting_engine, table, every, differ):
     """Each set is counted in turn, with or without columns that are in no set."""
-    codes, cardinalities, times = table
+    codes, cardinalities, multiplicities = table
     subsets = every_subset(len(codes)) if every else [[0], [0], [len(codes) - 1]]
     with Workers(2) as workers, counting_engine.counting(workers) as counting:
         for subset, (counter, place) in zip(
-            subsets, counting.counters(codes, cardinalities, subsets, times, differ), strict=True
+            subsets, counting.counters(codes, cardinalities, subsets, multiplicities, differ), strict=True
         ):
-            expected = counted(codes, subset, times)
+            expected = counted(codes, subset, multiplicities)
             assert sorted(counter.counts(place).tolist()) == sorted(count for _, count in expected)
             assert sorted(as_pairs(counter.combinations(place, ordered=False))) == expected
             assert as_pairs(counter.combinations(place)) == expected

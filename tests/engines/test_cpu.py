@@ -70,8 +70,11 @@ def test_few_scored_columns_at_a_time_give_the_same_bits(monkeypatch, cache):
 def test_cohorts_of_any_size_are_scored_right(monkeypatch, few, shared):
     monkeypatch.setattr("gpupif.engines.cpu.scorer.LARGEST_SHARED_SIZE", few)
     monkeypatch.setattr("gpupif.engines.cpu.scorer.SHARED_SCORES", shared)
-    times = [1, 2, 3, 4, 16, 17, 40]
-    table = {"a": np.repeat(np.arange(7), times).tolist(), "b": np.repeat([0, 1, 1, 2, 0, 2, 1], times).tolist()}
+    multiplicities = [1, 2, 3, 4, 16, 17, 40]
+    table = {
+        "a": np.repeat(np.arange(7), multiplicities).tolist(),
+        "b": np.repeat([0, 1, 1, 2, 0, 2, 1], multiplicities).tolist(),
+    }
     table = {name: [*values, 0] for name, values in table.items()} | {"c": [0] * 83 + [1]}
     scores = gpupif.score(pd.DataFrame(table), ["cig", "cohort_size", "posterior"])
     expected = naive_attack.score(table)

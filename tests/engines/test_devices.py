@@ -299,8 +299,8 @@ def test_a_table_below_the_least_cells_is_scored_on_the_cpu(machine, monkeypatch
     assert device_for(pa.RecordBatchReader.from_batches(pa.schema([]), [])).device == "auto"
     assert device_for(DeviceFrame(small)).device == "auto"
     # Each cell is gone over once for each set of columns that the attacker may know.
-    assert device_for(small, Arguments.of("cig", known=1).known_sets).device == "cpu"
-    assert device_for(small.assign(c=1, d=2), Arguments.of("cig", known=2).known_sets).device == "auto"
+    assert device_for(small, Arguments.from_user("cig", known=1).known_sets).device == "cpu"
+    assert device_for(small.assign(c=1, d=2), Arguments.from_user("cig", known=2).known_sets).device == "auto"
 
 
 def test_the_page_says_which_tables_are_small():
@@ -309,7 +309,7 @@ def test_the_page_says_which_tables_are_small():
 
 def test_the_number_of_known_sets_follows_from_the_attackers():
     def sets(**asked):
-        return Arguments.of("cig", **asked).known_sets(10)
+        return Arguments.from_user("cig", **asked).known_sets(10)
 
     assert sets() == sets(known=["a"]) == sets(known=[]) == 1
     assert sets(known=3) == 84

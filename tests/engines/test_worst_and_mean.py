@@ -39,15 +39,15 @@ def test_the_worst_and_the_mean_follow_their_definition(given):
     name, arrays = given
     measure = find_measure(name) if arrays[0].dtype.kind == "i" else as_weighted(find_measure(name))
     before = [array.copy() for array in arrays]
-    worst, mean, fold = worst_of(measure, arrays), mean_of(arrays), WorstAndMean(measure, len(arrays[0]))
+    worst, mean, aggregate = worst_of(measure, arrays), mean_of(arrays), WorstAndMean(measure, len(arrays[0]))
     for array in arrays:
         for part in (slice(0, 1), slice(1, len(array))):
-            fold.add(array[part].astype(float), part)
+            aggregate.add(array[part].astype(float), part)
     cells = list(zip(*(array.tolist() for array in arrays), strict=True))
     np.testing.assert_array_equal(worst, [naive_attack.worst_of(name, cell) for cell in cells])
     np.testing.assert_array_equal(mean, [naive_attack.mean_of(cell) for cell in cells])
-    np.testing.assert_array_equal(fold.worst(), worst)
-    np.testing.assert_array_equal(fold.mean(len(arrays)), mean)
+    np.testing.assert_array_equal(aggregate.worst(), worst)
+    np.testing.assert_array_equal(aggregate.mean(len(arrays)), mean)
     assert (worst.dtype, mean.dtype) == (arrays[0].dtype, np.float64)
     assert not (np.signbit(worst) & (worst == 0)).any()
     for cell, most in zip(cells, worst, strict=True):

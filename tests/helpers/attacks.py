@@ -92,7 +92,9 @@ def with_drawn(table, arguments):
         if not isinstance(known, AnyKnown) or known.subsets is None:
             return known
         subsets = gpupif.score(frame_of(table), "cohort_size", scored_columns, known=known).subsets
-        return naive_attack.AnyOf(known_by(known, scored_columns), {name: subsets.of(name) for name in scored_columns})
+        return naive_attack.AnyOf(
+            known_by(known, scored_columns), {name: subsets.for_column(name) for name in scored_columns}
+        )
 
     if "attackers" in arguments:
         return arguments | {"attackers": {name: drawn(known) for name, known in arguments["attackers"].items()}}

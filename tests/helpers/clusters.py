@@ -15,7 +15,7 @@ WORKERS = 3
 
 
 def on_cluster(table, output, scheduler=None, workers=None, overwrite=False, elsewhere=(), **asked):
-    asked = Arguments.of(asked.pop("measures", ("cig", "csf")), **asked)
+    asked = Arguments.from_user(asked.pop("measures", ("cig", "csf")), **asked)
     return score_on_cluster(table, output, Place(scheduler, workers), overwrite, asked, dict(elsewhere))
 
 

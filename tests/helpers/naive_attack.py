@@ -224,7 +224,7 @@ def default_columns(table, arguments):
     return [name for name in table if name != arguments.get("weights")]
 
 
-class Folds(NamedTuple):
+class Aggregates(NamedTuple):
     """Worst and mean over attackers: measure to column to a list; and by column the weights against each."""
 
     worst: dict
@@ -232,7 +232,7 @@ class Folds(NamedTuple):
     weights: dict
 
 
-def fold(facts, subsets):
+def aggregate(facts, subsets):
     """Worst and mean scores over attackers each of whom knows one of the subsets of columns, by scored column."""
     worst, mean, weights = defaultdict(dict), defaultdict(dict), {}
     for name, several in subsets.items():
@@ -242,7 +242,7 @@ def fold(facts, subsets):
             cells = list(zip(*(one.cells[measure][name] for one in each), strict=True))
             worst[measure][name] = [worst_of(measure, cell) for cell in cells]
             mean[measure][name] = [mean_of(cell) for cell in cells]
-    return Folds(dict(worst), dict(mean), weights)
+    return Aggregates(dict(worst), dict(mean), weights)
 
 
 def worst_of(measure, scores):
@@ -268,7 +268,7 @@ class Outcome(NamedTuple):
     """All that is said of a table, as of `ways.Outcome`.
 
     cells: scores by the names that files have for them, [<attacker>_]<measure>[_worst or _mean]_<column>. weights,
-    priors: by attacker ("" for one without a name) and by fold ("" or "mean").
+    priors: by attacker ("" for one without a name) and by aggregate ("" or "mean").
     """
 
     cells: dict
@@ -298,14 +298,14 @@ def outcome(table, columns=None, known=None, attackers=None, **arguments):
     found = Outcome({}, {}, {})
     for attacker, theirs in asked.items():
         if isinstance(theirs, AnyOf):
-            worst, mean, each = fold(facts, theirs.subsets)
-            folds = {"": ("_worst", worst), "mean": ("_mean", mean)}
+            worst, mean, each = aggregate(facts, theirs.subsets)
+            aggregates = {"": ("_worst", worst), "mean": ("_mean", mean)}
             found.weights[attacker, ""] = {name: min(weights) for name, weights in each.items()}
             found.weights[attacker, "mean"] = {name: sum(weights) / len(weights) for name, weights in each.items()}
         else:
             cells, found.weights[attacker, ""] = against(facts, columns, theirs)
-            folds = {"": ("", cells)}
-        for what, (suffix, cells) in folds.items():
+            aggregates = {"": ("", cells)}
+        for what, (suffix, cells) in aggregates.items():
             found.priors[attacker, what] = priors
             for measure, by_column in cells.items():
                 for name, scores in by_column.items():

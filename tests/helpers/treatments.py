@@ -165,7 +165,9 @@ class RiskyAway(Treatment):
             return {"risky": scores[f"cig_{self.column}"] > self.above}
 
         return RiskyStep(
-            self.column, self.rows, table.scores(Arguments.of("cig", [self.column], known=list(self.known)), make)
+            self.column,
+            self.rows,
+            table.scores(Arguments.from_user("cig", [self.column], known=list(self.known)), make),
         )
 
 

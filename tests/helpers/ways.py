@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
     """What a run gives, in memory.
 
     frame: all scores, columns named <measure>_<column> as files have them, rows in order. weights, priors: by attacker
-    ("" for one without a name) and by fold ("" or "mean"). summaries: likewise.
+    ("" for one without a name) and by aggregate ("" or "mean"). summaries: likewise.
     """
 
     frame: pd.DataFrame
@@ -61,7 +61,7 @@ class Outcome(NamedTuple):
 
 
 def by_attacker(scores: Any) -> dict[tuple[str, str], Any]:
-    """Scores by attacker and fold, see `Outcome`."""
+    """Scores by attacker and aggregate, see `Outcome`."""
     each = {name: scores.against(name) for name in scores.attackers} or {"": scores}
     means = {(name, "mean"): one.mean for name, one in each.items() if one.subsets is not None}
     return {(name, ""): one for name, one in each.items()} | means

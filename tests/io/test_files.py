@@ -42,7 +42,7 @@ def test_every_format_scores_as_the_pandas_frame(file):
 
 def test_only_needed_columns_are_read(file):
     arguments = {"columns": ["größe", "a;b"], "known": ["yes"]}
-    assert read_table(file, Arguments.of(ALL, **arguments).needed).column_names == ["a;b", "größe", "yes"]
+    assert read_table(file, Arguments.from_user(ALL, **arguments).needed).column_names == ["a;b", "größe", "yes"]
     assert read_table(file).column_names == list(FRAME.columns)
     assert_same_scores(gpupif.score(file, ALL, **arguments), gpupif.score(FRAME, ALL, **arguments))
 
@@ -61,7 +61,7 @@ def test_the_given_separator_is_used(tmp_path, separator):
     table = read_table(file, sep=separator)
     assert table.column_names == list(FRAME.columns)
     assert table["größe"].to_pylist() == FRAME["größe"].tolist()
-    assert read_table(file, Arguments.of(ALL, ["a;b"]).needed, separator).column_names == ["a;b"]
+    assert read_table(file, Arguments.from_user(ALL, ["a;b"]).needed, separator).column_names == ["a;b"]
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])

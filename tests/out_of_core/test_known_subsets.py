@@ -125,7 +125,7 @@ def test_repeated_rows_need_not_fit_into_memory(census, expected, tmp_path, grou
     assert summary["mean"]["measures"] == FEW
     assert "6 subsets of 2 columns for each column" in str(scores.summary())
     assert "any 2 columns known" in repr(scores)
-    assert scores.subsets.of("age") == expected.subsets.of("age")
+    assert scores.subsets.for_column("age") == expected.subsets.for_column("age")
     assert nothing_left(tmp_path)
 
 
@@ -296,7 +296,7 @@ def test_shares_of_memory_stay_within_the_memory(distinct, scored_columns, combi
 def test_the_memory_needed_grows_with_measures_and_columns():
     frame = gpupif.datasets.census(50, columns=4)
     few, many = (
-        AnyKnownNeeds.of(job_of(scores), 50, scores.subsets.sets)
+        AnyKnownNeeds.from_job(job_of(scores), 50, scores.subsets.sets)
         for scores in (gpupif.score(frame, FEW, known=1), gpupif.score(frame, ALL, known=2))
     )
     sizes = sorted(frame.nunique())
@@ -312,6 +312,6 @@ def test_the_planned_memory_of_codes_follows_their_type(values, nbytes):
     def job(several):
         return counting_job([np.ones(several, np.int64)] * 2, [0], [1], [])
 
-    fixed = [AnyKnownNeeds.of(job(several), 1000, [KnownSubset((0, 1), (0,))]).fixed for several in (2, values)]
+    fixed = [AnyKnownNeeds.from_job(job(several), 1000, [KnownSubset((0, 1), (0,))]).fixed for several in (2, values)]
     # Scores of two columns, as the engine returns them and as the run stores them.
     assert fixed[1] - fixed[0] == 2 * 2 * (nbytes - 1)

@@ -36,12 +36,12 @@ def test_the_planned_disk_covers_the_stored_scores(tmp_path):
 
     def planned(how, population=False, **asked):
         asked |= {"population": source} if population else {}
-        table, arguments = open_source(source), Arguments.of(MEASURES, **asked)
+        table, arguments = open_source(source), Arguments.from_user(MEASURES, **asked)
         options = OutputOptions.from_arguments(None if "summary_only" in how else tmp_path / "out.parquet", **how)
         others = table if population else None
         return budget.check_disk(table, arguments.make_request(table.names), tmp_path, tmp_path, options, others)
 
-    some, none = {"selection": Selection.of("wcig > 3")}, {"summary_only": True}
+    some, none = {"selection": Selection.from_user("wcig > 3")}, {"summary_only": True}
     assert planned(some) == planned(none) == planned({})
     assert planned({}) < planned({}, population=True)
     assert planned({}) < planned({}, **several) < 2 * planned({})
@@ -71,7 +71,7 @@ def test_a_column_with_too_many_values_is_refused(tmp_path, monkeypatch):
 def test_a_table_that_does_not_fit_is_scored_on_disk(tmp_path, monkeypatch, capfd):
     from gpupif.scoring import files
 
-    source, asked = census_folder(tmp_path / "in", rows=100), Arguments.of(MEASURES)
+    source, asked = census_folder(tmp_path / "in", rows=100), Arguments.from_user(MEASURES)
     small = files.score_file(source, asked, OutputOptions.from_arguments(tmp_path / "small.parquet")).scores
     monkeypatch.setattr(files, "memory_needed", lambda *_: 1 << 60)
     large = files.score_file(source, asked, OutputOptions.from_arguments(tmp_path / "large.parquet")).scores
@@ -169,7 +169,7 @@ def test_long_texts_make_small_chunks(tmp_path, monkeypatch):
 def test_a_population_is_read_at_the_same_time():
     """Sizes of cohorts in a population are a second table for each attacker."""
     for attackers, together in ((None, 2), ({"near": ["age"], "far": ["sex"]}, 4)):
-        request = Arguments.of("cig", attackers=attackers, population="people").make_request(["age", "sex"])
+        request = Arguments.from_user("cig", attackers=attackers, population="people").make_request(["age", "sex"])
         assert budget.plan_budget(8 << 30, request).together == together
 
 

@@ -210,7 +210,7 @@ def test_a_population_that_does_not_fit_is_read_in_streams(tmp_path, monkeypatch
     real = files.memory_needed
     monkeypatch.setattr(files, "memory_needed", lambda source, *given: (1 << 60) * ("people" in str(source.found.path)))
     source, people = census_files(tmp_path)
-    asked = Arguments.of("cig", ["age", "sex"], population=people)
+    asked = Arguments.from_user("cig", ["age", "sex"], population=people)
     scores = files.score_file(source, asked, OutputOptions.from_arguments(tmp_path / "out.parquet")).scores
     assert "more than 60 % of the memory that is free" in capfd.readouterr().err
     assert_same(scores, gpupif.score(source, "cig", columns=["age", "sex"], population=people))

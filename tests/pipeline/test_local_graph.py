@@ -121,7 +121,7 @@ def test_combinations_on_a_local_graph_are_counted_right(graph, on_cpu):
 
 def test_chunks_and_partitions_follow_the_memory(tmp_path):
     job = (
-        Arguments.of(measures=["cig"])
+        Arguments.from_user(measures=["cig"])
         .make_request(list(CENSUS))
         .job(chunks_of(CENSUS).columns, 3000, "host", lambda *_: None, None)[0]
     )
@@ -152,7 +152,7 @@ def test_partitions_stay_within_their_limit_of_rows(alike, limit):
     columns = [draw.integers(0, size, 6000).astype(np.uint16) for size in (40, 7, 300, 5)]
     for column in columns[:2]:
         column[: int(alike * 6000)] = 1
-    layout = KeyLayout.of([40, 7, 300, 5])
+    layout = KeyLayout.from_cardinalities([40, 7, 300, 5])
     with Workers(1) as workers:
         keys = layout.pack(columns, workers)
         edges = range(0, 6000, 1000)

@@ -61,9 +61,9 @@ ANY_TWO = {"columns": NAMES, "known": 2, "weights": "people", "missing": "wildca
 SUPPRESSED = {"columns": ["job", "town", "sex"], "known": ["sex", "age", "town"], "missing": "wildcard"}
 
 
-def worst(cell, measure, fold=max):
+def worst(cell, measure, aggregate=max):
     """Over the two attackers of `NAMED`, of whom one has a worst score of his own."""
-    return fold(cell[f"friend_{measure}"], cell[f"anybody_{measure}_worst"])
+    return aggregate(cell[f"friend_{measure}"], cell[f"anybody_{measure}_worst"])
 
 
 CASES = {

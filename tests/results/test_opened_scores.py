@@ -48,7 +48,7 @@ def test_scores_written_from_memory_are_opened_again(tmp_path, scores, ending):
     assert again.provenance["priors_given"] == ["sex"]
     assert again.priors["sex"] == {"Female": 0.25, "Male": 0.75}
     assert again.subsets.sets == scores.subsets.sets
-    assert again.subsets.of("age") == scores.subsets.of("age")
+    assert again.subsets.for_column("age") == scores.subsets.for_column("age")
     assert (again.path, again.files, again.spilled_bytes) == (file, [file], None)
     assert [kind.name for kind in again.mean.cohort_size.to_pandas().dtypes] == ["float64"] * 3
     mine, theirs = again.summary(), scores.summary()

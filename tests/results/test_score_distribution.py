@@ -123,7 +123,7 @@ def scored(folder, options, output=None, **kept):
         path = folder.parent / "people.parquet"
         TABLE[:40].to_parquet(path, index=False)
         options = options | {"population": Population(path, lacks="count")}
-    arguments = Arguments.of(MEASURES, COLUMNS, **options)
+    arguments = Arguments.from_user(MEASURES, COLUMNS, **options)
     asked = replace(OutputOptions.from_arguments(output, **kept), questions=questions)
     # Rows with wildcards have to be in one place.
     with in_pieces(16, 200 if "missing" in options else 25), gpupif.config(memory_limit="8GiB", progress=False):
@@ -137,9 +137,9 @@ def test_the_distribution_is_found_while_no_score_is_kept(tmp_path, options):
     found, questions = scored(folder, options, summary_only=True)
     expected = gpupif.score(TABLE, MEASURES, COLUMNS, **options)
     for name in expected.attackers or [None]:
-        for fold in ("worst", "mean"):
+        for aggregate in ("worst", "mean"):
             one, other = (
-                getattr(scores if name is None else scores.against(name), fold) for scores in (found, expected)
+                getattr(scores if name is None else scores.against(name), aggregate) for scores in (found, expected)
             )
             assert one.pif([12.5, 95]) == other.pif([12.5, 95])
             for measure, query in questions.of_columns.items():
@@ -155,7 +155,7 @@ def test_the_distribution_is_found_while_cells_are_written(tmp_path):
 
     folder, options = write_parts(tmp_path / "in", TABLE, [20, 50]), ASKED["one"]
     expected = gpupif.score(TABLE, MEASURES, COLUMNS, **options).percentiles("csf", [33.3, 95])
-    cells, _ = scored(folder, options, tmp_path / "cells.parquet", selection=Selection.of("cig > 1"))
+    cells, _ = scored(folder, options, tmp_path / "cells.parquet", selection=Selection.from_user("cig > 1"))
     every, _ = scored(folder, options, tmp_path / "all.parquet")
     for file in every.files:
         file.unlink()

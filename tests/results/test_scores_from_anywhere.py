@@ -208,7 +208,7 @@ def test_each_of_several_attackers_counts_once_in_worst_and_mean(expected):
 
 
 @pytest.fixture
-def folded_alike():
+def aggregated_alike():
     """A table in which who knows one column alone may know of nobody, or of no value, and what to ask of it."""
     frame = TABLE.assign(people=TABLE.index % 4 / 2)
     frame["age"] = frame["age"].fillna(40)
@@ -222,9 +222,9 @@ def folded_alike():
 @pytest.mark.parametrize("weights", [None, "people"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("place", ["memory", "files", pytest.param("dask", marks=pytest.mark.dask)])
-def test_attackers_by_name_and_any_known_are_combined_alike(place, dtype, weights, folded_alike, tmp_path):
+def test_attackers_by_name_and_any_known_are_combined_alike(place, dtype, weights, aggregated_alike, tmp_path):
     """An attacker with an unknown score, or whose cohort has no people, hides no score of another attacker."""
-    frame, asked = folded_alike
+    frame, asked = aggregated_alike
     asked |= {"dtype": dtype, "weights": weights}
 
     def score(name, **attackers):
@@ -254,8 +254,8 @@ def test_attackers_by_name_and_any_known_are_combined_alike(place, dtype, weight
 
 
 @pytest.mark.parametrize("by", ["cig", "cohort_size", "class_size", "entropy", "prior"])
-def test_the_worst_attacker_is_the_same_by_name_and_of_any_known(by, folded_alike):
-    frame, asked = folded_alike
+def test_the_worst_attacker_is_the_same_by_name_and_of_any_known(by, aggregated_alike):
+    frame, asked = aggregated_alike
     asked |= {"weights": "people"}
     named = gpupif.score(frame, attackers={"age": ["age"], "sex": ["sex"]}, **asked).top(90, by)
     some = gpupif.score(frame, known=AnyKnown(1, among=["age", "sex"]), **asked).top(90, by)
@@ -351,13 +351,13 @@ def test_summaries_are_found_while_scores_are_written(asked, ending, tmp_path, m
     scores.write(tmp_path / f"scores.{ending}")
     before = len(looked)
     scores.summary()
-    views = [(name, fold) for name, folds in enumerate(scores._summarised()) for fold in folds]
+    views = [(name, aggregate) for name, aggregates in enumerate(scores._summarised()) for aggregate in aggregates]
     # Feather begins with what it says of its scores, and CSV says nothing.
     assert before == (len(views) if ending == "feather" else 0)
     assert len(looked) == (0 if ending == "parquet" else len(views))
     several = [scores, *([gpupif.open_scores(tmp_path / "scores.parquet")] if ending == "parquet" else [])]
-    for found, (name, fold) in product(several, views):
-        mine, theirs = (one._summarised()[name][fold].summary() for one in (found, expected))
+    for found, (name, aggregate) in product(several, views):
+        mine, theirs = (one._summarised()[name][aggregate].summary() for one in (found, expected))
         assert_same_summaries(mine, theirs)
 
 

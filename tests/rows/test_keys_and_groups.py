@@ -23,7 +23,7 @@ group_rows, sum_groups, mix_word = map(from_python, (groups.group_rows, groups.s
     "cardinalities", [[1], [2] * 64, [2] * 65, [2**40, 2**24, 2], [2**64], [1, 1, 3], [300, 1, 2**33, 7, 2**31]]
 )
 def test_fields_hold_every_code_and_do_not_overlap(cardinalities):
-    layout = KeyLayout.of(cardinalities)
+    layout = KeyLayout.from_cardinalities(cardinalities)
     used = [0] * layout.words
     for column, cardinality in enumerate(cardinalities):
         word, shift, mask = layout.fields[column]
@@ -41,7 +41,7 @@ def group(keys, blocks, hashes, word, keep, room=None):
     blocks.
     """
     keys, hashes = np.asarray(keys, np.uint64), np.asarray(hashes, np.uint64)
-    room = room or groups.Room.of(max(stop - start for start, stop in pairwise(blocks)))
+    room = room or groups.Room.for_rows(max(stop - start for start, stop in pairwise(blocks)))
     sizes = np.empty(len(room.heads), np.uint32)
     nothing = np.empty(0, np.uint32)
     result = []

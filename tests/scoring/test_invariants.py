@@ -107,7 +107,7 @@ def test_more_partitions_than_a_radix_pass_takes_give_the_same_scores():
     """Over 2^11 blocks need two passes of the radix partition; one-row blocks make 20,000."""
     frame = gpupif.datasets.census(20_000)
     codes = [frame[name].to_numpy().astype(np.uint8) for name in ("age", "household_size")]
-    layout = KeyLayout.of([128, 16])
+    layout = KeyLayout.from_cardinalities([128, 16])
     with Workers(2) as workers:
         keys = layout.pack(codes, workers)
         blocks = partition_rows(Rows(keys), layout.masks([0]), 1, workers)

@@ -65,7 +65,7 @@ def test_keys_of_several_words_are_searched_right():
     codes = [random.integers(0, 40_000, 300).astype(np.uint16) for _ in range(7)]
     codes = [np.where(random.random(300) < 0.9, values[0], values) for values in codes]
     with Workers(2) as workers:
-        distinct = distinct_rows(Rows(KeyLayout.of([40_000] * 7).pack(codes, workers)), 300, workers)
+        distinct = distinct_rows(Rows(KeyLayout.from_cardinalities([40_000] * 7).pack(codes, workers)), 300, workers)
         rows = DistinctRows.from_keys(distinct.rows.keys, distinct.rows.counts.copy(), [40_000] * 7, workers)
         found = SearchBySets(rows, workers, SearchMemory(2, 0, None)).run([1.0] * 7, False, lambda: None)
     expected = minimal_uniques({place: values.tolist() for place, values in enumerate(codes)}, 7)

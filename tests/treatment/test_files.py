@@ -312,7 +312,7 @@ def test_scores_for_a_condition_are_read_in_chunks_within_the_limit(tmp_path, mo
         read.append(len(scores["cig_age"]))
         return {"0": scores["cig_age"]}
 
-    facts = table.scores(Arguments.of("cig", columns), make)
+    facts = table.scores(Arguments.from_user("cig", columns), make)
     assert sum(read) == len(TABLE)
     assert max(read) == 17
     expected = gpupif.score(TABLE, "cig", columns).cig["age"]

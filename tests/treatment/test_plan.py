@@ -129,7 +129,7 @@ def test_a_saved_plan_is_loaded_again(tmp_path_factory, plan, ending):
     assert loaded == plan
     assert loaded.to_dict() == plan.to_dict()
     assert gpupif.Plan.from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
-    assert gpupif.Plan.of(str(file)) == gpupif.Plan.of(plan.to_dict()) == gpupif.Plan.of(plan)
+    assert gpupif.Plan.from_any(str(file)) == gpupif.Plan.from_any(plan.to_dict()) == gpupif.Plan.from_any(plan)
 
 
 def test_a_saved_plan_is_the_expected_document(tmp_path):
@@ -328,7 +328,7 @@ def test_bad_plans_are_refused(tmp_path, document, words):
         (lambda: gpupif.Plan([3]), "treatment 1: expected a treatment, got 3"),
         (lambda: gpupif.Plan(Nothing()), "expected a list of treatments"),
         (lambda: gpupif.Plan("plan.toml"), "expected a list of treatments, got 'plan.toml'"),
-        (lambda: gpupif.Plan.of(3), "expected a plan, the path of one, or a dictionary, got 3"),
+        (lambda: gpupif.Plan.from_any(3), "expected a plan, the path of one, or a dictionary, got 3"),
         (lambda: gpupif.Plan.load(3), "plan: expected the path of a .toml, .json or .yaml file, got 3"),
         (lambda: gpupif.Plan.load("no.toml"), "plan: no.toml: could not be read: No such file"),
         (lambda: gpupif.Plan.load("plan.txt"), "expected a name ending in .toml, .json, .yaml, .yml"),
@@ -340,7 +340,7 @@ def test_bad_arguments_of_plans_are_refused(made, words):
 
 
 def test_a_plan_is_made_of_one_or_several_treatments():
-    assert gpupif.Plan.of([Nothing()]) == gpupif.Plan.of(Nothing()) == gpupif.Plan([Nothing()])
+    assert gpupif.Plan.from_any([Nothing()]) == gpupif.Plan.from_any(Nothing()) == gpupif.Plan([Nothing()])
 
 
 def test_yaml_needs_its_library(tmp_path, monkeypatch):

@@ -170,7 +170,7 @@ def test_the_key_is_written_nowhere(tmp_path):
         if file.is_file():
             assert KEY not in file.read_bytes()
             assert KEY.hex().encode() not in file.read_bytes()
-    assert done.record.key == gpupif.treatments.Key.of(KEY).digest
+    assert done.record.key == gpupif.treatments.Key.from_any(KEY).digest
     assert done.record.public().to_dict().get("key_digest") is None
 
 

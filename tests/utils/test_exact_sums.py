@@ -107,10 +107,10 @@ def test_figures_of_parts_add_up_to_those_of_the_whole(numbers, cut):
     """Figures of parts make the figures of the whole, also after they were stored."""
     scores = np.array(numbers)
     values, times = np.unique(scores, return_counts=True)
-    parts = [ColumnFigures.of("class_size", part) for part in (scores[:cut], scores[cut:])]
+    parts = [ColumnFigures.from_scores("class_size", part) for part in (scores[:cut], scores[cut:])]
     stored = [Figures.from_stored(json.loads(json.dumps(Figures({"x": [part]}).to_stored()))) for part in parts]
-    expected = ColumnFigures.of("class_size", scores)
-    assert ColumnFigures.of("class_size", values, times) == expected
+    expected = ColumnFigures.from_scores("class_size", scores)
+    assert ColumnFigures.from_scores("class_size", values, times) == expected
     assert Figures.together(*stored).of_columns["x"] == [expected]
     known = [one for one in numbers if one == one]
     assert expected.highest == max(known, default=-math.inf)

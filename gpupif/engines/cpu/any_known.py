@@ -121,11 +121,11 @@ class AnyKnownRun(DistinctRun):
                 for column, weight in zip(one.scored_columns, scores.weights, strict=True):
                     weights[column].append(weight)
 
-            def fold(start: int, stop: int, scored: Any = scored, places: Any = places) -> None:
+            def aggregate(start: int, stop: int, scored: Any = scored, places: Any = places) -> None:
                 for one, scored_columns in zip(scored, places, strict=True):
-                    kernels.fold_set(one.number[start:stop], one.scores, scored_columns, found[:, :, start:stop])
+                    kernels.aggregate_set(one.number[start:stop], one.scores, scored_columns, found[:, :, start:stop])
 
-            self.workers.run(fold, self.workers.ranges(self.rows))
+            self.workers.run(aggregate, self.workers.ranges(self.rows))
             self.progress.advance(job.rows * sum(map(len, places)))
         for place, column in enumerate(columns):
             for k, measure in enumerate(job.measures):
@@ -180,7 +180,7 @@ class AnyKnownRun(DistinctRun):
             found = kernels.number_pairs(left, codes, radix, slots, buffers.first, number)
             kernels.clear_slots(left, codes, radix, buffers.first[:found], slots)
             return number, found
-        layout = KeyLayout.of([numbers, radix])
+        layout = KeyLayout.from_cardinalities([numbers, radix])
         # This code already runs in a thread of the run.
         with Workers(1) as alone:
             distinct = distinct_rows(Rows(layout.pack([left, codes], alone)), self.rows, alone)
@@ -191,9 +191,9 @@ class AnyKnownRun(DistinctRun):
         self, one: KnownSubset, number: npt.NDArray[Any], first: npt.NDArray[np.int64], buffers: _ThreadBuffers
     ) -> _Scored:
         run, job, combinations = self._run, self.job, len(first)
-        counts = np.empty(combinations, self.times.dtype)
-        kernels.sum_times(number, self.times, counts)
-        layout = KeyLayout.of([self.cardinalities[column] for column in one.columns])
+        counts = np.empty(combinations, self.multiplicities.dtype)
+        kernels.sum_multiplicities(number, self.multiplicities, counts)
+        layout = KeyLayout.from_cardinalities([self.cardinalities[column] for column in one.columns])
         keys = np.zeros((combinations, layout.words), np.uint64)
         for place, column in enumerate(one.columns):
             word, shift, mask = layout.fields[place]

@@ -102,7 +102,7 @@ class DenseSets:
         self._all = len(cardinalities)
 
     def add(
-        self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None, total: int, workers: Workers
+        self, codes: Sequence[npt.NDArray[Any]], multiplicities: npt.NDArray[Any] | None, total: int, workers: Workers
     ) -> None:
         """Count further rows. total: the sum of all multiplicities, including these rows."""
         if not len(self.widths):
@@ -114,18 +114,18 @@ class DenseSets:
             edges = [rows * piece // own for piece in range(own + 1)]
             parts = [self.tables, *(np.zeros_like(self.tables) for _ in range(own - 1))]
             tasks = [(0, len(self.widths), edges[piece], edges[piece + 1], parts[piece]) for piece in range(own)]
-            workers.run(lambda *task: self._count(codes, times, *task), tasks)
+            workers.run(lambda *task: self._count(codes, multiplicities, *task), tasks)
             for part in parts[1:]:
                 self.tables += part
         else:
             # The counters are too large for copies: each thread counts other sets.
             places = [(place, place + 1, 0, rows, self.tables) for place in range(len(self.widths))]
-            workers.run(lambda *task: self._count(codes, times, *task), places)
+            workers.run(lambda *task: self._count(codes, multiplicities, *task), places)
 
     def _count(
         self,
         codes: Sequence[npt.NDArray[Any]],
-        times: npt.NDArray[Any] | None,
+        multiplicities: npt.NDArray[Any] | None,
         first: int,
         last: int,
         start: int,
@@ -142,7 +142,7 @@ class DenseSets:
             size = min(BLOCK_ROWS, stop - begin)
             for column in used:
                 block[column, :size] = codes[column][begin : begin + size]
-            repeats = none if times is None else times[begin : begin + size].astype(tables.dtype)
+            repeats = none if multiplicities is None else multiplicities[begin : begin + size].astype(tables.dtype)
             kernels.count_subsets(block, repeats, *sets, self.offsets[first : last + 1], index[:size], tables)
 
     def table(self, place: int) -> npt.NDArray[Any]:
@@ -178,13 +178,13 @@ class GroupedSet:
         self._listed = found
 
     def add(
-        self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None, total: int, workers: Workers
+        self, codes: Sequence[npt.NDArray[Any]], multiplicities: npt.NDArray[Any] | None, total: int, workers: Workers
     ) -> None:
         """Count further rows. total: the sum of all multiplicities, including these rows."""
         keys = self.layout.pack([codes[column] for column in self.subset], workers)
-        counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
+        counts = NO_ROWS if multiplicities is None else multiplicities.astype(index_type(total + 1))
         rows = distinct_rows(Rows(keys, counts), total, workers).rows
-        self._seen.append(rows if times is None else _occurring(rows))
+        self._seen.append(rows if multiplicities is None else _occurring(rows))
         self._ordered = False
         # Merge when the new keys outnumber the merged keys: then each key is merged a few times only.
         if sum(len(rows.keys) for rows in self._seen[1:]) >= len(self._seen[0].keys):
@@ -240,7 +240,7 @@ class ListedRows:
     For each set, a row gets the number of its combination among all possible combinations. Equal numbers are then
     counted in the second-level cache. This is for sets with too many possible combinations for a counter each.
 
-    codes, times, cardinalities: see `SubsetCounter`.
+    codes, multiplicities, cardinalities: see `SubsetCounter`.
     total: the sum of all multiplicities.
     subsets: the sets that will be counted.
     """
@@ -248,7 +248,7 @@ class ListedRows:
     def __init__(
         self,
         codes: Sequence[npt.NDArray[Any]],
-        times: npt.NDArray[Any] | None,
+        multiplicities: npt.NDArray[Any] | None,
         total: int,
         subsets: Sequence[Sequence[int]],
         cardinalities: Sequence[int],
@@ -260,8 +260,8 @@ class ListedRows:
         for column in used:
             self._codes[column] = codes[column]
         counter = index_type(total + 1)
-        self._times = np.empty(0, counter) if times is None else times.astype(counter)
-        self._rooms = Spares(lambda: (Room.of(self._rows), np.empty(self._rows, counter)))
+        self._multiplicities = np.empty(0, counter) if multiplicities is None else multiplicities.astype(counter)
+        self._rooms = Spares(lambda: (Room.for_rows(self._rows), np.empty(self._rows, counter)))
 
     @staticmethod
     def serves(rows: int, cardinalities: Sequence[int]) -> bool:
@@ -275,7 +275,7 @@ class ListedRows:
         kernels.combine(self._codes, 0, np.array(subset, np.int64), np.array(radices, np.int64), numbers[:, 0])
         first, counts = np.empty(self._rows + 1, np.uint32), np.empty(self._rows + 1, np.int64)
         room = self._rooms.take()
-        found = kernels.count_in_groups(numbers, self._times, NO_HASHES, *room, first, counts)
+        found = kernels.count_in_groups(numbers, self._multiplicities, NO_HASHES, *room, first, counts)
         self._rooms.give_back(room)
         codes = [np.empty(found, code_type(radix)) for radix in radices]
         for column, own in zip(subset, codes, strict=True):

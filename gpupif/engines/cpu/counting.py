@@ -94,19 +94,21 @@ class SubsetCounter:
         # For each set, whether it is dense, and its place among the dense or the grouped sets.
         self._where = [(small, fits[:place].count(small)) for place, small in enumerate(fits)]
 
-    def add(self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None = None) -> None:
+    def add(self, codes: Sequence[npt.NDArray[Any]], multiplicities: npt.NDArray[Any] | None = None) -> None:
         """Count further rows.
 
-        codes: by column, (rows,) below the column's cardinality. times: (rows,) multiplicities, 0 or more; None: 1.
+        codes: by column, (rows,) below the column's cardinality. multiplicities: (rows,) multiplicities, 0 or more; None: 1.
         """
         if not len(codes[0]):
             return
-        self.total += len(codes[0]) if times is None else int(times.sum())
-        self._dense.add(codes, times, self.total, self._workers)
-        for grouped in self._not_listed(codes, times):
-            grouped.add(codes, times, self.total, self._workers)
+        self.total += len(codes[0]) if multiplicities is None else int(multiplicities.sum())
+        self._dense.add(codes, multiplicities, self.total, self._workers)
+        for grouped in self._not_listed(codes, multiplicities):
+            grouped.add(codes, multiplicities, self.total, self._workers)
 
-    def _not_listed(self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None) -> list[GroupedSet]:
+    def _not_listed(
+        self, codes: Sequence[npt.NDArray[Any]], multiplicities: npt.NDArray[Any] | None
+    ) -> list[GroupedSet]:
         """Count the sets that `ListedRows` serves, and return the other sets without dense counters."""
         listed: list[GroupedSet] = []
         others: list[GroupedSet] = []
@@ -114,7 +116,7 @@ class SubsetCounter:
             own = [self._cardinalities[column] for column in one.subset]
             (listed if self._at_once and ListedRows.serves(len(codes[0]), own) else others).append(one)
         if listed:
-            rows = ListedRows(codes, times, self.total, [one.subset for one in listed], self._cardinalities)
+            rows = ListedRows(codes, multiplicities, self.total, [one.subset for one in listed], self._cardinalities)
             self._workers.run(lambda one: one.add_listed(rows.count(one.subset)), [(one,) for one in listed])
         return others
 
@@ -159,26 +161,26 @@ class CpuCounting:
         codes: Sequence[npt.NDArray[Any]],
         cardinalities: Sequence[int],
         sets: Sequence[Sequence[int]],
-        times: npt.NDArray[np.int64] | None = None,
+        multiplicities: npt.NDArray[np.int64] | None = None,
         differ: bool = False,
     ) -> Iterator[tuple[SubsetCounter, int]]:
         """See `Counting`."""
         rows, workers = len(codes[0]), self._workers
-        total = rows if times is None else int(times.sum())
+        total = rows if multiplicities is None else int(multiplicities.sum())
         wide = [set_ for set_ in sets if not is_dense([cardinalities[column] for column in set_], rows)]
         if not differ and len(wide) > 1 and 2 * len(wide) >= len(sets):
             # Collapse rows that are equal on the columns of all sets: fewer rows are counted for each set.
             used = sorted({column for set_ in sets for column in set_})
-            layout = KeyLayout.of([cardinalities[column] for column in used])
-            counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
+            layout = KeyLayout.from_cardinalities([cardinalities[column] for column in used])
+            counts = NO_ROWS if multiplicities is None else multiplicities.astype(index_type(total + 1))
             keys = layout.pack([codes[column] for column in used], workers)
             found = distinct_rows(Rows(keys, counts), total, workers).rows
             at = dict(zip(used, layout.unpack(found.keys), strict=True))
             # Columns of no set are not read: any array of the right length serves.
-            codes, times = [at.get(column, found.counts) for column in range(len(cardinalities))], found.counts
+            codes, multiplicities = [at.get(column, found.counts) for column in range(len(cardinalities))], found.counts
         for batch in in_batches(sets, cardinalities, rows, total=total):
             counter = SubsetCounter(batch, cardinalities, rows, workers, at_once=True)
-            counter.add(codes, times)
+            counter.add(codes, multiplicities)
             for place in range(len(batch)):
                 yield counter, place
 
@@ -198,15 +200,15 @@ def number_rows(
     codes: Sequence[npt.NDArray[Any]],
     cardinalities: Sequence[int],
     workers: Workers,
-    times: npt.NDArray[Any] | None = None,
+    multiplicities: npt.NDArray[Any] | None = None,
 ) -> NumberedRows:
     """Return the combinations of all columns, and the number of each row's combination. codes: of 1 column or more."""
     rows, every = len(codes[0]), list(range(len(codes)))
     if is_dense(cardinalities, rows):
-        return _number_dense(codes, cardinalities, workers, times)
-    total = rows if times is None else int(times.sum())
+        return _number_dense(codes, cardinalities, workers, multiplicities)
+    total = rows if multiplicities is None else int(multiplicities.sum())
     layout = key_layout(cardinalities)
-    counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
+    counts = NO_ROWS if multiplicities is None else multiplicities.astype(index_type(total + 1))
     keys = layout.pack([codes[column] for column in every], workers)
     found = distinct_rows(Rows(keys, counts), total, workers)
     order = key_order(found.rows.keys)
@@ -222,10 +224,10 @@ def _number_dense(
     codes: Sequence[npt.NDArray[Any]],
     cardinalities: Sequence[int],
     workers: Workers,
-    times: npt.NDArray[Any] | None,
+    multiplicities: npt.NDArray[Any] | None,
 ) -> NumberedRows:
     counted = DenseSets([range(len(codes))], cardinalities)
-    counted.add(codes, times, len(codes[0]) if times is None else int(times.sum()), workers)
+    counted.add(codes, multiplicities, len(codes[0]) if multiplicities is None else int(multiplicities.sum()), workers)
     present = counted.table(0) > 0
     rank = (np.cumsum(present) - 1).astype(index_type(len(present)))
     number = np.empty(len(codes[0]), index_type(len(codes[0])))

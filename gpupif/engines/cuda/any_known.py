@@ -59,7 +59,9 @@ class AnyKnownJob(NamedTuple):
         scored_columns: their number.
         """
         columns = max(len(one.columns) for one in self.sets)
-        scored = rows * row_bytes(self.job, times=True, whole=False, to_host=False) + fixed_bytes(all_values(self.job))
+        scored = rows * row_bytes(self.job, multiplicities=True, whole=False, to_host=False) + fixed_bytes(
+            all_values(self.job)
+        )
         accumulators = scored_columns * accumulator_bytes(self.job, rows)
         spread = 8 * SPREAD_ARRAYS * self.job.rows
         return scored + numbering_bytes(rows, columns) + accumulators + spread
@@ -203,9 +205,9 @@ class _DeviceRun:
             for k, measure in enumerate(job.measures):
                 if measure.weighted:
                     scores[k] *= weight
-            with library.stage("fold"):
+            with library.stage("aggregate"):
                 library.launch(
-                    kernels.fold_scores, self.rows.rows, numbered.of_row, scores, self._lows, *found[scored_column]
+                    kernels.aggregate_scores, self.rows.rows, numbered.of_row, scores, self._lows, *found[scored_column]
                 )
             # The next scores need this memory.
             del scores

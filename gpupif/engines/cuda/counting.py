@@ -23,7 +23,7 @@ from ..cpu.count_tables import DENSE, Combinations, key_layout
 from ..cpu.counting import SubsetCounter
 from .rows import find_runs, lowest_bit, narrow_words, pack_device_keys, sort_keys
 
-# Most arrays of 8 bytes a row at one time, beside codes, times and keys: the order before and after a sort, the sort's
+# Most arrays of 8 bytes a row at one time, beside codes, multiplicities and keys: the order before and after a sort, the sort's
 # buffers, counts, heads, starts and sizes of runs.
 WORKING_ARRAYS = 12
 # Fewest rows that are counted at once, however little memory is free.
@@ -36,14 +36,14 @@ class Chunk(NamedTuple):
     """Rows: codes by column (None: in no set), on the host or the device, and multiplicities (None: 1 each)."""
 
     codes: Sequence[Any]
-    times: Any
+    multiplicities: Any
     rows: int
 
     def piece(self, start: int, most: int) -> Chunk:
         """Return at most `most` of the rows, from `start` on."""
         stop = min(self.rows, start + most)
         codes = [None if values is None else values[start:stop] for values in self.codes]
-        return Chunk(codes, None if self.times is None else self.times[start:stop], stop - start)
+        return Chunk(codes, None if self.multiplicities is None else self.multiplicities[start:stop], stop - start)
 
 
 class DeviceCombinations(NamedTuple):
@@ -57,11 +57,11 @@ class DeviceCombinations(NamedTuple):
 
 def upload_chunk(library: CupyLibrary, chunk: Chunk) -> Chunk:
     """Return the rows on the device."""
-    for values in (*chunk.codes, chunk.times):
+    for values in (*chunk.codes, chunk.multiplicities):
         library.settle(values)
     codes = [None if values is None else library.upload(values) for values in chunk.codes]
-    times = None if chunk.times is None else library.upload(chunk.times).astype("int64")
-    return Chunk(codes, times, chunk.rows)
+    multiplicities = None if chunk.multiplicities is None else library.upload(chunk.multiplicities).astype("int64")
+    return Chunk(codes, multiplicities, chunk.rows)
 
 
 def count_keys(library: CupyLibrary, chunk: Chunk, subset: Sequence[int], layout: KeyLayout) -> DeviceCombinations:
@@ -70,7 +70,7 @@ def count_keys(library: CupyLibrary, chunk: Chunk, subset: Sequence[int], layout
     keys = pack_device_keys(
         library, {place: chunk.codes[column] for place, column in enumerate(subset)}, chunk.rows, layout
     )
-    if layout.words == 1 and chunk.times is None:
+    if layout.words == 1 and chunk.multiplicities is None:
         # Without multiplicities the keys alone are sorted, and no order of rows is needed.
         low = lowest_bit(layout, 0)
         ordered = xp.sort(narrow_words(keys[0], low))
@@ -79,10 +79,10 @@ def count_keys(library: CupyLibrary, chunk: Chunk, subset: Sequence[int], layout
         heads[1:] = ordered[1:] != ordered[:-1]
         starts = xp.append(xp.flatnonzero(heads), chunk.rows)
         return DeviceCombinations([ordered[starts[:-1]].astype("uint64") << low], starts[1:] - starts[:-1])
-    times = xp.ones(chunk.rows, "int64") if chunk.times is None else chunk.times
-    runs = find_runs(library, keys, times, sort_keys(library, keys, layout), layout.masks(layout.fields))
+    multiplicities = xp.ones(chunk.rows, "int64") if chunk.multiplicities is None else chunk.multiplicities
+    runs = find_runs(library, keys, multiplicities, sort_keys(library, keys, layout), layout.masks(layout.fields))
     first, sizes = runs.order[runs.starts[:-1]], runs.sizes
-    if chunk.times is not None:
+    if chunk.multiplicities is not None:
         there = sizes > 0
         first, sizes = first[there], sizes[there]
     return DeviceCombinations([words[first] for words in keys], sizes)
@@ -127,12 +127,12 @@ class CudaCounter:
         # Counts on the host, by place of a set: of all sets if rows are added in chunks, else of the last set only.
         self._added: dict[int, SubsetCounter] = {}
 
-    def add(self, codes: Sequence[Any], times: npt.NDArray[Any] | None = None) -> None:
+    def add(self, codes: Sequence[Any], multiplicities: npt.NDArray[Any] | None = None) -> None:
         """Count further rows (see `Counter`). codes: on the host or a device."""
         if not len(codes[0]):
             return
         used = [values if column in self._used else None for column, values in enumerate(codes)]
-        chunk = Chunk(used, times, len(codes[0]))
+        chunk = Chunk(used, multiplicities, len(codes[0]))
         if self._whole is None and not self._added:
             self._whole = chunk
         else:
@@ -169,8 +169,8 @@ class CudaCounter:
         return Combinations(codes, self._library.to_host(found.counts))
 
     def _sizes(self, found: DeviceCombinations) -> Sizes:
-        sizes, times = self._library.xp.unique(found.counts[found.counts > 1], return_counts=True)
-        return Sizes.from_counts(self._library.to_host(sizes), self._library.to_host(times))
+        sizes, multiplicities = self._library.xp.unique(found.counts[found.counts > 1], return_counts=True)
+        return Sizes.from_counts(self._library.to_host(sizes), self._library.to_host(multiplicities))
 
     def _answer(
         self, place: int, on_device: Callable[[DeviceCombinations], Answer], on_host: Callable[[SubsetCounter], Answer]
@@ -349,7 +349,7 @@ class CudaCounting:
         codes: Sequence[Any],
         cardinalities: Sequence[int],
         sets: Sequence[Sequence[int]],
-        times: npt.NDArray[Any] | None = None,
+        multiplicities: npt.NDArray[Any] | None = None,
         differ: bool = False,
     ) -> Iterator[tuple[CudaCounter, int]]:
         """Yield a counter and a place for each set (see `Counting`). Equal rows are not collapsed: sorting needs no
@@ -358,7 +358,7 @@ class CudaCounting:
         home = self._libraries[0].device_of(codes[0])
         library = next((one for one in self._libraries if one.device == home), self._libraries[0])
         counter = self.counter(sets, cardinalities, len(codes[0]), library=library)
-        counter.add(codes, times)
+        counter.add(codes, multiplicities)
         for place in range(len(sets)):
             yield counter, place
 

@@ -260,7 +260,7 @@ class CudaEngine:
                 return replace(result, through_host=f"through the host, in {parts}")
             except BlockTooLargeError as block:
                 if refused is not None and block.rows >= refused:
-                    needed = block.rows * row_bytes(job, times=True, whole=False, to_host=False)
+                    needed = block.rows * row_bytes(job, multiplicities=True, whole=False, to_host=False)
                     what = f"{block.rows:,} rows that belong together"
                     raise self._ran_out(block.library, what, needed, "score fewer columns") from None
                 refused, rows = block.rows, rows // 2

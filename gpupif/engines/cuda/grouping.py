@@ -164,9 +164,9 @@ def collapse_table(
     """Upload a job's table, and return its distinct rows and the number of each row, as `Grouping.collapse`."""
     with library.stage("pack"):
         keys = pack_device_keys(library, dict(enumerate(job.codes)), job.rows, job.layout)
-        times = None if job.times is None else library.upload(job.times)
+        multiplicities = None if job.multiplicities is None else library.upload(job.multiplicities)
     with library.stage("collapse"):
-        return grouping.collapse(DeviceRows(library, job.layout, keys, times), columns)
+        return grouping.collapse(DeviceRows(library, job.layout, keys, multiplicities), columns)
 
 
 ROTATION = Rotation()

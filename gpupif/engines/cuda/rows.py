@@ -144,8 +144,8 @@ def sizes_of(library: CupyLibrary, counts: Any, total: int) -> Sizes:
     """
     several = counts[counts > 1]
     narrow = several.astype("uint32") if total < 1 << 32 else several
-    sizes, times = library.xp.unique(narrow, return_counts=True)
-    return Sizes.from_counts(library.to_host(sizes), library.to_host(times))
+    sizes, multiplicities = library.xp.unique(narrow, return_counts=True)
+    return Sizes.from_counts(library.to_host(sizes), library.to_host(multiplicities))
 
 
 def lowest_bit(layout: KeyLayout, word: int) -> int:

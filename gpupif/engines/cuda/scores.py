@@ -100,7 +100,11 @@ def describe_cohorts(
     """
     xp, (values, wanted, walks, ahead, logs) = library.xp, described
     size, number, kinds = len(runs.order), len(runs.sizes), len(wanted.kinds)
-    cells, members, cohorts = Cells.of(size, xp.empty, walks), xp.zeros(number, "int32"), (runs.order, runs.sizes)
+    cells, members, cohorts = (
+        Cells.for_cells(size, xp.empty, walks),
+        xp.zeros(number, "int32"),
+        (runs.order, runs.sizes),
+    )
     library.launch(kernels.describe_cells, size, cohorts, runs.run_of, words, field, logs, values, cells, members)
     found = xp.empty((number, kinds))
     if kinds:

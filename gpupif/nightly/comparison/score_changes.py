@@ -235,7 +235,7 @@ class _Reader:
             rows = np.arange(start, start + len(batch))
             arrays = {output: np.stack([_numbers(batch, name) for name in names[output]]) for output in names}
             unique = self._is_unique(arrays, rows)
-            yield rows, unique, {str(place): scores for place, scores in enumerate(self._score.of(arrays))}
+            yield rows, unique, {str(place): scores for place, scores in enumerate(self._score.compute(arrays))}
             start += len(rows)
 
     def _cells_of(
@@ -250,11 +250,17 @@ class _Reader:
             batch = found.filter(target.is_valid())
             arrays = {output: _numbers(batch, output)[None] for output in self._outputs}
             rows = _numbers(batch, ROW)
-            yield rows, self._is_unique(arrays, rows), {COLUMN: target.drop_null(), SCORE: self._score.of(arrays)[0]}
+            yield (
+                rows,
+                self._is_unique(arrays, rows),
+                {COLUMN: target.drop_null(), SCORE: self._score.compute(arrays)[0]},
+            )
 
     def _is_unique(self, arrays: Mapping[str, Numbers], rows: Numbers) -> Numbers:
         """Return whether rows are unique by any of their cells, arrays (columns, rows); False if that is not known."""
-        found: Numbers = np.zeros(len(rows), bool) if self._unique is None else (self._unique.of(arrays) == 1).any(0)
+        found: Numbers = (
+            np.zeros(len(rows), bool) if self._unique is None else (self._unique.compute(arrays) == 1).any(0)
+        )
         return found
 
 

@@ -117,7 +117,7 @@ def measure_table(
     if keep.scores == "none":
         options = OutputOptions.from_arguments(None, summary_only=True)
     else:
-        selection = Selection.of(keep.where) if keep.scores == "cells" else None
+        selection = Selection.from_user(keep.where) if keep.scores == "cells" else None
         options = OutputOptions.from_arguments(scores_to, selection=selection)
     arguments = score_arguments(settings, [column.name for column in columns], resolve)
     scores = score_file(table, arguments, replace(options, questions=questions)).scores
@@ -133,7 +133,7 @@ def score_arguments(settings: Settings, names: Sequence[str], resolve: Resolve) 
     used = (known | set(names if score.columns is None else score.columns)) - {score.weights}
     # The distances of columns that are only sensitive are for the classes.
     apart = [column for column in score.distances if column in used or column not in settings.risk.sensitive]
-    return Arguments.of(
+    return Arguments.from_user(
         score.measures,
         score.columns,
         known=_known(score.known),

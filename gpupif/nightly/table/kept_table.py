@@ -83,18 +83,18 @@ class KeptTable(KeptSource):
         source = open_source(find_input(path, separator))
         names = _chosen(source.names, columns)
         notes, store = _open_store(folder)
-        digests = FileIndex(folder / FILES, notes.append).digests(source.found.base, source.stamps)
-        source.check_unchanged(source.found.files)
+        digests = FileIndex(folder / FILES, notes.append).digests(source.input_files.base, source.stamps)
+        source.check_unchanged(source.input_files.files)
         looked_at = time.perf_counter()
         kept = keep_files(source, names, digests, store, report or Reporter(visible=False))
         read = time.perf_counter()
         if kept.other:
             notes.append(
                 f"{folder / PARTS}: state of another version of gpupif, or of other columns or options, is not used: "
-                f"{kept.other:,} of {len(source.found.files):,} files are read again."
+                f"{kept.other:,} of {len(source.input_files.files):,} files are read again."
             )
-        table = cls(source.found, names, source.nothing().schema, kept.parts, source)
-        paths = [file.relative_to(source.found.base).as_posix() for file in source.found.files]
+        table = cls(source.input_files, names, source.nothing().schema, kept.parts, source)
+        paths = [file.relative_to(source.input_files.base).as_posix() for file in source.input_files.files]
         table.files = [
             InputFile(path, stamp.size, stamp.changed, digest, part.rows)
             for path, stamp, digest, part in zip(paths, source.stamps.values(), digests, kept.parts, strict=True)

@@ -39,7 +39,7 @@ class Key:
         self.is_from_seed = is_from_seed
 
     @classmethod
-    def of(cls, key: Key | bytes | str | os.PathLike[str]) -> Key:
+    def from_any(cls, key: Key | bytes | str | os.PathLike[str]) -> Key:
         """Return a key from its bytes, or from the path of a file with the bytes.
 
         key: 32 bytes, 64 hexadecimal digits as bytes, or the path of a file that holds either; or a `Key`. Raises

@@ -68,7 +68,7 @@ class KeyedRows:
 
     def __init__(self, codes: Sequence[npt.NDArray[Any]], sizes: Sequence[int], workers: Workers) -> None:
         self.codes, self.sizes, self.workers = codes, sizes, workers
-        self.layout = KeyLayout.of([size + 1 for size in sizes])
+        self.layout = KeyLayout.from_cardinalities([size + 1 for size in sizes])
         self.keys = np.array(self.layout.pack(codes, workers))
 
     def __len__(self) -> int:

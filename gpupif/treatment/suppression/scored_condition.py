@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...attack.arguments import Arguments, Knowledge, as_attackers, as_known
-from ...attack.attackers import FOLDS, AnyKnown
+from ...attack.attackers import AGGREGATES, AnyKnown
 from ...errors import InputError
 from ...measures import MEASURES, is_measure, suggest_measure
 from ...results.cell_condition import Condition, parse_condition
@@ -55,7 +55,7 @@ def cells_where(
         known = _with_default(known, every)
     else:
         attackers = {name: _with_default(own, every) for name, own in attackers.items()}
-    arguments = Arguments.of(
+    arguments = Arguments.from_user(
         _measures(condition, list(attackers or ())),
         columns,
         known=known,
@@ -95,7 +95,7 @@ def _cell_finder(
 
     def make(scores: Arrays) -> Arrays:
         held = condition.holds(
-            lambda name: named[name].of(
+            lambda name: named[name].compute(
                 {
                     output: np.stack([scores[f"{output}_{column}"] for column in columns])
                     for output in named[name].outputs
@@ -115,7 +115,7 @@ def _measures(condition: Condition, attackers: Sequence[str]) -> list[str]:
 def _measure_of(name: str, attackers: Sequence[str]) -> str:
     """Return the measure in a name of scores, perhaps with an attacker before, and with worst or mean after it."""
     for prefix in ("", *(f"{attacker}_" for attacker in attackers)):
-        for suffix in ("", *(f"_{fold}" for fold in FOLDS)):
+        for suffix in ("", *(f"_{aggregate}" for aggregate in AGGREGATES)):
             middle = name[len(prefix) : len(name) - len(suffix)]
             if name.startswith(prefix) and name.endswith(suffix) and is_measure(middle):
                 return middle

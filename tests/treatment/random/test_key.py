@@ -17,7 +17,7 @@ from gpupif.errors import InputError, OutputError, SeedWarning
 from gpupif.treatment.random.draws import whole_steps
 
 SECRET = bytes(range(200, 232))
-KEY = gpupif.treatments.Key.of(SECRET)
+KEY = gpupif.treatments.Key.from_any(SECRET)
 
 
 @pytest.mark.parametrize("text", [SECRET, SECRET.hex().encode(), SECRET.hex().upper().encode() + b"\n"])
@@ -25,10 +25,10 @@ def test_bytes_and_a_file_of_the_bytes_give_the_same_key(tmp_path, text):
     file = tmp_path / "key"
     file.write_bytes(text)
     assert (
-        gpupif.treatments.Key.of(text)
-        == gpupif.treatments.Key.of(file)
-        == gpupif.treatments.Key.of(str(file))
-        == gpupif.treatments.Key.of(KEY)
+        gpupif.treatments.Key.from_any(text)
+        == gpupif.treatments.Key.from_any(file)
+        == gpupif.treatments.Key.from_any(str(file))
+        == gpupif.treatments.Key.from_any(KEY)
         == KEY
     )
 
@@ -49,26 +49,26 @@ def test_keys_of_another_size_are_refused(tmp_path, came, said):
     file.write_bytes(came)
     for key in (came, file):
         with pytest.raises(InputError, match=f"key: expected 32 bytes, or 64 hexadecimal digits, got {said}"):
-            gpupif.treatments.Key.of(key)
+            gpupif.treatments.Key.from_any(key)
 
 
 def test_files_that_hold_no_key_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"nowhere' cannot be read: No such file.*Key.new\(\).save"):
-        gpupif.treatments.Key.of(tmp_path / "nowhere")
+        gpupif.treatments.Key.from_any(tmp_path / "nowhere")
     table, plan = pd.DataFrame({"x": ["a", "b"]}), [gpupif.treatments.RandomizedResponse("x", keep=0.5)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(InputError, match=r"' is a folder\. gpupif\.treatments\.Key\.new"):
             gpupif.treat(table, plan, key=tmp_path)
     with pytest.raises(InputError, match=r"and 'beef' cannot be read"):
-        gpupif.treatments.Key.of("beef")
+        gpupif.treatments.Key.from_any("beef")
     with pytest.raises(InputError, match=r"type int\. For tests, write gpupif.treatments.Key.from_seed"):
-        gpupif.treatments.Key.of(7)
+        gpupif.treatments.Key.from_any(7)
 
 
 def test_a_key_in_the_place_of_a_path_is_not_repeated():
     with pytest.raises(InputError, match="what came cannot be read") as raised:
-        gpupif.treatments.Key.of(SECRET.hex())
+        gpupif.treatments.Key.from_any(SECRET.hex())
     assert SECRET.hex()[:8] not in str(raised.value)
 
 
@@ -78,17 +78,19 @@ def test_no_printed_text_shows_the_key():
         assert SECRET.hex()[:6] not in shown
         assert repr(SECRET)[2:10] not in shown
     assert KEY.digest != hashlib.sha256(SECRET).hexdigest()[:32]
-    assert KEY.digest == gpupif.treatments.Key.of(SECRET).digest != gpupif.treatments.Key.of(bytes(32)).digest
+    assert (
+        KEY.digest == gpupif.treatments.Key.from_any(SECRET).digest != gpupif.treatments.Key.from_any(bytes(32)).digest
+    )
 
 
 def test_new_keys_are_saved_for_their_owner_alone(tmp_path):
     key, file = gpupif.treatments.Key.new(), tmp_path / "key"
     key.save(file)
-    assert gpupif.treatments.Key.of(file) == key != gpupif.treatments.Key.new()
+    assert gpupif.treatments.Key.from_any(file) == key != gpupif.treatments.Key.new()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     with pytest.raises(OutputError, match="is there already"):
         KEY.save(file)
-    assert gpupif.treatments.Key.of(file) == key
+    assert gpupif.treatments.Key.from_any(file) == key
 
 
 def test_a_seed_gives_a_warning_and_a_digest_without_information():
@@ -107,7 +109,7 @@ def test_streams_differ_by_place_column_and_purpose():
     asked = [(0, "a", ""), (1, "a", ""), (0, "b", ""), (0, "a", "x"), (0, "ax", ""), (0, "", "a")]
     streams = [KEY.draws(*one).of_rows(0, 4).tolist() for one in asked]
     assert len(set(map(tuple, streams))) == len(asked)
-    assert gpupif.treatments.Key.of(bytes(32)).draws(0, "a").of_rows(0, 4).tolist() not in streams
+    assert gpupif.treatments.Key.from_any(bytes(32)).draws(0, "a").of_rows(0, 4).tolist() not in streams
     assert pickle.loads(pickle.dumps(KEY)).draws(0, "a").of_rows(0, 4).tolist() == streams[0]
 
 

@@ -21,7 +21,7 @@ from gpupif.treatment.random.noise import DISTRIBUTIONS, Noise, variates
 from gpupif.treatment.random.shift_dates import ShiftDates
 from tests.helpers.treated_chunks import prepared, treated
 
-KEY = gpupif.treatments.Key.of(bytes(range(50, 82)))
+KEY = gpupif.treatments.Key.from_any(bytes(range(50, 82)))
 ROWS = 20_000
 DAY = dt.date(2020, 2, 27)
 

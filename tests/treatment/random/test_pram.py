@@ -14,7 +14,7 @@ from gpupif.treatment.random.pram import Pram, invariant_matrix
 from gpupif.treatment.random.transitions import Matrix
 from tests.helpers.treated_chunks import prepared, treated, values_after
 
-KEY = gpupif.treatments.Key.of(bytes(range(7, 39)))
+KEY = gpupif.treatments.Key.from_any(bytes(range(7, 39)))
 MATRIX = {"a": {"a": 0.9, "b": 0.1}, "b": {"b": 0.75, "c": 0.25}, "c": {"c": 0.5, "a": 0.25, "b": 0.25}}
 LINES = ",a,b,c\na,0.9,0.1,\nb,0,0.75,0.25\n\nc,.25,.25,.5\n"
 

@@ -19,7 +19,7 @@ from gpupif.treatment.random.randomized_response import RandomizedResponse, keep
 from tests.helpers.treated_chunks import prepared, treated, values_after
 
 SECRET = bytes(range(100, 132))
-KEY = gpupif.treatments.Key.of(SECRET)
+KEY = gpupif.treatments.Key.from_any(SECRET)
 
 
 def people(rows=40_000, missing=0, seed=1):
@@ -115,7 +115,7 @@ def test_another_key_place_or_column_draws_other_values():
     table, response = people(1000), RandomizedResponse("drug", keep=0)
     found = treated(table, response, KEY)["drug"].to_pylist()
     assert treated(table, response, KEY)["drug"].to_pylist() == found
-    for key, number in ((gpupif.treatments.Key.of(bytes(32)), 0), (KEY, 1)):
+    for key, number in ((gpupif.treatments.Key.from_any(bytes(32)), 0), (KEY, 1)):
         other = treated(table, response, key, number=number)["drug"].to_pylist()
         # Two draws agree once in four.
         assert abs(np.mean(np.array(other) == np.array(found)) - 0.25) < 5 * math.sqrt(0.25 * 0.75 / 1000)

@@ -17,7 +17,7 @@ from gpupif.treatment.random import swap
 from gpupif.treatment.random.swap import Swap, class_numbers
 from tests.helpers.treated_chunks import prepared, treated
 
-KEY = gpupif.treatments.Key.of(bytes(range(90, 122)))
+KEY = gpupif.treatments.Key.from_any(bytes(range(90, 122)))
 
 
 def people(rows=3000, towns=20):

@@ -84,7 +84,7 @@ def test_threads_and_later_rows_change_no_draw():
 
 def test_saved_plans_draw_the_same_values(tmp_path):
     (tmp_path / "matrix.csv").write_text(",x,y,z\nx,.9,.1,0\ny,0,1,0\nz,.5,0,.5\n")
-    gpupif.treatments.Key.of(SECRET).save(tmp_path / "key")
+    gpupif.treatments.Key.from_any(SECRET).save(tmp_path / "key")
     plan(LETTERS).save(tmp_path / "plan.toml")
     text = (tmp_path / "plan.toml").read_text()
     for suffix, matrix in (("toml", None), ("toml", 'matrix = "matrix.csv"')):
@@ -109,7 +109,7 @@ def test_estimates_of_a_plan_are_close_and_the_record_is_complete():
     with pytest.raises(InputError, match="'beds': jitter changed it last"):
         done.estimates("beds")
     shown = str(json.loads(done.record.to_json())) + repr(done)
-    assert gpupif.treatments.Key.of(SECRET).digest in shown
+    assert gpupif.treatments.Key.from_any(SECRET).digest in shown
     assert SECRET.hex()[:12] not in shown
 
 
