@@ -43,6 +43,6 @@ def recode(values, low, new_codes, codes):
 
 @kernel
 def add_multiplicities(codes, multiplicities, sums):
-    """Add to sums[c] the multiplicity multiplicities[i] of each row i with code c."""
+    """Add to sums[c] multiplicities[i] of each row i with code c."""
     for i in range(codes.size):
         sums[codes[i]] += multiplicities[i]

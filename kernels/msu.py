@@ -13,7 +13,7 @@ BLOCK = 8192
 
 @subroutine
 def saturate(index, multiplicities, table):
-    """Add multiplicities[i] to table[index[i]]; a counter stops at 2, because only "one row" and "more" are told apart."""
+    """Add multiplicities[i] to table[index[i]]; a counter stops at 2: only "one row" and "more" count."""
     for i in range(index.size):
         table[index[i]] = min(table[index[i]] + multiplicities[i], 2)
 

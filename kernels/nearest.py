@@ -38,8 +38,8 @@ def distance(row, rows, other, others, scales, most):
 def find_nearest(start, stop, rows, others, multiplicities, scales, least, ties):
     """Find the nearest of `others` for each row start to stop - 1.
 
-    multiplicities: the multiplicity of each of the others. least[row] gets the least distance; ties[row] gets how many of the
-    others are at that distance.
+    multiplicities: the multiplicity of each of the others. least[row] gets the least distance; ties[row] gets how many
+    of the others are at that distance.
     """
     for row in range(start, stop):
         nearest, several = math.inf, 0

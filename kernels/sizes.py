@@ -22,7 +22,7 @@ def log2_count(count, logs):
 
 @kernel
 def sum_log_counts(counts, multiplicities):
-    """Return the sum of multiplicities[i] c log2 c over counts c: (high, low) in units of logarithms, see `whole_sums.py`."""
+    """Return the sum of multiplicities[i] c log2 c over counts c: (high, low), see `whole_sums.py`."""
     high, low = int64(0), uint64(0)
     for i in range(counts.size):
         if counts[i] > 1 and multiplicities[i] > 0:

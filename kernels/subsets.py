@@ -92,7 +92,8 @@ def take_digits(numbers, radix, digits):
 def count_in_groups(keys, multiplicities, hashes, room, sizes, rows, counts):
     """Count rows by their keys. Return how many keys have a count above 0.
 
-    keys: (rows, words). multiplicities: how much each row counts; empty: 1. hashes, room: see `group_rows`. sizes: working
+    keys: (rows, words). multiplicities: how much each row counts; empty: 1. hashes, room: see `group_rows`. sizes:
+    working
     memory, a number for each row. rows, counts: get, for each key with a count above 0 in order of first appearance,
     the first row with the key and the count; they have room for one more.
     """

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputError
 from ..measures import POPULATION_SIZE, Measure, as_weighted, resolve_measures
 from ..utils.validation import Columns, as_list, as_mapping, check_exist, check_unique, check_weights, check_word
-from .attackers import AnyKnown, Known, among_of, aggregate_names, how_many
+from .attackers import AnyKnown, Known, aggregate_names, among_of, how_many
 from .distances import CategoryOrder
 from .hierarchy_files import read_named_files
 from .population import Population

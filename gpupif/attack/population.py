@@ -124,8 +124,8 @@ class MatchedPopulation:
     ) -> dict[str, npt.NDArray[np.number]]:
         """Return the number of the population's rows in the cohort of each cell of the sample: (scored columns, rows).
 
-        By output: under "", or the worst and the mean over subsets of columns, see `AGGREGATES`. With wildcards, a row may
-        match no row of the population: then it counts itself.
+        By output: under "", or the worst and the mean over subsets of columns, see `AGGREGATES`. With wildcards, a row
+        may match no row of the population: then it counts itself.
         """
         of_column = dict(zip(self.joined.names, self.joined.layout.unpack(self.rows.keys), strict=True))
         codes = [of_column[name] for name in request.used]
@@ -195,8 +195,8 @@ def class_sizes_there(
 ) -> npt.NDArray[np.int64]:
     """Return, for each distinct row, the number of the population's rows that equal it on all columns, or match it.
 
-    codes: of joined values, by column; multiplicities: how often each is in the population. A row that agrees with none counts
-    itself.
+    codes: of joined values, by column; multiplicities: how often each is in the population. A row that agrees with
+    none counts itself.
     """
     constant = np.zeros(len(multiplicities), np.uint8)
     job = replace(columns.classes_job(), codes=[*codes, constant], multiplicities=multiplicities, distinct=True)

@@ -14,7 +14,7 @@ from ..engines.base import Axis, Job
 from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
 from ..measures import POPULATION_SIZE, Measure
 from ..utils.validation import brief, check_exist, check_unique, within
-from .attackers import AnyKnown, Known, KnownSubsets, among_of, check_known, choose_subsets, aggregates_of
+from .attackers import AnyKnown, Known, KnownSubsets, aggregates_of, among_of, check_known, choose_subsets
 from .distances import CategoryOrder, make_axis
 from .priors import Prior, make_prior
 from .weights import TableWeights

@@ -308,7 +308,7 @@ def _measure_of(quantity: Any, matching: bool) -> Measure:
 
 
 def _figure(scores: Any, multiplicities: npt.NDArray[np.int64], percentile: float | None) -> float:
-    """Return the mean (percentile None) or a percentile of the scores of distinct rows. multiplicities: their multiplicity."""
+    """Return the mean (percentile None) or a percentile of the scores of distinct rows. multiplicities: of the rows."""
     if percentile is None:
         return ExactSum.from_numbers(np.asarray(scores), multiplicities).mean
     return percentiles(lambda: [(scores, multiplicities)], [percentile])[0]

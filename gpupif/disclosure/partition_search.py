@@ -45,8 +45,8 @@ NO_EXTREMES = (np.inf, -np.inf)
 class Partition(NamedTuple):
     """Rows of a table in which equivalence classes are whole.
 
-    job: the job for an engine. job.multiplicities: the multiplicity of each row (None: each occurs once). people: the units of
-    weight of each row, all its copies together; None without sampling weights.
+    job: the job for an engine. job.multiplicities: the multiplicity of each row (None: each occurs once). people: the
+    units of weight of each row, all its copies together; None without sampling weights.
     """
 
     job: Job
@@ -75,7 +75,7 @@ class Partition(NamedTuple):
 
     @classmethod
     def from_table(cls, job: Job) -> Partition:
-        """Return all rows of a table. job: for the table; if rows have weights, its `multiplicities` are units of weight."""
+        """Return all rows of a table. job: for the table; with weights, its `multiplicities` are units."""
         return cls(job if job.unit is None else replace(job, multiplicities=None), job.multiplicities)
 
     @property

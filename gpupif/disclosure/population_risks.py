@@ -119,8 +119,8 @@ class PopulationClasses(NamedTuple):
     """The equivalence classes by their sizes in a sample and in the population. Counts of partitions add up exactly.
 
     people: size of a class in the population, ascending. sampled: its rows in the sample, 0 if it has none. None if
-    classes overlap because missing values match every value. multiplicities: number of classes with these sizes; if classes
-    overlap, number of rows of the sample that have such a class.
+    classes overlap because missing values match every value. multiplicities: number of classes with these sizes; if
+    classes overlap, number of rows of the sample that have such a class.
     """
 
     people: npt.NDArray[np.int64]
@@ -303,8 +303,8 @@ class Presence(Record):
     ) -> Presence:
         """Return the presence of the people of some classes.
 
-        sampled: rows of a class in the table. people: people of the class in the population. multiplicities: number of classes
-        with these sizes. threshold: the highest acceptable presence.
+        sampled: rows of a class in the table. people: people of the class in the population. multiplicities: number of
+        classes with these sizes. threshold: the highest acceptable presence.
         """
         presence = sampled / people
         rows = sampled * multiplicities

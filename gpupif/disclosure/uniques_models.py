@@ -31,7 +31,7 @@ def fit_pitman(histogram: Mapping[int, int]) -> tuple[float, float]:
     if classes == rows:
         raise NoEstimateError("every row of the sample is unique, so that the likelihood has no maximum")
     sizes = np.array(list(histogram), np.int64)
-    classes = np.array(list(histogram.values()), np.float64)
+    numbers = np.array(list(histogram.values()), np.float64)
 
     def slope(alpha: float) -> float:
         theta, reciprocals = _best_theta(alpha, rows, classes)
@@ -39,7 +39,7 @@ def fit_pitman(histogram: Mapping[int, int]) -> tuple[float, float]:
             from_classes = classes * (classes - 1) / (2 * theta)
         else:
             from_classes = (classes - 1 - theta * reciprocals) / alpha
-        return from_classes - float(np.sum(classes * sum_of_reciprocals(1 - alpha, sizes - 1)))
+        return from_classes - float(np.sum(numbers * sum_of_reciprocals(1 - alpha, sizes - 1)))
 
     if slope(LEAST_ALPHA) <= 0:
         raise NoEstimateError("classes are as equal in size as by chance, so that the likelihood has no maximum")

@@ -105,7 +105,8 @@ class Job:
     axes: by column, the order or hierarchy of its values, or None. Default None: no measure needs an axis.
     whole: by column, the number of values in the whole table and their prior mass. Default None: codes are of all
         values of the table.
-    multiplicities: (rows,) int64. The multiplicity of each row. Default None: 1 each. A row with multiplicity 0 is in no cohort,
+    multiplicities: (rows,) int64. The multiplicity of each row. Default None: 1 each. A row with multiplicity 0 is in
+    no cohort,
         but its cells are scored.
     scores_on: "host", "device" (the CPU engine uses the host), or "either": the device that computes them, perhaps as
         `SharedScores`. Default "host".
@@ -315,7 +316,7 @@ class Counter(Protocol):
     """A counter of the combinations of values of sets of columns. A set is named by its place (see `SubsetCounter`)."""
 
     def add(self, codes: Sequence[Any], multiplicities: npt.NDArray[Any] | None = None) -> None:
-        """Count further rows. multiplicities: (rows,) multiplicities, 0 or more; None: 1. A combination of count 0 is absent."""
+        """Count further rows. multiplicities: (rows,), 0 or more; None: 1. A combination of count 0 is absent."""
 
     def nbytes(self) -> int:
         """Return the bytes of the host's memory that hold the counts so far."""

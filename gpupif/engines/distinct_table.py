@@ -28,8 +28,8 @@ class DistinctTable:
     """The distinct rows of a table over some columns.
 
     codes: by column, (distinct rows,).
-    multiplicities: (distinct rows,). The multiplicity of each distinct row, or with sampling weights its units of people.
-    row_counts: (distinct rows,). The rows of the table with each distinct row.
+    multiplicities: (distinct rows,). The multiplicity of each distinct row, or with sampling weights its units of
+    people. row_counts: (distinct rows,). The rows of the table with each distinct row.
     number: (rows of the table,). The number of each row's distinct row.
     """
 

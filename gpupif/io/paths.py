@@ -25,7 +25,7 @@ def find_input(path: str | os.PathLike[str], sep: str | None = None) -> Input:
     files are not CSV.
     """
     if isinstance(path, Source):
-        return path.found
+        return path.input_files
     try:
         return path if isinstance(path, Input) else _find_input(Path(path), sep)
     except OSError as error:

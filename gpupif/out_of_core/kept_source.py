@@ -176,7 +176,7 @@ class KeptSource(EncodedSource):
         self._in_memory: dict[str, Column] = {}
         if not self.rows:
             listed = ", ".join(self.names)
-            raise TableReadError(f"{found.path}: expected at least one row, got none (columns: {listed}).")
+            raise TableReadError(f"{input_files.path}: expected at least one row, got none (columns: {listed}).")
 
     def __enter__(self) -> Self:
         return self

@@ -82,8 +82,8 @@ def _by_table(messages: Iterable[Message], routes: Routes) -> tuple[list[Message
 class ScoredRows(NamedTuple):
     """The scores of the rows of a partition.
 
-    values: by (aggregate, measure) an array (scored columns, rows), or `SharedScores`. The aggregate is "", or names the worst or
-    mean over several sets of known columns.
+    values: by (aggregate, measure) an array (scored columns, rows), or `SharedScores`. The aggregate is "", or names
+    the worst or mean over several sets of known columns.
     sums: WeightSums. The sums from which weights of wCIG are computed.
     distinct_rows: int. The number of distinct rows over all used columns.
     weights: list of arrays, one for each scored column. The weight against each set of known columns; None for one set.

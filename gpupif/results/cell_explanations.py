@@ -179,7 +179,8 @@ def _find_worst(
 ) -> tuple[tuple[int, ...], CohortCount]:
     """Return what the worst attacker of one cell knows, and the cell's cohort; the first of equally bad attackers.
 
-    job: with the codes of all rows, or of distinct rows with `multiplicities`. key: the codes of the cell's row. subsets: what
+    job: with the codes of all rows, or of distinct rows with `multiplicities`. key: the codes of the cell's row.
+    subsets: what
     each attacker knows. weights: of the scored column against each attacker, for measures that are weighted.
     """
     code = key[scored_column]

@@ -112,7 +112,7 @@ class Tally(NamedTuple):
 
     @classmethod
     def from_numbers(cls, numbers: Any, multiplicities: Any, query: ColumnQuery) -> Tally:
-        """Return the tally of numbers on the host or a device. multiplicities: how often each occurs; empty for once."""
+        """Return the tally of numbers on the host or a device. multiplicities: of the numbers; empty for 1."""
 
         def count(mask: Any) -> int:
             return int((multiplicities[mask] if len(multiplicities) else mask).sum())

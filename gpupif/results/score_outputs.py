@@ -1,4 +1,4 @@
-"""The outputs of scoring, one for each attacker, measure and aggregate (worst, mean); and scores made of several outputs."""
+"""The outputs of scoring: a score for each attacker, measure and aggregate (worst, mean); scores of several outputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..attack.attackers import AGGREGATES, KnownSubsets, aggregate_of, aggregate_name
+from ..attack.attackers import AGGREGATES, KnownSubsets, aggregate_name, aggregate_of
 from ..engines.worst_and_mean import mean_of, worst_of
 from ..measures import Measure
 

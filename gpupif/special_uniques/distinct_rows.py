@@ -39,7 +39,7 @@ class DistinctRows:
         cardinalities: Sequence[int],
         workers: Workers,
     ) -> DistinctRows:
-        """Return distinct rows from their keys. keys: packed by `KeyLayout`. multiplicities: the multiplicity of each row."""
+        """Return distinct rows from their keys. keys: packed by `KeyLayout`. multiplicities: of the rows."""
         codes = np.empty((len(cardinalities), len(keys)), common_type(cardinalities))
         fields = KeyLayout.from_cardinalities(cardinalities).fields
         workers.run(
@@ -71,8 +71,8 @@ class DistinctRows:
 class PlacedRows(NamedTuple):
     """Rows of a chunk, or distinct rows of several chunks.
 
-    keys: array (rows, words), packed by `KeyLayout`. multiplicities: the multiplicity of each row. places: for each row the
-    place in the table of a row that is equal to it. units: the sum of the sampling weights of these equal rows, in
+    keys: array (rows, words), packed by `KeyLayout`. multiplicities: the multiplicity of each row. places: for each row
+    the place in the table of a row that is equal to it. units: the sum of the sampling weights of these equal rows, in
     units; empty without sampling weights.
     """
 

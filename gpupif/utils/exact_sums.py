@@ -39,8 +39,8 @@ class ExactSum(NamedTuple):
     def from_numbers(cls, numbers: Any, multiplicities: npt.NDArray[np.int64] = ONCE) -> ExactSum:
         """Return the sum of numbers.
 
-        numbers: floats, or whole numbers below 2^53, on the host or a device. multiplicities: how often each number occurs, in
-        total at most 2^36 times; empty: each occurs once. Numbers on a device occur once. Default: once.
+        numbers: floats, or whole numbers below 2^53, on the host or a device. multiplicities: how often each number
+        occurs, in total at most 2^36 times; empty: each occurs once. Numbers on a device occur once. Default: once.
         """
         return _sum_on_device(numbers) if is_on_device(numbers) else _sum_on_host(numbers, multiplicities)
 

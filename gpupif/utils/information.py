@@ -69,10 +69,10 @@ class Sizes(NamedTuple):
     def from_counts(
         cls, sizes: npt.NDArray[np.integer], multiplicities: npt.NDArray[np.integer] | None = None
     ) -> Sizes:
-        """Return the sizes of groups. sizes: the size of each group. multiplicities: its multiplicity. Default: once."""
+        """Return the sizes of groups. sizes: the size of each group. multiplicities: default 1."""
         if multiplicities is None:
-            distinct, multiplicities = np.unique(sizes[sizes > 1], return_counts=True)
-            return cls(distinct.astype(np.int64), multiplicities)
+            distinct, once = np.unique(sizes[sizes > 1], return_counts=True)
+            return cls(distinct.astype(np.int64), once)
         keep = (sizes > 1) & (multiplicities > 0)
         distinct, place = np.unique(sizes[keep], return_inverse=True)
         sums = np.zeros(len(distinct), np.int64)

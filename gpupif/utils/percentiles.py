@@ -109,7 +109,7 @@ class PercentileSearch:
         return cls(tuple(wanted))
 
     def count(self, numbers: Any, multiplicities: Any, counts: DigitCounts) -> None:
-        """Add the next digits of some numbers to `counts`. multiplicities: how often each number occurs; empty: once."""
+        """Add the next digits of some numbers to `counts`. multiplicities: of the numbers; empty: 1."""
         # Adding zero turns -0.0 into 0.0, and any NaN into a NaN whose first digit is not a digit of infinity.
         bits = (np.asarray(numbers, np.float64) + 0.0).view(np.uint64)
         for prefix in set(self.prefixes):

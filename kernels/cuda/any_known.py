@@ -36,7 +36,7 @@ def number_pairs(number, words, field, radix, marked, out):
 
 @cuda.jit
 def count_combinations(number, multiplicities, first, counts):
-    """Add the multiplicity multiplicities[i] to one of the counts of combination number[i].
+    """Add multiplicities[i] to one of the counts of combination number[i].
 
     counts: (copies, combinations), whole numbers. The copies keep threads from waiting for each other. first: gets a
     row of each combination.

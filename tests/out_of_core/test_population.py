@@ -208,7 +208,9 @@ def test_a_population_that_does_not_fit_is_read_in_streams(tmp_path, monkeypatch
     from gpupif.scoring import files
 
     real = files.memory_needed
-    monkeypatch.setattr(files, "memory_needed", lambda source, *given: (1 << 60) * ("people" in str(source.found.path)))
+    monkeypatch.setattr(
+        files, "memory_needed", lambda source, *given: (1 << 60) * ("people" in str(source.input_files.path))
+    )
     source, people = census_files(tmp_path)
     asked = Arguments.from_user("cig", ["age", "sex"], population=people)
     scores = files.score_file(source, asked, OutputOptions.from_arguments(tmp_path / "out.parquet")).scores

@@ -97,7 +97,8 @@ class SubsetCounter:
     def add(self, codes: Sequence[npt.NDArray[Any]], multiplicities: npt.NDArray[Any] | None = None) -> None:
         """Count further rows.
 
-        codes: by column, (rows,) below the column's cardinality. multiplicities: (rows,) multiplicities, 0 or more; None: 1.
+        codes: by column, (rows,) below the column's cardinality. multiplicities: (rows,) multiplicities, 0 or more;
+        None: 1.
         """
         if not len(codes[0]):
             return

@@ -57,7 +57,7 @@ def _score(run: BlockRun, table: Distinct, layout: KeyLayout, column: int) -> No
     longest = max(stop - start for _, start, stop in segments)
 
     def score(first: int, last: int) -> None:
-        room = cohorts.Room.for_rows(known, longest, size)
+        room = cohorts.Room.for_keys(known, longest, size)
         most = max(BATCH_CELLS, size + 1)
         memory = (room, Scratch.for_rows(most, np.int64, run.wanted.kinds), ordered_cells(most, run.wanted.kinds))
         kernels.score_patterns(asked, np.array(segments[first:last]), memory, results)

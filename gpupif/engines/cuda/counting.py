@@ -23,8 +23,8 @@ from ..cpu.count_tables import DENSE, Combinations, key_layout
 from ..cpu.counting import SubsetCounter
 from .rows import find_runs, lowest_bit, narrow_words, pack_device_keys, sort_keys
 
-# Most arrays of 8 bytes a row at one time, beside codes, multiplicities and keys: the order before and after a sort, the sort's
-# buffers, counts, heads, starts and sizes of runs.
+# Most arrays of 8 bytes a row at one time, beside codes, multiplicities and keys: the order before and after a sort,
+# the sort's buffers, counts, heads, starts and sizes of runs.
 WORKING_ARRAYS = 12
 # Fewest rows that are counted at once, however little memory is free.
 LEAST_ROWS = 256
