@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -91,15 +91,15 @@ class KeyColumns:
     """The key variables of a table in chunks, and how their rows become keys.
 
     read: the columns that are read of the table, key variables first, without codes of rows. keys: the number of key
-    variables. weights: the place of the sampling weights among the columns that are read; None without weights.
+    variables. weights: the name of the column of sampling weights; None without weights.
     """
 
-    def __init__(self, read: Sequence[Column], keys: int, weights: int | None) -> None:
+    def __init__(self, read: Sequence[Column], keys: int, weights: Hashable) -> None:
         self.columns = read[:keys]
         self.cardinalities = [column.cardinality for column in self.columns]
         self.layout = KeyLayout.from_cardinalities(self.cardinalities)
-        self._weights = weights
-        self.units = None if weights is None else sample_units(read[weights])
+        self._weights = None if weights is None else [column.name for column in read].index(weights)
+        self.units = None if self._weights is None else sample_units(read[self._weights])
 
     def placed_rows(
         self,

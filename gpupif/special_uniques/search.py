@@ -51,18 +51,12 @@ def search_codes(
     memory_limit: bytes of the process; None for all free memory. temp: the folder for temporary files; None for the
     folder of the system.
     """
-    columns, cardinalities = len(coded.columns), coded.cardinalities
-    predictions.check_sets(columns, request.max_size)
-    packing = packing_bytes(coded.rows, cardinalities)
+    packing = packing_bytes(coded.rows, coded.cardinalities)
     FreeMemory.now(memory_limit).check(
-        packing, f"{coded.rows:,} rows", columns, request.max_size, request.contributions
+        packing, f"{coded.rows:,} rows", len(coded.columns), request.max_size, request.contributions
     )
-    read, weights = list(coded.columns), None
-    if coded.weights is not None:
-        weights = len(read)
-        read.append(coded.weights)
-    keys = KeyColumns(read, columns, weights)
-    merged = gather_chunks(MemoryChunks(read, coded.rows), keys, report)
+    keys = KeyColumns(coded.read, len(coded.columns), request.reads.weights)
+    merged = gather_chunks(MemoryChunks(coded.read, coded.rows), keys, report)
     assert merged is not None
     return search_gathered(merged, keys, request, report, memory_limit, temp, engine)
 
@@ -164,9 +158,7 @@ def search_stream(
     limit: bytes of the process. Returns the columns of the table, and its uniques. Raises InputError, OutputError.
     """
     table = without_codes(stream, request.reads)
-    predictions.check_sets(len(table.columns), request.max_size)
-    weights = None if table.weights is None else list(stream.names).index(table.weights.name)
-    keys = KeyColumns(stream.chunks.columns, len(table.columns), weights)
+    keys = KeyColumns(table.read, len(table.columns), request.reads.weights)
     merged = gather_chunks(stream.chunks, keys, report, (limit - resident_bytes()) // MERGING)
     if merged is None or not fits(len(merged.multiplicities), table, request, limit):
         return table, count_stream(stream, table, request, report, engine)
