@@ -91,13 +91,15 @@ class JoinPlan(NamedTuple):
         return [*before, *(nothing if place is None else after[place] for place in self.places), there]
 
 
-def send_rows(plan: JoinPlan, source: int, homes: npt.NDArray[np.int64], codes: Codes) -> pd.DataFrame:
+def send_rows(plan: JoinPlan, source: int, homes: npt.NDArray[np.int64] | range, codes: Codes) -> pd.DataFrame:
     """Return the messages that bring the rows of a chunk of the table after to the chunks of the table before.
 
-    homes: array, one for each row. The row of the table before.
+    homes: array or range, one for each row. The row of the table before.
     """
     if not len(homes):
         return pack([])
+    if isinstance(homes, range):
+        homes = np.arange(homes.start, homes.stop)
     chunk = np.searchsorted(plan.edges, homes, "right") - 1
     with task_workers() as workers:
         # Each row is sent with its place in the chunk of the table before, in place of a multiplicity.
@@ -183,7 +185,7 @@ class JoinedTables(ABC):
         second = after.add_codes(graph, tuple(range(len(plan.missing))))
         if self._homes is None and list(before.sizes) == list(after.sizes):
             return graph.each("join", join_same_rows, plan, first, second)
-        homes = np.arange(after.rows) if self._homes is None else self._homes
+        homes = range(after.rows) if self._homes is None else self._homes
         chunks = [homes[start:stop] for start, stop in pairwise(after.edges)]
         sent = graph.each("send-after", send_rows, plan, range(len(chunks)), chunks, second)
         numbers = range(len(before.sizes))
@@ -233,11 +235,11 @@ class LocalTables(JoinedTables):
         self, before: Any, after: Any, request: CompareRequest, report: Reporter, find_kept: FindKept | None
     ) -> None:
         self._report = report
+        budget = plan_reading(resources().memory, 2 * len(request.columns) + 1)
         with contextlib.ExitStack() as opened:
             first = _open(before, request.read(0), report, opened)
             second = _open(after, request.read(1), report, opened)
             self._folder = opened.enter_context(temporary_folder(resources().temp))
-            budget = plan_reading(resources().memory, len(first.columns) + len(second.columns))
             self._graph = opened.enter_context(LocalGraph(self._folder / "graph", budget))
             super().__init__(first, second, request, find_kept)
             self._opened = opened.pop_all()
