@@ -17,7 +17,8 @@ from ..treatment.plan import Plan
 from ..treatment.record import plan_of
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, as_columns, as_mapping, check_exist, check_word, whole_number
-from .aligned_tables import AlignedTables, CompareRequest, FindKept, choose_columns, hold
+from .aligned_rows import CompareRequest, FindKept, choose_columns, hold
+from .joined_tables import JoinedTables, LocalTables
 from .precision import Levels
 from .record_linkage import check_linkage, link_rows
 from .released_values import ReleasedColumn, joint_requests, make_joint, released_columns
@@ -211,14 +212,12 @@ def compare(
 
 def _open_aligned(
     before: Any, after: Any, request: CompareRequest, report: Reporter, find_kept: FindKept | None
-) -> AlignedTables:
+) -> JoinedTables:
     """Open two tables of any kind, on Dask if either is a Dask frame. Raises the errors of `gpupif.compare`."""
     if is_dask(before) or is_dask(after):
         from .dask_tables import DaskTables
 
         return DaskTables(before, after, request, find_kept)
-    from .local_tables import LocalTables
-
     return LocalTables(before, after, request, report, find_kept)
 
 

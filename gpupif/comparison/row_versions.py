@@ -8,6 +8,7 @@ cells whether the cell is in both tables. A version that equals another version 
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import combinations
@@ -65,35 +66,20 @@ class VersionSums(NamedTuple):
 class SetSums(NamedTuple):
     """Sums over the combinations of some columns.
 
-    versions: `VersionSums` by version; for KEPT_BEFORE and KEPT_AFTER over the rows whose cells are in both tables.
+    versions: `VersionSums` of versions; for KEPT_BEFORE and KEPT_AFTER over the rows whose cells are in both tables.
     moved: the sum of |c - c'|, where c rows have a combination in the version DETAIL, and c' rows in AFTER.
+    hidden: the rows of AFTER in which all columns are missing, if `versions` leaves them out.
     """
 
     versions: Sequence[VersionSums]
-    moved: int
+    moved: int = 0
+    hidden: int = 0
 
     @classmethod
     def total(cls, parts: Sequence[SetSums]) -> SetSums:
         """Return the sums over all partitions of a table. No combination is in two partitions."""
-        versions, moved = zip(*parts, strict=True)
-        return cls([VersionSums.total(own) for own in zip(*versions, strict=True)], sum(moved))
-
-
-class ClassSums(NamedTuple):
-    """Sums over equivalence classes.
-
-    versions: `VersionSums` of BEFORE, DETAIL and AFTER; AFTER without hidden rows. hidden: the rows of AFTER in which
-    all quasi-identifiers are missing; they are one class.
-    """
-
-    versions: Sequence[VersionSums]
-    hidden: int
-
-    @classmethod
-    def total(cls, parts: Sequence[ClassSums]) -> ClassSums:
-        """Return the sums over all partitions of a table."""
-        versions, hidden = zip(*parts, strict=True)
-        return cls([VersionSums.total(own) for own in zip(*versions, strict=True)], sum(hidden))
+        versions, moved, hidden = zip(*parts, strict=True)
+        return cls([VersionSums.total(own) for own in zip(*versions, strict=True)], sum(moved), sum(hidden))
 
 
 class Versions(NamedTuple):
@@ -103,7 +89,7 @@ class Versions(NamedTuple):
     columns: sums by column. pairs: sums by pair of columns, in the order of `pairs_of`.
     shared: for the places of a column and of another column, the sums of the first in KEPT_BEFORE and KEPT_AFTER, over
         the rows in which the cells of both columns are in both tables.
-    classes: sums over the equivalence classes.
+    classes: sums of BEFORE, DETAIL and AFTER over the equivalence classes. Hidden rows of AFTER are one class more.
     rows_changed: rows with a changed or suppressed cell. If the table after lacks a row, its cells are suppressed.
     rows_suppressed: rows whose values all became missing.
     """
@@ -111,8 +97,8 @@ class Versions(NamedTuple):
     rows: int
     columns: Sequence[SetSums]
     pairs: Sequence[SetSums]
-    shared: Mapping[tuple[int, int], Sequence[VersionSums]]
-    classes: ClassSums
+    shared: Mapping[tuple[int, int], SetSums]
+    classes: SetSums
     rows_changed: int
     rows_suppressed: int
 
@@ -122,7 +108,18 @@ class Versions(NamedTuple):
         column, other: places of the two columns.
         """
         shared = self.shared.get((column, other))
-        return self.columns[column].versions[version] if shared is None else shared[version - KEPT_BEFORE]
+        return self.columns[column].versions[version] if shared is None else shared.versions[version - KEPT_BEFORE]
+
+
+class NumberedRows(NamedTuple):
+    """Rows of the joined table.
+
+    before, after: numbers of values, by column. there: the mask of the rows that the table after has.
+    """
+
+    before: Sequence[npt.NDArray[Any]]
+    after: Sequence[npt.NDArray[Any]]
+    there: npt.NDArray[np.bool_]
 
 
 class VersionLayout(NamedTuple):
@@ -158,29 +155,20 @@ class VersionLayout(NamedTuple):
         """The number of columns of the table of versions."""
         return len(self.columns) + 2 + len(self.holes)
 
-    def numbers(
-        self, codes: Sequence[npt.NDArray[Any]], numbers: Sequence[npt.NDArray[np.int64]]
-    ) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]]]:
-        """Return the numbers of the values before and after of some rows, each by column.
-
-        codes: by column before and then by column after, array (rows). numbers: by the same columns the number of the
-        value of each code.
-        """
+    def numbers(self, codes: Sequence[npt.NDArray[Any]]) -> NumberedRows:
+        """Return some rows of the joined table as numbers of values. codes: by column, array (rows)."""
+        *values, there = codes
         columns = [*self.columns, *self.columns]
-        own = [_renumbered(*each) for each in zip(codes, numbers, columns, strict=True)]
-        return own[: len(self.columns)], own[len(self.columns) :]
+        numbers = [
+            *(column.shared.before for column in self.columns),
+            *(column.shared.after for column in self.columns),
+        ]
+        own = [_renumbered(*each) for each in zip(values, numbers, columns, strict=True)]
+        return NumberedRows(own[: len(self.columns)], own[len(self.columns) :], there == 1)
 
-    def rows(
-        self,
-        before: Sequence[npt.NDArray[Any]],
-        after: Sequence[npt.NDArray[Any]],
-        there: npt.NDArray[np.bool_],
-        version: int,
-    ) -> list[npt.NDArray[Any]]:
-        """Return the columns of the table of versions for some rows, in one version.
-
-        before, after: numbers of values, by column. there: the mask of the rows that the table after has.
-        """
+    def rows(self, numbered: NumberedRows, version: int) -> list[npt.NDArray[Any]]:
+        """Return the columns of the table of versions for some rows, in one version."""
+        before, after, there = numbered
         rows = len(there)
         fate = fates(before, after, self.columns) if version == AFTER else np.full(rows, KEPT, np.uint8)
         seen = np.ones((len(self.holes), rows), np.uint8)
@@ -218,19 +206,21 @@ def count_versions(counts: SetCounts, rows: int, layout: VersionLayout, quasi_id
     requests = [SetRequest([*set_, version], list(set_)) for set_ in sets]
     # `make_sums` recognises the set of the classes by its first column, the version.
     requests.append(SetRequest([version, *quasi_identifiers], list(quasi_identifiers)))
-    requests.append(SetRequest([fate]))
     crossed = [(place, hole) for hole in holes for place in range(len(columns)) if place != hole]
     requests += [SetRequest([place, fate + 1 + holes.index(hole), version]) for place, hole in crossed]
+    requests.append(SetRequest([fate]))
     missing = [column.shared.missing for column in columns]
-    result = counts.count(requests, partial(make_sums, missing, layout.counted))
-    of_sets, (of_classes, fates, *shared) = result.found[: len(sets)], result.found[len(sets) :]
-    sums = [SetSums.total(parts) for parts in of_sets]
-    of_fate = fate_counts(fates)
-    single, pairs, classes = sums[: len(columns)], sums[len(columns) :], ClassSums.total(of_classes)
-    totals = [[VersionSums.total(own) for own in zip(*parts, strict=True)] for parts in shared]
-    changed = of_fate.get(CHANGED, 0) + of_fate.get(SUPPRESSED, 0)
+    *by_set, fates = counts.count(requests, partial(make_sums, missing, layout.counted)).found
+    sums = [SetSums.total(parts) for parts in by_set]
+    rows_of_fate = sum(map(collections.Counter, fates), collections.Counter[int]())
     return Versions(
-        rows, single, pairs, dict(zip(crossed, totals, strict=True)), classes, changed, of_fate.get(SUPPRESSED, 0)
+        rows=rows,
+        columns=sums[: len(columns)],
+        pairs=sums[len(columns) : len(sets)],
+        shared=dict(zip(crossed, sums[len(sets) + 1 :], strict=True)),
+        classes=sums[len(sets)],
+        rows_changed=rows_of_fate[CHANGED] + rows_of_fate[SUPPRESSED],
+        rows_suppressed=rows_of_fate[SUPPRESSED],
     )
 
 
@@ -239,11 +229,11 @@ def make_sums(missing: Sequence[int], versions: Sequence[int], columns: Sequence
 
     The result depends on the set:
 
-    * the version first, then the quasi-identifiers: `ClassSums`
+    * the version first, then the quasi-identifiers: `SetSums` of BEFORE, DETAIL and AFTER, with `hidden`
     * the fate alone: a dict of rows by fate
-    * a column, whether the cell of another column is in both tables, and the version: a list of the `VersionSums` of
-      KEPT_BEFORE and KEPT_AFTER
-    * one or two columns, and the version: `SetSums`
+    * a column, whether the cell of another column is in both tables, and the version: `SetSums` of KEPT_BEFORE and
+      KEPT_AFTER
+    * one or two columns, and the version: `SetSums` of all versions, with `moved`
 
     missing: by column the number of missing values. versions: see `VersionLayout.counted`.
     """
@@ -267,7 +257,8 @@ def make_sums(missing: Sequence[int], versions: Sequence[int], columns: Sequence
                 there &= each != (code_of(column, missing[column] + 1) if column < version else code_of(column, 0))
             which, counts = numbers[version][version_codes][there], counted.counts[there]
             if set_[1] > version:
-                return [VersionSums.from_counts(counts[which == versions[own]]) for own in (KEPT_BEFORE, KEPT_AFTER)]
+                kept = (counts[which == versions[own]] for own in (KEPT_BEFORE, KEPT_AFTER))
+                return SetSums([VersionSums.from_counts(own) for own in kept])
             return _sums([each[there] for each in codes], which, counts, versions)
         counted = counter.combinations(place, ordered=False)
         of_version = [counted.codes[0] == code for code in (code_of(version, one) for one in range(3))]
@@ -278,7 +269,8 @@ def make_sums(missing: Sequence[int], versions: Sequence[int], columns: Sequence
         if len(hidden):
             of_version[AFTER][hidden] = False
             shown[AFTER] = counted.counts[of_version[AFTER]]
-        return ClassSums([VersionSums.from_counts(counts) for counts in shown], int(counted.counts[hidden].sum()))
+        rows = int(counted.counts[hidden].sum())
+        return SetSums([VersionSums.from_counts(counts) for counts in shown], hidden=rows)
 
     return find
 
@@ -319,15 +311,6 @@ def _masked(codes: npt.NDArray[Any], lacks: npt.NDArray[np.bool_], code: int) ->
     """Set the code of the cells that are not in both tables, in the array `codes` itself; return it."""
     codes[lacks] = code
     return codes
-
-
-def fate_counts(partitions: Sequence[dict[int, int]]) -> dict[int, int]:
-    """Return how many rows have each fate. partitions: rows by fate, in each partition."""
-    counts: dict[int, int] = {}
-    for partition in partitions:
-        for fate, rows in partition.items():
-            counts[fate] = counts.get(fate, 0) + rows
-    return counts
 
 
 def fates(

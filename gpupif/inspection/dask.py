@@ -10,13 +10,14 @@ import pandas as pd
 
 from ..dask.cluster_progress import compute
 from ..dask.dask_graph import Graph
-from ..encoding.merge import ValueCounts, encode_part, total_values
+from ..encoding.merge import ValueCounts, total_values
 from ..errors import ColumnTypeError, InputError
 from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
 from ..marginals.request import CountRequest
 from ..utils.progress import Reporter
-from .column_facts import OTHER, ColumnFacts
+from .column_facts import ColumnFacts
+from .table_facts import column_values, facts_of
 
 
 class PartitionValues(NamedTuple):
@@ -47,16 +48,10 @@ def facts_on_dask(table: Any, request: CountRequest, report: Reporter) -> dict[H
 def partition_values(names: Sequence[Hashable], partition: Any) -> PartitionValues:
     """Return the values of these columns in a partition."""
     frame = open_frame(partition)
-    found: list[ValueCounts | None] = []
     with frame.active():
-        for name in names:
-            # A partition without rows may have another type, so its column is replaced.
-            column = frame.column(frame.names.index(name)) if frame.rows else pd.Series(dtype=object)
-            try:
-                found.append(encode_part(name, column).values)
-            except ColumnTypeError:
-                found.append(None)
-    return PartitionValues(frame.rows, found)
+        # A partition without rows may have another type, so its columns are replaced.
+        columns = [frame.column(frame.names.index(name)) if frame.rows else pd.Series(dtype=object) for name in names]
+        return PartitionValues(frame.rows, list(map(column_values, names, columns)))
 
 
 def add_values(names: Sequence[Hashable], *parts: PartitionValues) -> PartitionValues:
@@ -78,7 +73,4 @@ def _total(name: Hashable, parts: Sequence[ValueCounts | None]) -> ValueCounts |
 
 def find_facts(whole: PartitionValues) -> list[ColumnFacts]:
     """Return the facts of each column."""
-    return [
-        ColumnFacts(OTHER, rows=whole.rows) if values is None else ColumnFacts.from_values(values)
-        for values in whole.values
-    ]
+    return [facts_of(values, whole.rows) for values in whole.values]

@@ -1,4 +1,8 @@
-"""The facts of the columns of a table: in memory, from files in streams, or with Dask."""
+"""The facts of the columns of a table: in memory, from files in streams, or with Dask.
+
+The tasks of `dask` hold all values of a column at once. Files may not: their values are merged in partitions that fit
+into memory.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..encoding.column import Column
 from ..encoding.device import DeviceColumn, encode_on_device
 from ..encoding.encode import encode_column
 from ..encoding.merge import ColumnMerger, ValueCounts, encode_part, label_array
@@ -56,14 +59,9 @@ def facts_in_memory(table: Any, request: CountRequest, report: Reporter) -> dict
     report.stage("look at", len(names), "columns")
 
     def find(name: Hashable, array: Any) -> ColumnFacts:
-        try:
-            column = _encode(name, array)
-            values = label_array(column)
-        except ColumnTypeError:
-            return ColumnFacts(OTHER, rows=frame.rows)
-        finally:
-            report.advance()
-        return ColumnFacts.from_values(ValueCounts(values, column.counts[: len(values)], column.missing_rows))
+        facts = facts_of(column_values(name, array), frame.rows)
+        report.advance()
+        return facts
 
     with frame.active(), Workers() as workers:
         arrays = [(name, frame.column(frame.names.index(name))) for name in names]
@@ -72,11 +70,22 @@ def facts_in_memory(table: Any, request: CountRequest, report: Reporter) -> dict
     return dict(zip(names, facts, strict=True))
 
 
-def _encode(name: Hashable, array: Any) -> Column:
-    """Return an array as a column of codes."""
-    if isinstance(array, DeviceColumn):
-        return encode_on_device([name], [array], encode_column)[0]
-    return encode_column(name, array)
+def column_values(name: Hashable, array: Any) -> ValueCounts | None:
+    """Return the distinct values of a column in memory; None if they cannot be compared."""
+    try:
+        if isinstance(array, DeviceColumn):
+            column = encode_on_device([name], [array], encode_column)[0]
+        else:
+            column = encode_column(name, array)
+        values = label_array(column)
+    except ColumnTypeError:
+        return None
+    return ValueCounts(values, column.counts[: len(values)], column.missing_rows)
+
+
+def facts_of(values: ValueCounts | None, rows: int) -> ColumnFacts:
+    """Return the facts of a column. values: None if they cannot be compared. rows: of the table."""
+    return ColumnFacts(OTHER, rows=rows) if values is None else ColumnFacts.from_values(values)
 
 
 # A chunk takes at most the memory for a column's values divided by CHUNKS, since all its values may be distinct.

@@ -36,6 +36,12 @@ class CodedTable:
     weights: Column | None = None
 
     @property
+    def read(self) -> list[Column]:
+        """The columns that are read: `columns`, and last the column of sampling weights unless it is among them."""
+        more = [] if self.weights is None or self.weights.name in self.names else [self.weights]
+        return [*self.columns, *more]
+
+    @property
     def rows(self) -> int:
         """The number of rows of the table."""
         return self.frame.rows

@@ -89,6 +89,7 @@ class ChunkCounts(SetCounts):
         memory, columns = int(COUNTS_SHARE * self._stream.budget.working), self._stream.chunks.columns
         with Workers() as workers, self._engine.counting(workers) as counting:
             run = _CountRun(
+                sets=sets,
                 find=make(self._columns, self._total),
                 results=[[] for _ in sets],
                 units=self._total.units,
@@ -100,7 +101,7 @@ class ChunkCounts(SetCounts):
                 cardinalities=[column.cardinality for column in columns],
                 entropies=[entropy_of_counts(column.counts) for column in columns],
             )
-            wide = run.count_narrow(self._stream.chunks, sets)
+            wide = run.count_narrow(self._stream.chunks)
             if wide:
                 run.count_wide(self._stream.chunks, wide, self._stream.folder)
         return CountResult(self._columns, self._total, run.results)
@@ -110,6 +111,7 @@ class ChunkCounts(SetCounts):
 class _CountRun:
     """The state of one count of sets of columns.
 
+    sets: the sets of columns, as `find` knows them.
     find: makes the result of a partition, a `Find`.
     results: by set the results of its partitions.
     units: the count of all rows.
@@ -123,6 +125,7 @@ class _CountRun:
     rows_to_read: rows that are to be read altogether, as far as is known.
     """
 
+    sets: Sequence[SetRequest]
     find: Find
     results: list[list[Any]]
     units: int
@@ -135,7 +138,7 @@ class _CountRun:
     entropies: list[float]
     rows_to_read: int = 0
 
-    def count_narrow(self, chunks: TableChunks, sets: Sequence[SetRequest]) -> dict[int, SetRequest]:
+    def count_narrow(self, chunks: TableChunks) -> dict[int, SetRequest]:
         """Count the sets that fit into memory, in as few passes over the table as possible; return the other sets."""
         rows, tables = chunks.rows, int(TABLES_SHARE * self.memory)
 
@@ -144,9 +147,9 @@ class _CountRun:
             most = min(math.prod(cardinalities), rows)
             return combination_bytes(cardinalities, rows, self.units) <= tables and SEARCH_BYTES * most <= self.memory
 
-        wide = {number: own for number, own in enumerate(sets) if not fits(own.columns)}
-        narrow = [number for number in range(len(sets)) if number not in wide]
-        lists = [sets[number].columns for number in narrow]
+        wide = {number: own for number, own in enumerate(self.sets) if not fits(own.columns)}
+        narrow = [number for number in range(len(self.sets)) if number not in wide]
+        lists = [self.sets[number].columns for number in narrow]
         passes = list(in_batches(lists, self.cardinalities, rows, tables, self.units))
         self.report.stage("count", 0, "rows")
         self._expect(len(passes) * rows)
@@ -155,8 +158,8 @@ class _CountRun:
             counter = self.counting.counter(counted, self.cardinalities, rows)
             for number in range(len(chunks.sizes)):
                 self._add_rows(counter, chunks.codes(number))
-            for place, columns in enumerate(counted):
-                self.results[next(numbers)].append(self.find(columns, counter, place))
+            for place in range(len(counted)):
+                self._add_result(next(numbers), counter, place)
         return wide
 
     def count_wide(self, chunks: TableChunks, sets: dict[int, SetRequest], folder: Path) -> None:
@@ -222,7 +225,7 @@ class _CountRun:
                 return False
         if alone:
             [number] = sets
-            self.results[number].append(self.find(alone.columns, counter, 0))
+            self._add_result(number, counter, 0)
             return True
         rows = counter.combinations(0, ordered=False)
         codes: list[Any] = [rows.counts] * len(self.cardinalities)
@@ -231,9 +234,13 @@ class _CountRun:
         del counter
         lists = [own.columns for own in sets.values()]
         counters = self.counting.counters(codes, self.cardinalities, lists, rows.counts, differ=True)
-        for (number, own), (counted, place) in zip(sets.items(), counters, strict=True):
-            self.results[number].append(self.find(own.columns, counted, place))
+        for number, (counted, place) in zip(sets, counters, strict=True):
+            self._add_result(number, counted, place)
         return True
+
+    def _add_result(self, number: int, counter: Counter, place: int) -> None:
+        """Add the result of a partition to the results of a set. place: of the set in the counter."""
+        self.results[number].append(self.find(self.sets[number].columns, counter, place))
 
     def _add_rows(self, counter: Counter, codes: Sequence[npt.NDArray[Any]]) -> None:
         """Count the rows of a chunk."""

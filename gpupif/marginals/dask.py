@@ -6,6 +6,7 @@ hash of their values says. Only the results of partitions, which are small, come
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -70,20 +71,22 @@ class TablePlan(NamedTuple):
         return codes, units.multiplicities(codes[place]) * local.multiplicities
 
 
-class DaskCounts(SetCounts):
-    """The counts of a Dask frame, which is computed anew by each `count`."""
+class TaskCounts(SetCounts):
+    """The counts of a table whose chunks are encoded by tasks on Dask. Each `count` computes the table anew.
 
-    def __init__(self, table: Any, request: CountRequest, device: DeviceRequest) -> None:
-        check_dask_frame(table)
-        self.names = request.chosen(list(table.columns))
-        self._all_names = list(table.columns)
-        self._read = ColumnsRead(request.read(self.names), list(self.names), request.weights, request.missing)
-        self._table = table
-        # The requested device, until workers say which device counted.
+    device: the requested device, until workers say which device counted.
+    """
+
+    def __init__(self, names: Sequence[Hashable], device: DeviceRequest) -> None:
+        self.names = names
         self.device, self._asked = device.device, device
 
     def __exit__(self, *error: object) -> None:
         """Do nothing: there is nothing to close."""
+
+    @abstractmethod
+    def add_plan(self, graph: Graph) -> tuple[list[Result], Result]:
+        """Add tasks that encode each chunk (see `encode_chunk`), and a task that returns the `TablePlan`."""
 
     def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
         """Return the results for each set; see `SetCounts.count`."""
@@ -100,8 +103,18 @@ class DaskCounts(SetCounts):
         self.device, counted = compute(graph.value(result), Reporter(visible=False))
         return counted
 
+
+class DaskCounts(TaskCounts):
+    """The counts of a Dask frame."""
+
+    def __init__(self, table: Any, request: CountRequest, device: DeviceRequest) -> None:
+        check_dask_frame(table)
+        super().__init__(request.chosen(list(table.columns)), device)
+        self._all_names = list(table.columns)
+        self._read = ColumnsRead(request.read(self.names), list(self.names), request.weights, request.missing)
+        self._table = table
+
     def add_plan(self, graph: Graph) -> tuple[list[Result], Result]:
-        """Add tasks that encode each chunk, and a task that returns the `TablePlan`."""
         read, table, names = self._read, self._table, self._all_names
         partitions = graph.take(table[read.read] if read.read != names else table)
         encoded = graph.each("encode", chunk_tasks.encode_chunk, read, self._asked, partitions)

@@ -150,8 +150,7 @@ def search_pairs(counts: DaskCounts, names: Sequence[Hashable], request: SudaReq
     """
     graph = Graph()
     encoded, whole = counts.add_plan(graph)
-    weights = None if request.reads.weights is None else list(counts.names).index(request.reads.weights)
-    table = graph.one("table", key_columns, whole, len(names), weights)
+    table = graph.one("table", key_columns, whole, len(names), request.reads.weights)
     many = graph.all("distinct", graph.each("count", count_distinct, encoded))
     together = graph.one("together", by_pairs, request, table, many)
     gathered = graph.each("gather", gather_partition, whole, table, together, encoded)
@@ -165,7 +164,7 @@ def search_pairs(counts: DaskCounts, names: Sequence[Hashable], request: SudaReq
     return result
 
 
-def key_columns(whole: TablePlan, keys: int, weights: int | None) -> KeyColumns:
+def key_columns(whole: TablePlan, keys: int, weights: Hashable) -> KeyColumns:
     """Return the key variables of the table. keys, weights: as of `KeyColumns`."""
     return KeyColumns(whole.columns, keys, weights)
 

@@ -1,8 +1,8 @@
-"""The distinct rows of a table: found among its codes in memory, or gathered from its chunks on disk or on Dask."""
+"""The distinct rows of a table, gathered from its chunks: in memory, on disk, or on Dask."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from ..encoding.column import Column
 from ..engines.cpu.count_tables import common_type
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
-from ..rows.partition import Rows, index_type
+from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
 from .request import sample_units
 
@@ -30,20 +30,6 @@ class DistinctRows:
     codes: npt.NDArray[Any]
     multiplicities: npt.NDArray[Any]
     cardinalities: Sequence[int]
-
-    @classmethod
-    def from_codes(
-        cls, codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], workers: Workers
-    ) -> tuple[DistinctRows, npt.NDArray[Any]]:
-        """Return the distinct rows of a table, and for each row the number of its distinct row.
-
-        codes: by column, array (rows).
-        """
-        layout = KeyLayout.from_cardinalities(cardinalities)
-        distinct = distinct_rows(Rows(layout.pack(codes, workers)), len(codes[0]), workers)
-        return cls.from_keys(
-            distinct.rows.keys, np.array(distinct.rows.counts), cardinalities, workers
-        ), distinct.number
 
     @classmethod
     def from_keys(
@@ -85,9 +71,8 @@ class DistinctRows:
 class PlacedRows(NamedTuple):
     """Rows of a chunk, or distinct rows of several chunks.
 
-    keys: array (rows, words), packed by `KeyLayout`. multiplicities: the multiplicity of each row. places: for each
-    row the
-    place in the table of a row that is equal to it. units: the sum of the sampling weights of these equal rows, in
+    keys: array (rows, words), packed by `KeyLayout`. multiplicities: the multiplicity of each row. places: for each row
+    the place in the table of a row that is equal to it. units: the sum of the sampling weights of these equal rows, in
     units; empty without sampling weights.
     """
 
@@ -106,15 +91,15 @@ class KeyColumns:
     """The key variables of a table in chunks, and how their rows become keys.
 
     read: the columns that are read of the table, key variables first, without codes of rows. keys: the number of key
-    variables. weights: the place of the sampling weights among the columns that are read; None without weights.
+    variables. weights: the name of the column of sampling weights; None without weights.
     """
 
-    def __init__(self, read: Sequence[Column], keys: int, weights: int | None) -> None:
+    def __init__(self, read: Sequence[Column], keys: int, weights: Hashable) -> None:
         self.columns = read[:keys]
         self.cardinalities = [column.cardinality for column in self.columns]
         self.layout = KeyLayout.from_cardinalities(self.cardinalities)
-        self._weights = weights
-        self.units = None if weights is None else sample_units(read[weights])
+        self._weights = None if weights is None else [column.name for column in read].index(weights)
+        self.units = None if self._weights is None else sample_units(read[self._weights])
 
     def placed_rows(
         self,
@@ -144,11 +129,13 @@ def place_of_each(
 
 def merge_rows(chunks: Sequence[PlacedRows], workers: Workers) -> PlacedRows:
     """Return the distinct rows of several chunks of a table."""
-    keys, multiplicities, places, units = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
+    arrays = zip(*chunks, strict=True)
+    keys, multiplicities, places, units = (own[0] if len(own) == 1 else np.concatenate(own) for own in arrays)
     if not len(multiplicities):
         return PlacedRows(keys, multiplicities, places, units)
     total = int(multiplicities.sum())
-    merged = distinct_rows(Rows(keys, multiplicities.astype(index_type(total + 1))), total, workers)
+    counts = NO_ROWS if total == len(multiplicities) else multiplicities.astype(index_type(total + 1))
+    merged = distinct_rows(Rows(keys, counts), total, workers)
     number, distinct = merged.number, len(merged.rows.keys)
     sums = np.zeros(distinct if len(units) else 0, np.int64)
     np.add.at(sums, number[: len(units)], units)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 
 class MsuCounts(NamedTuple):
-    """The MSUs of records. A record is a distinct row; see `Uniques` and `FewRows` for the record of each row.
+    """The MSUs of records. A record is a distinct row; see `FewRows` for the record of each row.
 
     counts: array (sizes, records). The number of MSUs of 1, 2, ... columns.
     shares: array (records, columns). The sum of the weights of the MSUs with a column, see `scoring.msu_weights`; empty
@@ -39,18 +38,17 @@ class MsuCounts(NamedTuple):
         return few._replace(by_column=self.by_column, spilled=self.spilled)
 
 
-@dataclass(frozen=True)
-class Uniques:
+class Uniques(NamedTuple):
     """The minimal sample uniques of the rows of a table.
 
-    number: the record of each row in `found`; indexed by a row or a slice of rows.
+    number: the record of each row in `found`.
     unique: int. Rows that differ from all other rows.
     pairs: int. Rows that are equal to exactly one other row.
     found: the MSUs of the records.
     pair_people: float. The sum of the sampling weights of the rows in pairs; None without sampling weights.
     """
 
-    number: Any
+    number: FewRows
     unique: int
     pairs: int
     found: MsuCounts
@@ -58,15 +56,12 @@ class Uniques:
 
 
 class FewRows:
-    """The record of each row if few rows have MSUs: 1, 2, ... for the `rows` (ascending), 0 for all other rows."""
+    """The record of each row: 1, 2, ... for the `rows` with MSUs (ascending), 0 for all other rows."""
 
     def __init__(self, rows: npt.NDArray[np.int64]) -> None:
         self.rows = rows
 
-    def __getitem__(self, rows: slice | int) -> Any:
-        if not isinstance(rows, slice):
-            place = int(np.searchsorted(self.rows, rows))
-            return place + 1 if place < len(self.rows) and self.rows[place] == rows else 0
+    def __getitem__(self, rows: slice) -> npt.NDArray[np.uint32]:
         first, last = np.searchsorted(self.rows, [rows.start, rows.stop])
         out = np.zeros(rows.stop - rows.start, np.uint32)
         out[self.rows[first:last] - rows.start] = np.arange(first + 1, last + 1)

@@ -22,7 +22,7 @@ from ..results.riskiest import highest
 from ..rows.threads import Workers
 from ..utils.display import Displayable, Heading, as_cell, as_percent, as_text, draw_line, draw_table, plural
 from ..utils.validation import check_path, whole_number
-from .minimal_uniques import FewRows, Uniques
+from .minimal_uniques import Uniques
 from .request import SudaRequest
 from .scoring import dis_suda, estimated_intrusion, intrusion, suda_scores
 
@@ -216,16 +216,12 @@ class SpecialUniques:
         n = whole_number("top", n, "rows")
         with self._frame.active():
             index = self._frame.host_index()
-        number = self._number
-        if isinstance(number, FewRows):
-            places = highest(self._scores[1:], n) if len(number.rows) else []
-            riskiest = [(score, int(number.rows[place])) for score, place in places]
-        else:
-            riskiest = highest(self._of_rows(self._scores), n)
+        rows = self._number.rows
+        riskiest = highest(self._scores[1:], n) if len(rows) else []
         records = []
-        for score, row in sorted(riskiest, key=lambda pair: (-pair[0], pair[1])):
+        for score, place in sorted(riskiest, key=lambda pair: (-pair[0], pair[1])):
             if score > 0:
-                distinct = int(number[row])
+                row, distinct = int(rows[place]), place + 1
                 record: dict[str, Any] = {"row": row} if index is None else {"row": row, "index": index[row]}
                 record["suda"] = score
                 if self._dis_scores is not None:

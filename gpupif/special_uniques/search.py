@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,7 +15,7 @@ from ..attack.weights import Units
 from ..engines.base import Engine
 from ..marginals.coded_table import CodedTable, without_codes
 from ..marginals.counts_on_disk import ChunkCounts
-from ..out_of_core.table_chunks import TableChunks
+from ..out_of_core.table_chunks import MemoryChunks, TableChunks
 from ..out_of_core.temporary_table import TemporaryTable
 from ..rows.threads import Workers, default_threads
 from ..utils.memory import resident_bytes
@@ -22,7 +23,7 @@ from ..utils.progress import Reporter
 from . import search_time_and_memory as predictions
 from .distinct_rows import DistinctRows, KeyColumns, PlacedRows, merge_rows
 from .minimal_uniques import FewRows, MsuCounts, Uniques
-from .request import SudaRequest, sample_units
+from .request import SudaRequest
 from .search_by_counting import assemble, find_hits, find_minimal
 from .search_by_pairs import SearchByPairs
 from .search_by_sets import SearchBySets
@@ -50,20 +51,30 @@ def search_codes(
     memory_limit: bytes of the process; None for all free memory. temp: the folder for temporary files; None for the
     folder of the system.
     """
-    columns, cardinalities = len(coded.columns), coded.cardinalities
-    predictions.check_sets(columns, request.max_size)
-    packing = packing_bytes(coded.rows, cardinalities)
+    packing = packing_bytes(coded.rows, coded.cardinalities)
     FreeMemory.now(memory_limit).check(
-        packing, f"{coded.rows:,} rows", columns, request.max_size, request.contributions
+        packing, f"{coded.rows:,} rows", len(coded.columns), request.max_size, request.contributions
     )
-    units = None if coded.weights is None else sample_units(coded.weights)
+    keys = KeyColumns(coded.read, len(coded.columns), request.reads.weights)
+    merged = gather_chunks(MemoryChunks(coded.read, coded.rows), keys, report)
+    assert merged is not None
+    return search_gathered(merged, keys, request, report, memory_limit, temp, engine)
+
+
+def search_gathered(
+    merged: PlacedRows,
+    keys: KeyColumns,
+    request: SudaRequest,
+    report: Reporter,
+    memory_limit: int | None,
+    temp: Path | None,
+    engine: Engine,
+) -> Uniques:
+    """Search the distinct rows of a table. merged: the distinct rows. Others: as of `search_codes`."""
     with Workers() as workers:
-        rows, number = DistinctRows.from_codes(coded.codes, cardinalities, workers)
-    msus = search_rows(rows, request, request.missing_values(coded.columns), report, memory_limit, temp, engine)
-    people = None
-    if units is not None and coded.weights is not None:
-        people = int(units.multiplicities(coded.weights.codes[rows.paired[number]]).sum()) * units.unit
-    return Uniques(number, len(rows.single), 2 * int(rows.paired.sum()), msus, people)
+        rows = DistinctRows.from_keys(merged.keys, merged.multiplicities, keys.cardinalities, workers)
+    msus = search_rows(rows, request, request.missing_values(keys.columns), report, memory_limit, temp, engine)
+    return few_uniques(rows, merged, msus, keys.units)
 
 
 def search_rows(
@@ -147,17 +158,11 @@ def search_stream(
     limit: bytes of the process. Returns the columns of the table, and its uniques. Raises InputError, OutputError.
     """
     table = without_codes(stream, request.reads)
-    predictions.check_sets(len(table.columns), request.max_size)
-    weights = None if table.weights is None else list(stream.names).index(table.weights.name)
-    keys = KeyColumns(stream.chunks.columns, len(table.columns), weights)
+    keys = KeyColumns(table.read, len(table.columns), request.reads.weights)
     merged = gather_chunks(stream.chunks, keys, report, (limit - resident_bytes()) // MERGING)
     if merged is None or not fits(len(merged.multiplicities), table, request, limit):
         return table, count_stream(stream, table, request, report, engine)
-    with Workers() as workers:
-        rows = DistinctRows.from_keys(merged.keys, merged.multiplicities, table.cardinalities, workers)
-    missing = request.missing_values(table.columns)
-    msus = search_rows(rows, request, missing, report, limit, stream.folder, engine)
-    return table, few_uniques(rows, merged, msus, keys.units)
+    return table, search_gathered(merged, keys, request, report, limit, stream.folder, engine)
 
 
 def fits(rows: int, table: CodedTable, request: SudaRequest, limit: int) -> bool:
@@ -168,8 +173,8 @@ def fits(rows: int, table: CodedTable, request: SudaRequest, limit: int) -> bool
     return packing_bytes(rows, cardinalities) + least <= FreeMemory.now(limit).free
 
 
-def gather_chunks(chunks: TableChunks, keys: KeyColumns, report: Reporter, room: int) -> PlacedRows | None:
-    """Return the distinct rows of a table on disk; None if they take more than `room` bytes."""
+def gather_chunks(chunks: TableChunks, keys: KeyColumns, report: Reporter, room: float = math.inf) -> PlacedRows | None:
+    """Return the distinct rows of a table; None if they take more than `room` bytes."""
     gathered: list[PlacedRows] = []
     start = 0
     report.stage("rows", chunks.rows, "rows")
@@ -185,7 +190,7 @@ def gather_chunks(chunks: TableChunks, keys: KeyColumns, report: Reporter, room:
                 return None
             start += size
             report.advance(size)
-        return merge_rows(gathered, workers)
+        return gathered[0] if len(gathered) == 1 else merge_rows(gathered, workers)
 
 
 def few_uniques(rows: DistinctRows, merged: PlacedRows, msus: MsuCounts, units: Units | None) -> Uniques:
@@ -193,8 +198,9 @@ def few_uniques(rows: DistinctRows, merged: PlacedRows, msus: MsuCounts, units: 
 
     merged: the distinct rows, with places in the table. msus: their MSUs. units: of the sampling weights.
     """
-    unique = rows.single[msus.counts[:, rows.single].any(axis=0)]
-    unique = unique[np.argsort(merged.places[unique])]
+    # Only single rows have MSUs.
+    unique = np.flatnonzero(np.bitwise_or.reduce(msus.counts, axis=0))
+    unique = unique[np.argsort(merged.places[unique], kind="stable")]
     people = None if units is None else int(merged.units[rows.paired].sum()) * units.unit
     pairs = 2 * int(rows.paired.sum())
     return Uniques(FewRows(merged.places[unique]), len(rows.single), pairs, msus.of_few(unique), people)

@@ -8,7 +8,6 @@ distinct row, which is never unique.
 from __future__ import annotations
 
 import contextlib
-import errno
 import math
 import os
 import tempfile
@@ -26,6 +25,7 @@ from gpupif.kernels import msu as kernels
 
 from ..engines.base import Counting
 from ..errors import OutputError
+from ..io.file_errors import disk_errors
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type
@@ -273,27 +273,19 @@ class SpillingRowSets:
 
     def _write(self, marks: npt.NDArray[Any], start: int) -> None:
         assert self._file is not None
-        left = marks.data.cast("B") if marks.nbytes else memoryview(b"")
-        while left:
-            try:
+        left = marks.data.cast("B")
+        elsewhere = "choose another place with temp (--temp), or raise memory_limit"
+        with disk_errors(Path(self._temp or tempfile.gettempdir()), elsewhere):
+            while left:
                 done = os.pwrite(self._file.fileno(), left, start)
-            except OSError as error:
-                folder = Path(self._temp or tempfile.gettempdir())
-                mend = " Free some space, choose another place with temp (--temp), or raise memory_limit."
-                full = mend if error.errno == errno.ENOSPC else ""
-                raise OutputError(f"{folder}: could not be written: {error.strerror or error}.{full}") from error
-            left, start = left[done:], start + done
+                left, start = left[done:], start + done
 
     def _read(self, kept: _Kept) -> npt.NDArray[Any]:
         assert self._file is not None
         kind = np.uint32 if kept.few else np.uint64
         marks = np.empty(kept.size // np.dtype(kind).itemsize, kind)
-        left, start = marks.data.cast("B") if kept.size else memoryview(b""), kept.start
-        while left:
-            done = os.preadv(self._file.fileno(), [left], start)
-            if not done:
-                raise OutputError(
-                    f"{Path(self._temp or tempfile.gettempdir())}: a temporary file became shorter than it was written."
-                )
-            left, start = left[done:], start + done
+        if os.preadv(self._file.fileno(), [marks.data], kept.start) < kept.size:
+            raise OutputError(
+                f"{Path(self._temp or tempfile.gettempdir())}: a temporary file became shorter than it was written."
+            )
         return marks

@@ -19,7 +19,7 @@ from ..utils.validation import Columns
 from .request import SudaRequest
 from .result import SpecialUniques
 from .search import search_codes, search_stream
-from .search_time_and_memory import count_sets
+from .search_time_and_memory import check_sets, count_sets
 
 
 def suda(
@@ -164,7 +164,11 @@ def suda(
 
 
 def _fit(request: SudaRequest, columns: Sequence[Column], rows: int) -> SudaRequest:
-    """Return the request for these columns, and warn of identifiers. Raises InputError for a larger max_size."""
+    """Return the request for these columns, and warn of identifiers.
+
+    Raises InputError for a larger max_size, or too many sets of columns.
+    """
     fitted = request.for_columns(len(columns))
+    check_sets(len(columns), fitted.max_size)
     warn_of_unique(columns, rows)
     return fitted

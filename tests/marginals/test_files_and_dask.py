@@ -139,6 +139,18 @@ def test_sets_of_many_combinations_are_cut_finer(tmp_path, monkeypatch, least):
         assert_same_pairs(toxic_pairs(lazy), pairs)
 
 
+def test_sets_with_and_without_room_in_memory_are_counted_together(tmp_path, monkeypatch):
+    """Only the last pair is counted in partitions, which hold only its columns."""
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame({name: random.integers(0, size, 3000) for name, size in (("a", 2), ("b", 500), ("c", 400))})
+    path = write_parts(tmp_path / "in", frame, [900])
+    wanted = toxic_pairs(frame)
+    monkeypatch.setattr("gpupif.marginals.counts_on_disk.SEARCH_BYTES", 3 * 10**6)
+    with gpupif.config(memory_limit="16GiB", device="cpu"):
+        found = toxic_pairs(path)
+    assert_same_pairs(found, wanted)
+
+
 def test_a_csv_file_that_does_not_fit_is_read_in_streams(tmp_path, monkeypatch):
     frame = gpupif.datasets.census(60 if SIMULATED else 500).astype(str)
     frame.to_csv(tmp_path / "t.csv", index=False)

@@ -19,6 +19,9 @@ import gpupif
 import gpupif.special_uniques.suda
 from gpupif import suda
 from gpupif.kernels import agreements
+from gpupif.rows.distinct import distinct_rows
+from gpupif.rows.keys import KeyLayout
+from gpupif.rows.partition import Rows
 from gpupif.rows.threads import Workers
 from gpupif.special_uniques.distinct_rows import DistinctRows
 from gpupif.special_uniques.scoring import dis_suda, intrusion, msu_weights
@@ -62,10 +65,11 @@ def test_keys_of_several_words_are_searched_right():
     codes = [random.integers(0, 40_000, 300).astype(np.uint16) for _ in range(7)]
     codes = [np.where(random.random(300) < 0.9, values[0], values) for values in codes]
     with Workers(2) as workers:
-        rows, number = DistinctRows.from_codes(codes, [40_000] * 7, workers)
+        distinct = distinct_rows(Rows(KeyLayout.from_cardinalities([40_000] * 7).pack(codes, workers)), 300, workers)
+        rows = DistinctRows.from_keys(distinct.rows.keys, distinct.rows.counts.copy(), [40_000] * 7, workers)
         found = SearchBySets(rows, workers, SearchMemory(2, 0, None)).run([1.0] * 7, False, lambda: None)
     expected = minimal_uniques({place: values.tolist() for place, values in enumerate(codes)}, 7)
-    by_row = found.counts[:, number].T.tolist()
+    by_row = found.counts[:, distinct.number].T.tolist()
     assert by_row == [[sum(len(each) == size for each in sets) for size in range(1, 8)] for sets in expected]
 
 

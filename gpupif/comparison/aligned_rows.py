@@ -1,20 +1,18 @@
-"""Two tables with aligned rows: the interface for all kinds of tables, and the columns that are compared."""
+"""The columns of two tables that are compared, and the row before of each row after."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..encoding.column import Column
 from ..errors import InputError
 from ..frames.open import held_table, table_names
-from ..marginals.set_counts import SetCounts
 from ..utils.validation import as_list, brief, check_exist
-from .row_versions import VersionLayout
+from .released_values import SharedValues
 
 
 class CompareRequest(NamedTuple):
@@ -34,40 +32,15 @@ class CompareRequest(NamedTuple):
         return [*own, *([] if self.row_id is None else [self.row_id])]
 
 
-class AlignedTables(ABC):
-    """Two tables with aligned rows; a context manager.
-
-    rows: how many rows the table before has. lacking: how many of them the table after lacks; the values of these rows
-    are missing after.
-    """
-
-    rows: int
-    lacking: int
-
-    def __enter__(self) -> Self:
-        return self
-
-    @abstractmethod
-    def __exit__(self, *error: object) -> None: ...
-
-    @abstractmethod
-    def joined(self) -> AbstractContextManager[SetCounts]:
-        """Open the joined table: columns before, columns after, and whether the table after has the row (1, 0)."""
-
-    @abstractmethod
-    def versions(self, layout: VersionLayout) -> AbstractContextManager[SetCounts]:
-        """Open the table of versions, see `row_versions`."""
-
-
 # A function that returns the mask of the rows of the table before that the plan keeps.
 FindKept = Callable[[], npt.NDArray[np.bool_]]
 
 
-def kept_rows(rows: int, others: int, find_kept: FindKept | None) -> npt.NDArray[np.bool_] | None:
-    """Return the mask of the rows of the table before that the table after has; None for all rows.
+def homes_by_place(rows: int, others: int, find_kept: FindKept | None) -> npt.NDArray[np.int64] | None:
+    """Return the row before of each row after, if rows are in the same order in both tables; None for the same rows.
 
-    Rows are in the same order in both tables. rows, others: how many rows the tables before and after have. find_kept:
-    None without a plan that removes rows. Raises InputError if the numbers of rows do not fit.
+    rows, others: how many rows the tables before and after have. find_kept: None without a plan that removes rows.
+    Raises InputError if the numbers of rows do not fit.
     """
     if rows == others:
         return None
@@ -77,14 +50,52 @@ def kept_rows(rows: int, others: int, find_kept: FindKept | None) -> npt.NDArray
             "that plan, or the record of the treatment: it says which rows. Else name a column of both tables that "
             "identifies rows: row_id=."
         )
-    kept = find_kept()
-    left = int(kept.sum())
-    if left != others:
+    homes = np.flatnonzero(find_kept())
+    if len(homes) != others:
         raise InputError(
-            f"after: expected {left:,} rows, which the plan keeps of the {rows:,} rows of the table before; got "
+            f"after: expected {len(homes):,} rows, which the plan keeps of the {rows:,} rows of the table before; got "
             f"{others:,}. Give the plan by which it was treated, or name a column that identifies rows: row_id=."
         )
-    return kept
+    return homes
+
+
+def homes_by_name(
+    before: Column, after: Column, codes_before: npt.NDArray[Any], codes_after: npt.NDArray[Any]
+) -> npt.NDArray[np.int64]:
+    """Return the row before of each row after, by the names of rows.
+
+    before, after: the columns of names. codes_before, codes_after: the code of the name of each row. Raises InputError
+    if a name is missing or repeats, or only the table after has it.
+    """
+    for column, argument in ((before, "before"), (after, "after")):
+        _check_row_names(column, argument)
+    shared = SharedValues.from_columns(before, after)
+    home_of = np.full(len(shared.labels) + 1, -1, np.int64)
+    home_of[shared.before[codes_before]] = np.arange(len(codes_before))
+    names = shared.after[codes_after]
+    homes: npt.NDArray[np.int64] = home_of[names]
+    unknown = np.flatnonzero(homes < 0)
+    if len(unknown):
+        raise InputError(
+            f"row_id: column {before.name!r}: after has {brief(shared.labels[names[unknown[0]]].as_py())}, which "
+            f"before lacks, in row {unknown[0]} (from 0). Expected rows of the table before only."
+        )
+    return homes
+
+
+def _check_row_names(column: Column, argument: str) -> None:
+    """Raise InputError if a name of a row is missing or repeats."""
+    if column.missing:
+        raise InputError(
+            f"row_id: column {column.name!r}: {argument} has {column.missing_rows:,} rows without a value. Expected a "
+            "different value in each row."
+        )
+    most = int(np.argmax(column.counts))
+    if column.counts[most] > 1:
+        raise InputError(
+            f"row_id: column {column.name!r}: {argument} has {brief(column.values([most])[0])} in "
+            f"{column.counts[most]:,} rows. Expected a different value in each row."
+        )
 
 
 def hold(table: Any, argument: str) -> Any:
