@@ -25,6 +25,7 @@ from ..utils.signals import Shield
 from ..utils.validation import check_exist
 from .memory_budget import FEWER_COLUMNS, Budget, check_disk, check_files, check_riskiest, plan_budget
 from .output_options import OutputOptions, PopulationFiles
+from .run_context import RunContext
 from .run_steps import RunFindings, Steps, about_run, stored_scores
 
 # Version of the files that a run keeps; a run with another version is not resumed.
@@ -72,7 +73,7 @@ def _score_source(
     names = [str(name) for name in request.scored_columns]
     if options.selection is None:
         attacker_names(request.output_names, names, source.names if options.keep_input else [])
-    about = about_run(source, request, engine, population, {})
+    about = about_run(source, request, engine, population)
     budget = plan_budget(options.memory_limit, request, mend, options)
     check_riskiest(budget, source, request, options)
     with open_run(options, _settings(about, request, options), report) as run:
@@ -85,8 +86,8 @@ def _score_source(
             check_disk(source, request, spill, place, options, None if population is None else population.source)
             run.begin({"chunk rows": budget.chunk_rows})
         check_files("columns", len(request.read), "Score")
-        steps = Steps(source, request, engine, options, run.store, budget, report, population)
-        return steps.scores(about_to_publish=run.shield.raise_)
+        context = RunContext(engine, run.store, budget, report, options.questions)
+        return Steps(source, request, about, options, context, population).scores(about_to_publish=run.shield.raise_)
 
 
 @dataclass
