@@ -123,7 +123,7 @@ class Steps:
             )
             for attacker, scoring, _ in runs
         }
-        findings = RunFindings(runs[0].first.prior_of, explainers, self._summaries, self.context.spilled)
+        findings = RunFindings(runs[0].scoring.plan.prior_of, explainers, self._summaries, self.context.spilled)
         return stored_scores(self.options, self._place, self.request, self.about, finished, findings)
 
     def _score_and_write(
@@ -184,7 +184,7 @@ class Steps:
             for attacker, scoring, by_aggregate in runs
         ]
         first = runs[0].first
-        priors = pack_priors({name: first.prior_of[name] for name in self.request.scored_columns})
+        priors = pack_priors({name: first.scoring.plan.prior_of[name] for name in self.request.scored_columns})
         files = [] if is_file(self.options.output) else [piece.path for piece in outputs]
         selection = self.options.selection
         cells = None if selection is None else selection.to_dict()
@@ -238,10 +238,7 @@ class Steps:
             attacker = ScoredAttacker.from_request(name, own, chunks.rows)
             scores = OnePartitionScoring if plan.in_one_partition else TableScoring
             scoring = scores(self.context, prefix, plan, mine, attacker.subsets, encoded_population)
-            by_aggregate = {
-                aggregate: AttackerRun(scoring, aggregate, mine, prior_of, attacker.subsets)
-                for aggregate in scoring.aggregates
-            }
+            by_aggregate = {aggregate: AttackerRun(scoring, aggregate) for aggregate in scoring.aggregates}
             runs.append(AttackerRuns(attacker, scoring, by_aggregate))
         return runs
 
