@@ -197,14 +197,14 @@ class AttackerRun:
         figures, cells = self.figures_and_top()
         asked = {} if "cig" not in self.types else {"cig": ColumnQuery(percentiles=OF_COLUMNS)}
         answers = self._answer(ScoreQuestions(asked, OF_ROWS))
-        percentiles = [[*one.percentiles.values()] for one in answers.of_columns.get("cig", ())]
+        distributions = answers.of_columns.get("cig", ())
         summary = Summary(
             rows=chunks.rows,
             distinct_rows=scoring.distinct_rows(),
             device=context.engine.device,
             measures=tuple(self.measures),
             seconds={},
-            columns=summary_columns(self._names, self.column_facts, chunks.rows, figures, percentiles, self.weights),
+            columns=summary_columns(self._names, self.column_facts, chunks.rows, figures, distributions, self.weights),
             pif={int(percent): bits for percent, bits in answers.of_rows.items()},
             top=cell_records(cells, self._names, self.measures, self._explain(cells)),
         )

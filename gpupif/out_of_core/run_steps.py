@@ -36,7 +36,7 @@ from .one_partition_scoring import OnePartitionScoring
 from .output_options import OutputOptions, PopulationFiles
 from .run_context import RunContext
 from .scores_writer import ScoreWriter
-from .selected_cells import CellSearch
+from .selected_cells import select_cells
 from .table_chunks import SomeColumns, TableChunks
 from .table_scoring import TableScoring
 
@@ -161,7 +161,7 @@ class Steps:
             attackers = tuple(attacker for attacker, *_ in runs)
             query = selection.query(ScoreView(self.about.measures, attackers, self.about.dtype))
             places = [self.request.read.index(name) for name in self.request.scored_columns]
-            search = CellSearch(query, chunks, places)
+            search = partial(select_cells, query, chunks, places)
         for _, _, by_aggregate in runs:
             for run in by_aggregate.values():
                 run.score()

@@ -29,10 +29,11 @@ from .attacker_run import JointScores
 from .chunk_readers import RowReader, prefetched
 from .memory_budget import Budget
 from .output_options import OutputOptions
-from .selected_cells import CellSearch
 
 # Arrays (scored columns, rows), by output.
 Scores = dict[str, Any]
+# Returns tables of selected cells. It takes the scores of all chunks.
+Search = Callable[[Iterator[Scores], Reporter], Iterator[pa.Table]]
 
 
 @dataclass(eq=False)
@@ -61,13 +62,13 @@ class ScoreWriter:
         sizes: Sequence[int],
         outputs: Sequence[ScoreFile],
         describe: Callable[[bool], ScoresDescription],
-        search: CellSearch | None = None,
+        search: Search | None = None,
     ) -> None:
         """Write the score files that do not exist yet.
 
         sizes: list of int. The number of rows of each chunk.
         describe: function that returns the description for a file, with or without summaries.
-        search: CellSearch. The search for the cells to write in place of all scores. Default: None.
+        search: function that returns tables of the cells to write in place of all scores. Default: None.
         """
         folder = self.folder / "scores"
         self._describe = describe
@@ -93,7 +94,7 @@ class ScoreWriter:
         sizes: Sequence[int],
         run: Sequence[ScoreFile],
         final: ScoreFile,
-        search: CellSearch | None,
+        search: Search | None,
     ) -> None:
         """Write neighbouring score files; each chunk is written while the next chunk is made.
 
@@ -111,7 +112,7 @@ class ScoreWriter:
             contextlib.closing(prefetched(made)) as chunks,
         ):
             if search is not None:
-                file, tables = self.folder / "scores" / run[0].path, search.tables(chunks, self.report)
+                file, tables = self.folder / "scores" / run[0].path, search(chunks, self.report)
                 write_tables(tables, file, describe=self._said_by_all, private=True)
                 return
             rows = RowReader(chunks, ends[first] - sizes[first], _rows_in, _some_rows)
