@@ -295,7 +295,7 @@ def conclude(
 def too_many_to_compare(limit: int, rows: int) -> InputError:
     """Return the error for more than `limit` distinct rows of a table whose missing values match every value."""
     return InputError(
-        f"missing: 'wildcard' compares all different rows with each other, and these have to fit into memory: they are "
+        f"missing: 'wildcard' compares all distinct rows with each other, and these have to fit into memory: they are "
         f"more than {limit:,} of the {rows:,} rows, the most that the memory limit has room for. Raise memory_limit, "
         "name fewer quasi-identifiers or sensitive attributes, or use missing='category'."
     )

@@ -9,7 +9,7 @@ import contextlib
 import json
 import time
 from bisect import bisect_right
-from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate
@@ -19,8 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..attack.attackers import KnownSubsets
-from ..attack.priors import Prior
 from ..engines.partition_plan import computed_measure
 from ..io.documents import parse_json
 from ..io.file_errors import disk_errors
@@ -66,16 +64,10 @@ class AttackerRun:
 
     scoring: TableScoring. The scoring of the table with the attacker's job.
     aggregate: str. "", or the name of the worst or the mean.
-    chunks: TableChunks. The rows of the table.
-    prior_of: by column name. The prior distribution.
-    subsets: KnownSubsets. The sets of columns that the attacker may know; None for one list of known columns.
     """
 
     scoring: TableScoring
     aggregate: str
-    chunks: TableChunks
-    prior_of: Mapping[Hashable, Prior]
-    subsets: KnownSubsets | None
 
     def __post_init__(self) -> None:
         self.job = self.scoring.aggregate_job(self.aggregate)
@@ -122,7 +114,7 @@ class AttackerRun:
         row: int. Facts for the summary are kept of chunks that begin at this row or later.
         """
         with Workers() as workers, StoredScores(self.scoring) as scores:
-            sizes = self.chunks.sizes
+            sizes = self.scoring.table.sizes
             start = sum(sizes[:first])
             for number in range(first, last):
                 arrays = self._chunk(number, sizes[number], scores, workers)
@@ -146,7 +138,7 @@ class AttackerRun:
 
     def figures_and_top(self) -> tuple[Figures, list[RiskyCell]]:
         """Return the figures of all rows, and the riskiest cells, from the facts of all chunks."""
-        facts = [ChunkFacts.read(self.facts(number)) for number in range(len(self.chunks.sizes))]
+        facts = [ChunkFacts.read(self.facts(number)) for number in range(len(self.scoring.table.sizes))]
         figures = Figures.together(*(chunk.figures for chunk in facts))
         return figures, riskiest((cell for chunk in facts for cell in chunk.top), TOP_CELLS)
 
@@ -193,7 +185,7 @@ class AttackerRun:
     @property
     def column_facts(self) -> list[ColumnFacts]:
         """The facts of the scored columns."""
-        return [ColumnFacts.from_prior(self.prior_of[name]) for name in self._names]
+        return [ColumnFacts.from_prior(self.scoring.plan.prior_of[name]) for name in self._names]
 
     @cached_property
     def summary(self) -> Summary:
@@ -201,18 +193,18 @@ class AttackerRun:
         started = time.perf_counter()
         scoring, context = self.scoring, self.scoring.context
         context.report.stage("summarise", None, "")
-        chunks = self.chunks
+        chunks = self.scoring.table
         figures, cells = self.figures_and_top()
         asked = {} if "cig" not in self.types else {"cig": ColumnQuery(percentiles=OF_COLUMNS)}
         answers = self._answer(ScoreQuestions(asked, OF_ROWS))
-        percentiles = [[*one.percentiles.values()] for one in answers.of_columns.get("cig", ())]
+        distributions = answers.of_columns.get("cig", ())
         summary = Summary(
             rows=chunks.rows,
             distinct_rows=scoring.distinct_rows(),
             device=context.engine.device,
             measures=tuple(self.measures),
             seconds={},
-            columns=summary_columns(self._names, self.column_facts, chunks.rows, figures, percentiles, self.weights),
+            columns=summary_columns(self._names, self.column_facts, chunks.rows, figures, distributions, self.weights),
             pif={int(percent): bits for percent, bits in answers.of_rows.items()},
             top=cell_records(cells, self._names, self.measures, self._explain(cells)),
         )
@@ -246,7 +238,7 @@ class AttackerRun:
         kind = self.types[POPULATION_SIZE.name]
         name = score_name(self.job.scored_columns[place], self.aggregate, POPULATION_SIZE.name)
         with StoredScores(self.scoring) as stored, Workers() as workers:
-            for number, size in enumerate(self.chunks.sizes):
+            for number, size in enumerate(self.scoring.table.sizes):
                 sizes = np.empty(size, kind)
                 stored.fill(number, {name: [(1, sizes)]}, workers)
                 yield sizes, ONCE
@@ -257,26 +249,26 @@ class AttackerRun:
             return {}
 
         def pieces() -> Iterator[tuple[Any, Any]]:
-            for number in range(len(self.chunks.sizes)):
+            for number in range(len(self.scoring.table.sizes)):
                 yield read_batch(self.gains(number))[0], ONCE
 
         return dict(zip(wanted, percentiles(pieces, wanted), strict=True))
 
     @property
     def _names(self) -> list[Hashable]:
-        return [self.chunks.columns[scored_column].name for scored_column in self.job.scored_columns]
+        return [self.scoring.table.columns[scored_column].name for scored_column in self.job.scored_columns]
 
     def _explain(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
         """Return the cohorts of the riskiest cells; see `Explainer`."""
-        scoring, chunks = self.scoring, self.chunks
+        scoring, chunks = self.scoring, self.scoring.table
         asked = ExplainedCells(self.job, chunks.columns, cells, [_codes_of_row(chunks, cell.row) for cell in cells])
-        if self.subsets is not None:
+        if self.scoring.subsets is not None:
             if self.aggregate == MEAN:
                 return asked.values()
             assert isinstance(scoring, OnePartitionScoring)
             by, weights_of = find_measure(self.by), scoring.weights_of
             return asked.explain_worst(
-                scoring.distinct_job(), self.subsets, lambda _, position: weights_of(position), by
+                scoring.distinct_job(), self.scoring.subsets, lambda _, position: weights_of(position), by
             )
         pieces = (chunks.codes(number) for number in range(len(chunks.sizes)))
         units = None if scoring.plan.weights is None else scoring.plan.weights.units

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..pipeline.shuffle_messages import partition_of_keys
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
@@ -15,8 +16,6 @@ from .table_chunks import TableChunks
 
 # Memory of a row during the search: copies of its key, and bytes of row numbers.
 KEY_COPIES, NUMBER_BYTES = 3, 32
-# An odd number with equally many ones and zeros spreads all bits of a key to the high bits of its hash.
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class DuplicateRows(NamedTuple):
@@ -61,16 +60,8 @@ def _some_keys(
     keys, numbers, start = [], [], 0
     for number, size in enumerate(chunks.sizes):
         packed = layout.pack(chunks.codes(number), workers)
-        own = np.arange(size) if turns == 1 else np.flatnonzero(_hashes(packed) % np.uint64(turns) == turn)
+        own = np.flatnonzero(partition_of_keys(packed, layout, layout.fields, turns) == turn)
         keys.append(packed if turns == 1 else packed[own])
         numbers.append(own + start)
         start += size
     return np.concatenate(keys), np.concatenate(numbers)
-
-
-def _hashes(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    found = np.zeros(len(keys), np.uint64)
-    for word in keys.T:
-        found = (found ^ word) * _SPREAD
-        found ^= found >> np.uint64(32)
-    return found

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+import time
+from dataclasses import dataclass, field
 
 from ..engines.base import Engine, Job
 from ..engines.partition_plan import computed_measure
@@ -13,23 +13,31 @@ from ..utils.progress import Reporter
 from .memory_budget import Budget
 
 
-class RunContext(NamedTuple):
+@dataclass(eq=False)
+class RunContext:
     """The context of a run.
 
     engine: Engine. The engine that scores.
     store: Store. The checkpoint.
     budget: Budget. The memory of the run.
     report: Reporter. It shows the progress.
-    timed: function called at the end of a stage with its name and the time at which it began.
     questions: ScoreQuestions. The questions about scores besides the summary.
+    seconds: dict. The wall time of each stage.
+    spilled: int. The most bytes that spill files took at the end of a stage.
     """
 
     engine: Engine
     store: Store
     budget: Budget
     report: Reporter
-    timed: Callable[[str, float], None]
-    questions: ScoreQuestions = ScoreQuestions()
+    questions: ScoreQuestions
+    seconds: dict[str, float] = field(default_factory=dict)
+    spilled: int = 0
+
+    def timed(self, stage: str, started: float) -> None:
+        """Add the time since `started` to the time of a stage."""
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
+        self.spilled = max(self.spilled, self.store.size())
 
     def counted(self, job: Job) -> list[str]:
         """Return the measures whose distinct scores in each partition have to be counted."""

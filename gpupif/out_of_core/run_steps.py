@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from ..engines.base import Engine
 from ..engines.choose import DeviceRequest
 from ..errors import InputError, WarnOnce
 from ..io.base import Source, stamps_of
-from ..io.checkpoints import BEGUN, FINISHED, Store, identity
+from ..io.checkpoints import BEGUN, FINISHED, identity
 from ..io.score_files import ScoreFile, is_file, plan_outputs
 from ..pipeline.table_plan import Plan, Weights
 from ..results.backing import AttackerOutcome, RunDescription, ScoresDescription
@@ -28,17 +28,15 @@ from ..results.score_outputs import ScoredAttacker, ScoreView, for_each_aggregat
 from ..results.scores import Scores
 from ..results.summary import Summary
 from ..results.summary_figures import ColumnFacts
-from ..utils.progress import Reporter
 from .attacker_run import AttackerRun, AttackerRuns, JointScores
 from .encoded_population import EncodedPopulation
 from .file_encoding import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
 from .files_explainer import FilesExplainer
-from .memory_budget import Budget
 from .one_partition_scoring import OnePartitionScoring
 from .output_options import OutputOptions, PopulationFiles
 from .run_context import RunContext
 from .scores_writer import ScoreWriter
-from .selected_cells import CellSearch
+from .selected_cells import select_cells
 from .table_chunks import SomeColumns, TableChunks
 from .table_scoring import TableScoring
 
@@ -60,35 +58,31 @@ class RunFindings(NamedTuple):
 
 @dataclass(eq=False)
 class Steps:
-    """The steps of one run; `store` keeps each of them.
+    """The steps of one run; the checkpoint keeps each of them.
 
     source: Source. The table in files.
     request: ScoreRequest. The request.
-    engine: Engine. The engine that scores.
+    about: RunDescription. The description of the run.
     options: OutputOptions. The place and form of the scores.
-    store: Store. The checkpoint.
-    budget: Budget. The memory of the run.
-    report: Reporter. It shows the progress.
+    context: RunContext. The context of the run.
     population: PopulationFiles. The files of the population; None without population.
     """
 
     source: Source
     request: ScoreRequest
-    engine: Engine
+    about: RunDescription
     options: OutputOptions
-    store: Store
-    budget: Budget
-    report: Reporter
+    context: RunContext
     population: PopulationFiles | None = None
 
     def __post_init__(self) -> None:
-        questions = self.options.questions
-        self.context = RunContext(self.engine, self.store, self.budget, self.report, self._timed, questions)
-        self.writer = ScoreWriter(self.source, self.request, self.options, self.store.folder, self.budget, self.report)
+        context = self.context
+        self.store = context.store
+        self.writer = ScoreWriter(
+            self.source, self.request, self.options, self.store.folder, context.budget, context.report
+        )
         # Resolve the path now: the output may be the working folder, which the scores replace.
         self._place = self.options.output.absolute()
-        self.seconds: dict[str, float] = {}
-        self.spilled = 0
         self._summaries: dict[tuple[str | None, str], Summary] = {}
 
     def scores(self, about_to_publish: Callable[[], None]) -> Scores:
@@ -101,7 +95,8 @@ class Steps:
         encoded_population = None
         try:
             encoded_population = self._encoded_population(chunks)
-            self.seconds["read and encode"] = time.perf_counter() - started - self.seconds.get("compare", 0.0)
+            seconds = self.context.seconds
+            seconds["read and encode"] = time.perf_counter() - started - seconds.get("compare", 0.0)
             outputs = plan_outputs(
                 self.options.output, self.source.input_files, encoded["file_rows"], self.options.rows_per_file
             )
@@ -128,13 +123,8 @@ class Steps:
             )
             for attacker, scoring, _ in runs
         }
-        findings = RunFindings(runs[0].first.prior_of, explainers, self._summaries, self.spilled)
+        findings = RunFindings(runs[0].scoring.plan.prior_of, explainers, self._summaries, self.context.spilled)
         return stored_scores(self.options, self._place, self.request, self.about, finished, findings)
-
-    @cached_property
-    def about(self) -> RunDescription:
-        """The description of the run that all attackers share."""
-        return about_run(self.source, self.request, self.context.engine, self.population, self.seconds)
 
     def _score_and_write(
         self, runs: Sequence[AttackerRuns], chunks: TableChunks, outputs: list[ScoreFile]
@@ -145,7 +135,7 @@ class Steps:
             if source is not None:
                 source.check_unchanged(source.input_files.files)
         # Summaries are part of writing, because files contain them; their time is counted apart.
-        self._timed("write", started + self.seconds.get("summarise", 0.0))
+        self.context.timed("write", started + self.context.seconds.get("summarise", 0.0))
         every = [
             (attacker.name, aggregate, run)
             for attacker, _, by_aggregate in runs
@@ -155,7 +145,7 @@ class Steps:
         return {
             "options": self.store.done(BEGUN),
             "summaries": [
-                [name, aggregate, replace(run.summary, seconds=self.seconds).to_stored()]
+                [name, aggregate, replace(run.summary, seconds=self.context.seconds).to_stored()]
                 for name, aggregate, run in every
             ],
             "answers": [[name, aggregate, run.answers.to_stored()] for name, aggregate, run in every],
@@ -165,18 +155,19 @@ class Steps:
 
     def _write_scores(self, runs: Sequence[AttackerRuns], chunks: TableChunks, outputs: list[ScoreFile]) -> float:
         """Score the table, and write the requested scores; return the time at which writing began."""
-        selection = self.options.selection
+        selection, search = self.options.selection, None
         if selection is not None:
             # Raise errors of the selection before scoring.
             attackers = tuple(attacker for attacker, *_ in runs)
             query = selection.query(ScoreView(self.about.measures, attackers, self.about.dtype))
             places = [self.request.read.index(name) for name in self.request.scored_columns]
-            self.writer.search = CellSearch(query, chunks, places)
+            search = partial(select_cells, query, chunks, places)
         for _, _, by_aggregate in runs:
             for run in by_aggregate.values():
                 run.score()
         started = time.perf_counter()
-        self.writer.write(JointScores(runs), chunks.sizes, outputs, partial(self._describe, runs, chunks.rows, outputs))
+        describe = partial(self._describe, runs, chunks.rows, outputs)
+        self.writer.write(JointScores(runs), chunks.sizes, outputs, describe, search)
         return started
 
     def _describe(
@@ -193,7 +184,7 @@ class Steps:
             for attacker, scoring, by_aggregate in runs
         ]
         first = runs[0].first
-        priors = pack_priors({name: first.prior_of[name] for name in self.request.scored_columns})
+        priors = pack_priors({name: first.scoring.plan.prior_of[name] for name in self.request.scored_columns})
         files = [] if is_file(self.options.output) else [piece.path for piece in outputs]
         selection = self.options.selection
         cells = None if selection is None else selection.to_dict()
@@ -247,16 +238,9 @@ class Steps:
             attacker = ScoredAttacker.from_request(name, own, chunks.rows)
             scores = OnePartitionScoring if plan.in_one_partition else TableScoring
             scoring = scores(self.context, prefix, plan, mine, attacker.subsets, encoded_population)
-            by_aggregate = {
-                aggregate: AttackerRun(scoring, aggregate, mine, prior_of, attacker.subsets)
-                for aggregate in scoring.aggregates
-            }
+            by_aggregate = {aggregate: AttackerRun(scoring, aggregate) for aggregate in scoring.aggregates}
             runs.append(AttackerRuns(attacker, scoring, by_aggregate))
         return runs
-
-    def _timed(self, stage: str, started: float) -> None:
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
-        self.spilled = max(self.spilled, self.store.size())
 
     def _encoded(
         self, source: Source, step: str, names: Sequence[Hashable], missing: str
@@ -269,21 +253,21 @@ class Steps:
         return facts, open_encoded(self.store.part(step), names, facts, source)
 
     def _encode(self, source: Source, step: str, names: Sequence[Hashable], missing: str) -> dict[str, Any]:
-        done = rows_read(source, self.report, "" if source is self.source else " the population")
-        folder = self.store.fresh(step)
-        memory = self.budget.values_bytes() // (1 if self.population is None else JOINED)
-        return encode_files(source, names, missing, self.budget.chunk_rows, folder, memory, done)
+        done = rows_read(source, self.context.report, "" if source is self.source else " the population")
+        folder, budget = self.store.fresh(step), self.context.budget
+        memory = budget.values_bytes() // (1 if self.population is None else JOINED)
+        return encode_files(source, names, missing, budget.chunk_rows, folder, memory, done)
 
 
 def about_run(
-    source: Source, request: ScoreRequest, engine: Engine, population: PopulationFiles | None, seconds: dict[str, float]
+    source: Source, request: ScoreRequest, engine: Engine, population: PopulationFiles | None
 ) -> RunDescription:
-    """Return the description of a run that all attackers share."""
+    """Return the description of a run that all attackers share, without times."""
     input_files = describe_files(source.input_files.path, source.stamps)
     if population is None:
-        return describe_run(request, input_files, engine.device, seconds)
+        return describe_run(request, input_files, engine.device, {})
     files = describe_files(population.source.input_files.path, population.source.stamps)
-    return describe_run(request, input_files, engine.device, seconds, files, population.lacks)
+    return describe_run(request, input_files, engine.device, {}, files, population.lacks)
 
 
 def stored_scores(

@@ -29,10 +29,11 @@ from .attacker_run import JointScores
 from .chunk_readers import RowReader, prefetched
 from .memory_budget import Budget
 from .output_options import OutputOptions
-from .selected_cells import CellSearch
 
 # Arrays (scored columns, rows), by output.
 Scores = dict[str, Any]
+# Returns tables of selected cells. It takes the scores of all chunks.
+Search = Callable[[Iterator[Scores], Reporter], Iterator[pa.Table]]
 
 
 @dataclass(eq=False)
@@ -46,7 +47,6 @@ class ScoreWriter:
     folder: Path. The working folder of the run.
     budget: Budget. The memory for reading the table again.
     report: Reporter. It shows the progress.
-    search: CellSearch. The search for the cells to write in place of all scores. Default: None.
     """
 
     source: Source
@@ -55,7 +55,6 @@ class ScoreWriter:
     folder: Path
     budget: Budget
     report: Reporter
-    search: CellSearch | None = None
 
     def write(
         self,
@@ -63,11 +62,13 @@ class ScoreWriter:
         sizes: Sequence[int],
         outputs: Sequence[ScoreFile],
         describe: Callable[[bool], ScoresDescription],
+        search: Search | None = None,
     ) -> None:
         """Write the score files that do not exist yet.
 
         sizes: list of int. The number of rows of each chunk.
         describe: function that returns the description for a file, with or without summaries.
+        search: function that returns tables of the cells to write in place of all scores. Default: None.
         """
         folder = self.folder / "scores"
         self._describe = describe
@@ -85,20 +86,15 @@ class ScoreWriter:
         if left:
             self.report.advance(_rows_of(outputs) - _rows_of(left))
             for run in _runs(left):
-                self._write_run(joint_scores, sizes, run, outputs[-1])
-
-    def write_cells(
-        self, tables: Iterator[pa.Table], output: ScoreFile, describe: Callable[[bool], ScoresDescription]
-    ) -> None:
-        """Write tables of cells to the only score file. describe: see `write`."""
-        file = self.folder / "scores" / output.path
-        self._describe = describe
-        with disk_errors(file):
-            private_folder(file.parent)
-        write_tables(tables, file, describe=self._said_by_all, private=True)
+                self._write_run(joint_scores, sizes, run, outputs[-1], search)
 
     def _write_run(
-        self, joint_scores: JointScores, sizes: Sequence[int], run: Sequence[ScoreFile], final: ScoreFile
+        self,
+        joint_scores: JointScores,
+        sizes: Sequence[int],
+        run: Sequence[ScoreFile],
+        final: ScoreFile,
+        search: Search | None,
     ) -> None:
         """Write neighbouring score files; each chunk is written while the next chunk is made.
 
@@ -115,8 +111,9 @@ class ScoreWriter:
             contextlib.closing(joint_scores.chunks(first, last, run[0].start)) as made,
             contextlib.closing(prefetched(made)) as chunks,
         ):
-            if self.search is not None:
-                self.write_cells(self.search.tables(chunks, self.report), run[0], self._describe)
+            if search is not None:
+                file, tables = self.folder / "scores" / run[0].path, search(chunks, self.report)
+                write_tables(tables, file, describe=self._said_by_all, private=True)
                 return
             rows = RowReader(chunks, ends[first] - sizes[first], _rows_in, _some_rows)
             for piece in run:

@@ -25,6 +25,7 @@ from ..utils.signals import Shield
 from ..utils.validation import check_exist
 from .memory_budget import FEWER_COLUMNS, Budget, check_disk, check_files, check_riskiest, plan_budget
 from .output_options import OutputOptions, PopulationFiles
+from .run_context import RunContext
 from .run_steps import RunFindings, Steps, about_run, stored_scores
 
 # Version of the files that a run keeps; a run with another version is not resumed.
@@ -48,45 +49,33 @@ def score_source(
 
     mend: str. The remedy that an error names besides a higher memory limit.
     """
-    given = (source, arguments, engine)
-    if not options.summary_only:
-        return _score_source(*given, options, report, population, mend)
-    with temporary_folder(options.temp) as folder:
-        return _score_source(*given, options.within(folder), report, population, mend)
-
-
-def _score_source(
-    source: Source,
-    arguments: Arguments,
-    engine: Engine,
-    options: OutputOptions,
-    report: Reporter,
-    population: PopulationFiles | None,
-    mend: str,
-) -> Scores:
-    request = arguments.make_request(source.names, source.index_names)
-    check_place(source, options)
-    if population is not None:
-        check_exist("population", request.used, population.source.names)
-        check_place(population.source, options, inputs_only=True)
-    names = [str(name) for name in request.scored_columns]
-    if options.selection is None:
-        attacker_names(request.output_names, names, source.names if options.keep_input else [])
-    about = about_run(source, request, engine, population, {})
-    budget = plan_budget(options.memory_limit, request, mend, options)
-    check_riskiest(budget, source, request, options)
-    with open_run(options, _settings(about, request, options), report) as run:
-        if run.finished is not None:
-            return stored_scores(options, options.output, request, about, run.finished, RunFindings())
-        if run.begun is not None:
-            budget = _same_chunks(budget, run.begun["chunk rows"])
-        else:
-            place, spill = run.store.place, run.store.spill_place
-            check_disk(source, request, spill, place, options, None if population is None else population.source)
-            run.begin({"chunk rows": budget.chunk_rows})
-        check_files("columns", len(request.read), "Score")
-        steps = Steps(source, request, engine, options, run.store, budget, report, population)
-        return steps.scores(about_to_publish=run.shield.raise_)
+    with contextlib.ExitStack() as folders:
+        if options.summary_only:
+            options = options.within(folders.enter_context(temporary_folder(options.temp)))
+        request = arguments.make_request(source.names, source.index_names)
+        check_place(source, options)
+        if population is not None:
+            check_exist("population", request.used, population.source.names)
+            check_place(population.source, options, inputs_only=True)
+        names = [str(name) for name in request.scored_columns]
+        if options.selection is None:
+            attacker_names(request.output_names, names, source.names if options.keep_input else [])
+        about = about_run(source, request, engine, population)
+        budget = plan_budget(options.memory_limit, request, mend, options)
+        check_riskiest(budget, source, request, options)
+        with open_run(options, _settings(about, request, options), report) as run:
+            if run.finished is not None:
+                return stored_scores(options, options.output, request, about, run.finished, RunFindings())
+            if run.begun is not None:
+                budget = _same_chunks(budget, run.begun["chunk rows"])
+            else:
+                place, spill = run.store.place, run.store.spill_place
+                check_disk(source, request, spill, place, options, None if population is None else population.source)
+                run.begin({"chunk rows": budget.chunk_rows})
+            check_files("columns", len(request.read), "Score")
+            context = RunContext(engine, run.store, budget, report, options.questions)
+            steps = Steps(source, request, about, options, context, population)
+            return steps.scores(about_to_publish=run.shield.raise_)
 
 
 @dataclass

@@ -6,43 +6,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy.typing as npt
 import pyarrow as pa
 
 from ..results.cell_selection import CellQuery, ScoredRows
-from ..results.cell_table import CellLayout
-from ..rows.threads import Workers
+from ..results.cell_table import CellLayout, LocalCellSource
 from ..utils.progress import Reporter
 from .table_chunks import TableChunks
 
 
-@dataclass(frozen=True)
-class CellSearch:
-    """The search for selected cells, such as the riskiest ones, while chunks of scores are made.
+def select_cells(
+    query: CellQuery,
+    chunks: TableChunks,
+    places: Sequence[int],
+    scores: Iterable[Mapping[str, npt.NDArray[Any]]],
+    report: Reporter,
+) -> Iterator[pa.Table]:
+    """Yield tables of the selected cells, such as the riskiest ones, while chunks of scores are made.
 
     query: CellQuery. The selection.
     chunks: TableChunks. The rows of the table.
     places: list of int. The numbers of the scored columns in the table.
+    scores: the scores of each chunk, by output.
+    report: Reporter. It shows the progress.
     """
+    columns = [chunks.columns[place] for place in places]
+    layout = CellLayout.for_columns([column.name for column in columns], query.types, columns)
 
-    query: CellQuery
-    chunks: TableChunks
-    places: Sequence[int]
-
-    def tables(self, scores: Iterable[Mapping[str, npt.NDArray[Any]]], report: Reporter) -> Iterator[pa.Table]:
-        """Yield tables of the selected cells. scores: of all chunks, by output."""
-        columns = [self.chunks.columns[place] for place in self.places]
-        layout = CellLayout.for_columns([column.name for column in columns], self.query.types, columns)
-        with Workers() as workers:
-            yield from layout.tables(self.query.search(self._pieces(scores, report), workers))
-
-    def _pieces(self, scores: Iterable[Mapping[str, npt.NDArray[Any]]], report: Reporter) -> Iterator[ScoredRows]:
+    def scored_rows(_: Sequence[str]) -> Iterator[ScoredRows]:
         start = 0
-        for number, (size, arrays) in enumerate(zip(self.chunks.sizes, scores, strict=True)):
-            codes = self.chunks.some_codes(number, self.places)
-            yield from ScoredRows(start, arrays, codes.__getitem__).chunks()
+        for number, (size, arrays) in enumerate(zip(chunks.sizes, scores, strict=True)):
+            codes = chunks.some_codes(number, places)
+            yield ScoredRows(start, arrays, codes.__getitem__)
             start += size
             report.advance(size)
+
+    return LocalCellSource(query, layout, scored_rows).tables()

@@ -7,6 +7,7 @@ rows, the place of the row's scores in this order.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -87,23 +88,16 @@ class PartitionFacts:
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts, ready for JSON."""
-        listed = {
-            what: {scored_column: one.units for scored_column, one in by.items()}
-            for what, by in (("cohorts", self.sums.cohorts), ("distinct", self.sums.distinct))
-        }
-        return {**listed, "weights": self.sums.weights, "rows": self.rows}
+        sums = self.sums
+        units = [[[column, own.units] for column, own in by.items()] for by in (sums.cohorts, sums.distinct)]
+        weights = {aggregate: list(by_column.items()) for aggregate, by_column in sums.weights.items()}
+        return {"units": units, "weights": weights, "rows": self.rows}
 
     @classmethod
     def from_json(cls, facts: dict[str, Any]) -> PartitionFacts:
         """Return the facts that `to_json` made."""
-        cohorts, distinct = (
-            {int(scored_column): LogSum(units) for scored_column, units in by.items()}
-            for by in (facts["cohorts"], facts["distinct"])
-        )
-        weights = {
-            aggregate: {int(scored_column): weight for scored_column, weight in of_columns.items()}
-            for aggregate, of_columns in facts["weights"].items()
-        }
+        cohorts, distinct = ({column: LogSum(units) for column, units in by} for by in facts["units"])
+        weights = {aggregate: dict(by_column) for aggregate, by_column in facts["weights"].items()}
         return cls(WeightSums(cohorts, distinct, weights), facts["rows"])
 
 
@@ -542,20 +536,13 @@ def multiset(values: Scores, multiplicities: npt.NDArray[np.int64] | None, worke
     return found.keys[:, 0].copy().view(np.float64), found.counts.astype(np.int64)
 
 
-class StoredScores:
+class StoredScores(contextlib.ExitStack):
     """The reader of all scores of a run, chunk by chunk of the table; a context manager."""
 
     def __init__(self, scoring: TableScoring) -> None:
+        super().__init__()
         self._scoring = scoring
-        self._cuts = [(cut, [BatchReader(file) for file in cut.files]) for cut in scoring.cuts()]
-
-    def __enter__(self) -> StoredScores:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for _, readers in self._cuts:
-            for reader in readers:
-                reader.__exit__()
+        self._cuts = [(cut, [self.enter_context(BatchReader(file)) for file in cut.files]) for cut in scoring.cuts()]
 
     def fill(self, chunk: int, outs: Mapping[str, list[tuple[Any, npt.NDArray[Any]]]], workers: Workers) -> None:
         """Fill arrays with the scores of a chunk.

@@ -71,7 +71,7 @@ def _too_many(why: str, rows: tuple[int, int], needed: int, limit: int, instead:
     if runs_here():
         place, more = "memory", "raise memory_limit"
     return InputError(
-        f"{why}: all different rows have to fit into {place}: {own:,} rows{beside}, of which those in a chunk differ, "
+        f"{why}: all distinct rows have to fit into {place}: {own:,} rows{beside}, of which those in a chunk differ, "
         f"take about {shown(needed)}, expected at most {shown(limit)}. {instead}, or {more}."
     )
 

@@ -558,7 +558,7 @@ class Scores:
         """Make the summary of one score for each cell from the answer to its query, and keep it."""
         weights = list(self.weights.values())
         facts = self._backing.column_facts()
-        percentiles = [[*answer.percentiles.values()] for answers in result.of_columns.values() for answer in answers]
+        distributions = next(iter(result.of_columns.values()), ())
         # The query ran, so that lazy scores know their device now.
         about = self._backing.about
         self._backing.summaries[self._place_of_summary] = Summary(
@@ -567,7 +567,7 @@ class Scores:
             device=about.device,
             measures=self.measures,
             seconds=dict(about.seconds),
-            columns=summary_columns(self.columns, facts, self.rows, result.figures, percentiles, weights),
+            columns=summary_columns(self.columns, facts, self.rows, result.figures, distributions, weights),
             pif=dict(zip(OF_ROWS, result.of_rows, strict=True)) if "cig" in self.measures else {},
             top=self._describe_cells(result.top, self._by(None)),
             through_host=about.through_host,

@@ -14,6 +14,7 @@ import pandas as pd
 from ..attack.priors import Prior
 from ..utils.exact_sums import ExactSum
 from ..utils.percentiles import ONCE
+from .score_distribution import ColumnAnswer
 
 # The figures of each column for measures of rows.
 ROW_MEASURES = {
@@ -129,13 +130,13 @@ def summary_columns(
     facts: Sequence[ColumnFacts],
     rows: int,
     figures: Figures,
-    percentiles: Sequence[Sequence[float]],
+    distributions: Sequence[ColumnAnswer],
     weights: Sequence[float],
 ) -> pd.DataFrame:
     """Return the frame of `Summary.columns`.
 
-    names: of the scored columns. percentiles: `OF_COLUMNS` of the CIG of each column; none if it was not scored.
-    weights: of wCIG.
+    names: of the scored columns. distributions: of the CIG of each column, with the percentiles `OF_COLUMNS`; none if
+    it was not scored. weights: of wCIG.
     """
     records = []
     for place, fact in enumerate(facts):
@@ -143,7 +144,7 @@ def summary_columns(
         figures_of = {measure: columns[place] for measure, columns in figures.of_columns.items()}
         if "cig" in figures_of:
             total, highest, _ = figures_of["cig"]
-            median, high = percentiles[place]
+            median, high = distributions[place].percentiles.values()
             row |= {"cig_mean": total.over(rows), "cig_median": median, "cig_p95": high}
             row |= {"cig_max": highest, "fig": total.over(1)}
         for measure, wanted in ROW_MEASURES.items():

@@ -185,7 +185,7 @@ def score_file(path: str | os.PathLike[str], arguments: Arguments, options: Outp
         if resources().progress is not False:
             print(
                 f"gpupif: the table needs about {need / 2**30:.1f} GiB, more than 60 % of the memory that is free: it "
-                "is scored part by part, on disk.",
+                "is scored partition by partition, on disk.",
                 file=sys.stderr,
             )
     scores = _score_on_disk(path, arguments, options, engine, population)

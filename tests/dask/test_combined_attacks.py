@@ -77,11 +77,11 @@ def test_values_that_the_population_lacks_are_refused_or_counted(lacks):
 
 
 CANNOT_BE_CUT = {
-    "any two": ({"known": 2}, "known: any 2 columns: all different rows", "name the known columns,"),
-    "wildcards": ({"missing": "wildcard"}, "missing: 'wildcard': all different rows", "use missing='category',"),
+    "any two": ({"known": 2}, "known: any 2 columns: all distinct rows", "name the known columns,"),
+    "wildcards": ({"missing": "wildcard"}, "missing: 'wildcard': all distinct rows", "use missing='category',"),
     "both": (
         {"known": 2, "missing": "wildcard"},
-        "known: any 2 columns with missing: 'wildcard': all different rows",
+        "known: any 2 columns with missing: 'wildcard': all distinct rows",
         "name the known columns and use missing='category',",
     ),
 }

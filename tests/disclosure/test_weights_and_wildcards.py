@@ -459,12 +459,12 @@ def test_distinct_rows_with_wildcards_have_to_fit_into_memory(tmp_path, monkeypa
     folder = write_parts(tmp_path / "in", frame.assign(age=frame["age"].astype("Int64")))
     with (
         in_pieces(20, 30),
-        pytest.raises(InputError, match=r"missing: 'wildcard' compares all different rows .* than 30"),
+        pytest.raises(InputError, match=r"missing: 'wildcard' compares all distinct rows .* than 30"),
     ):
         configured(gpupif.risk, folder, ["age", "region"], "sex", missing="wildcard", memory_limit="64GiB")
     monkeypatch.setattr(one_partition_memory, "room", lambda: 100)
     with pytest.raises(
-        InputError, match=r"missing: 'wildcard': all different rows have to fit into the memory of one worker"
+        InputError, match=r"missing: 'wildcard': all distinct rows have to fit into the memory of one worker"
     ):
         gpupif.risk(cut(frame, [20]), ["age", "region"], "sex", missing="wildcard")
 
@@ -511,10 +511,10 @@ def test_distinct_rows_of_both_tables_have_to_fit_into_memory(tmp_path, monkeypa
     sample, known = people.iloc[10:14], ["age", "region"]
     folders = [write_parts(tmp_path / name, one.astype({"age": "int64"})) for name, one in
                (("in", sample), ("people", people))]  # fmt: skip
-    with in_pieces(20, 30), pytest.raises(InputError, match=r"missing: 'wildcard' compares all different rows .* than"):
+    with in_pieces(20, 30), pytest.raises(InputError, match=r"missing: 'wildcard' compares all distinct rows .* than"):
         configured(gpupif.risk, folders[0], known, population=folders[1], missing="wildcard", memory_limit="64GiB")
     monkeypatch.setattr(one_partition_memory, "room", lambda: 2000)
-    with pytest.raises(InputError, match=r"missing: 'wildcard': all different rows have to fit .* of the population"):
+    with pytest.raises(InputError, match=r"missing: 'wildcard': all distinct rows have to fit .* of the population"):
         gpupif.risk(cut(sample, []), known, population=people, missing="wildcard")
 
 

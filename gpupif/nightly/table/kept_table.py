@@ -83,7 +83,7 @@ class KeptTable(KeptSource):
         source = open_source(find_input(path, separator))
         names = _chosen(source.names, columns)
         notes: list[str] = []
-        store = PartStore(folder / PARTS, notes.append)
+        store = KeptFileStore(folder / PARTS, notes.append)
         store.prepare()
         digests = file_digests(folder / FILES, source.input_files.base, source.stamps, notes.append)
         source.check_unchanged(source.input_files.files)
@@ -131,7 +131,7 @@ class KeptTable(KeptSource):
         started = time.perf_counter()
         names = _chosen(batches.schema.names, columns)
         notes: list[str] = []
-        store = PartStore(folder / PARTS, notes.append)
+        store = KeptFileStore(folder / PARTS, notes.append)
         store.prepare()
         given = os.urandom(32) if key is None else key.encode()
         content = hashlib.blake2b(given, digest_size=32).hexdigest()
