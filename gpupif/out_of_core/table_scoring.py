@@ -37,6 +37,7 @@ from ..pipeline.shuffle_messages import (
     Message,
     blocks_to_messages,
     message_memory,
+    only_counts,
     order_by_partition,
     pack,
     row_count,
@@ -245,22 +246,23 @@ class TableScoring:
     def _send(self, sender: int) -> Any:
         """Return the messages of a chunk of the table or the population; write the places of rows of the table."""
         plan, routes, chunk = self.plan, self.routes, sender - len(self.table.sizes)
+        messages: list[Message] = []
         if chunk >= 0:
             assert self.population is not None
             rows = self.population.rows(chunk, plan)
             with task_workers(message_memory(rows)) as workers:
-                sends = find_sends(rows, plan, routes, workers)
-                return pack([own for sent in sends for own in self._messages(sent, sender, sent.rows, workers)[0]])
-        messages: list[Message] = []
+                for sent in find_sends(rows, plan, routes, workers):
+                    messages += blocks_to_messages(self._blocks(sent, workers), sender, sent.cut, workers)
+                return pack(messages)
         row_places: dict[str, Any] = {}
         rows, occurs, number = self._rows_of(sender)
         with task_workers(2 * message_memory(rows)) as workers:
             for sent in find_sends(rows, plan, routes, workers):
-                own, blocks = self._messages(sent, sender, sent.rows, workers)
-                messages += own
+                blocks = self._blocks(sent, workers)
+                messages += blocks_to_messages(blocks, sender, sent.cut, workers)
                 if plan.weights is not None:
-                    counted = Rows(sent.rows.keys, sum_multiplicities(sent.place, occurs, len(sent.rows.keys)))
-                    messages += self._messages(sent, sender + routes.senders, counted, workers)[0]
+                    counted = only_counts(blocks, sum_multiplicities(sent.place, occurs, len(sent.rows.keys)))
+                    messages += blocks_to_messages(counted, sender + routes.senders, sent.cut, workers)
                 place = np.empty(len(blocks.order), blocks.order.dtype)
                 spread.invert(blocks.order, 0, place)
                 places = np.empty(len(number), place.dtype)
@@ -270,14 +272,9 @@ class TableScoring:
         write_batch(self.places_file(sender), row_places)
         return frame
 
-    def _messages(self, sent: Send, source: int, rows: Rows, workers: Workers) -> tuple[list[Message], Blocks]:
-        """Return the messages for the rows of a send, and the order of the rows in them.
-
-        source: int. The number of the sender.
-        rows: Rows. The rows of the send, with the counts to send.
-        """
-        blocks = order_by_partition(rows, sent.dest, self.routes.partitions, workers)
-        return blocks_to_messages(blocks, source, sent.cut, workers), blocks
+    def _blocks(self, sent: Send, workers: Workers) -> Blocks:
+        """Return the rows of a send, ordered by partition."""
+        return order_by_partition(sent.rows, sent.dest, self.routes.partitions, workers)
 
     def _rows_of(self, chunk: int) -> tuple[Rows, npt.NDArray[np.int64], npt.NDArray[Any]]:
         """Return the distinct rows of a chunk, the multiplicity of each, and for each row its distinct row."""
@@ -307,6 +304,7 @@ class TableScoring:
             store.once(
                 self.step(f"scored-{partition}"), partial(self._score_partition, graph, partition, messages, limit)
             )
+            graph.drop(messages)
             found.append(self._facts(partition))
             self.context.report.advance()
         store.drop(self.step("slices"))
@@ -502,8 +500,8 @@ class TableScoring:
     def _writer(self, file: Path, scored_columns: Sequence[int], columns: Sequence[Scores]) -> BatchWriter:
         """Return a writer for columns of scores with the types of `columns`."""
         schema = dict(zip(self.score_names(scored_columns), map(arrow_type, columns), strict=True))
-        # Numbers of repeated scores are small without compression.
-        codec = None if all(isinstance(column, Repeated) for column in columns) else "lz4"
+        # Few values repeat in a partition: "zstd" halves their numbers. Scores that hardly repeat shrink little.
+        codec = "zstd" if all(isinstance(column, Repeated) for column in columns) else "lz4"
         return BatchWriter(file, schema, threads=True, codec=codec)
 
     def _scores_file(self, partition: int) -> Path:
