@@ -218,7 +218,7 @@ class TableScoring:
         return cuts
 
     def places_file(self, chunk: int) -> Path:
-        """Return the file with the places of a chunk's rows among the rows that the chunk sent."""
+        """Return the file from which `find_places` finds the places of a chunk's rows among the rows that it sent."""
         return self.file("cut", f"home-{chunk:06}.arrow")
 
     @property
@@ -263,11 +263,8 @@ class TableScoring:
                 if plan.weights is not None:
                     counted = only_counts(blocks, sum_multiplicities(sent.place, occurs, len(sent.rows.keys)))
                     messages += blocks_to_messages(counted, sender + routes.senders, sent.cut, workers)
-                place = np.empty(len(blocks.order), blocks.order.dtype)
-                spread.invert(blocks.order, 0, place)
-                places = np.empty(len(number), place.dtype)
-                spread.look_up(place[sent.place], number, places)
-                row_places[str(sent.cut)] = places
+                partitions, repeats = _stored_places(sent, number, routes.cuts[sent.cut])
+                row_places[f"{sent.cut}-partition"], row_places[f"{sent.cut}-repeats"] = partitions, repeats
             frame = pack(messages)
         write_batch(self.places_file(sender), row_places)
         return frame
@@ -500,9 +497,7 @@ class TableScoring:
     def _writer(self, file: Path, scored_columns: Sequence[int], columns: Sequence[Scores]) -> BatchWriter:
         """Return a writer for columns of scores with the types of `columns`."""
         schema = dict(zip(self.score_names(scored_columns), map(arrow_type, columns), strict=True))
-        # Few values repeat in a partition: "zstd" halves their numbers. Scores that hardly repeat shrink little.
-        codec = "zstd" if all(isinstance(column, Repeated) for column in columns) else "lz4"
-        return BatchWriter(file, schema, threads=True, codec=codec)
+        return BatchWriter(file, schema, threads=True)
 
     def _scores_file(self, partition: int) -> Path:
         return self.file("partitions", f"{partition:05}.arrow")
@@ -514,6 +509,32 @@ class TableScoring:
 def score_name(scored_column: int, aggregate: str, measure: str) -> str:
     """Return the name of a column in a file of scores."""
     return f"{scored_column}:{aggregate}:{measure}"
+
+
+def _stored_places(sent: Send, number: npt.NDArray[Any], cut: RoutedPass) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return two columns that take little room on disk, and from which `find_places` finds the places of rows.
+
+    number: array, one for each row of a chunk. The number of the distinct row. cut: RoutedPass. The cut of the send.
+    """
+    rows = sent.place[number]
+    # Sent rows are in order of first appearance: where a higher number appears, a row is the first of its sent row.
+    first = np.append(True, np.diff(np.maximum.accumulate(rows)) > 0)
+    partitions = (sent.dest - cut.places[0]).astype(np.uint8 if len(cut.places) <= 1 << 8 else np.uint32)
+    return partitions[rows], np.where(first, 0, rows + 1).astype(rows.dtype)
+
+
+def find_places(partitions: npt.NDArray[Any], repeats: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+    """Return for each row of a chunk its place among the rows that the chunk sent, in order of partition.
+
+    partitions: array, one for each row. The partition to which the row was sent.
+    repeats: array, one for each row. 0 if it is the first row that is equal to its sent row; else the number of that
+    sent row, plus 1.
+    """
+    first = repeats == 0
+    order = np.argsort(partitions[first], kind="stable")
+    places = np.empty(len(order), np.uint32)
+    places[order] = np.arange(len(order))
+    return places[np.where(first, np.cumsum(first) - 1, repeats.astype(np.int64) - 1)]
 
 
 def _rows_sent(rows: PartitionRows, sender: int) -> int:
@@ -565,7 +586,7 @@ class StoredScores:
         for cut, readers in self._cuts:
             names = self._scoring.score_names(cut.scored_columns)
             pieces = [reader.repeated(chunk) for reader in readers]
-            places, size = by_cut[cut.number], sum(len(piece[0]) for piece in pieces)
+            places, size = find_places(*by_cut[2 * cut.number :][:2]), sum(len(piece[0]) for piece in pieces)
 
             def fill(place: int, name: str, pieces: Any = pieces, places: Any = places, size: int = size) -> None:
                 values, start = np.empty(size, pieces[0][place].dtype), 0
