@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from gpupif.kernels import spread
 from gpupif.kernels.codes import add_multiplicities
@@ -50,6 +49,7 @@ from ..rows.partition import NO_ROWS, Blocks, Rows, index_type
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.information import LogSum
+from ..utils.memory import give_back_unused
 from ..utils.repeated import Repeated, kept_small
 from .encoded_population import EncodedPopulation
 from .run_context import RunContext
@@ -319,7 +319,7 @@ class TableScoring:
             own, rows = self._partition_rows(unpack(graph.value(messages), partition), cut, limit, workers)
             if own:
                 self._score_rows(partition, own, rows, cut, facts)
-        pa.default_memory_pool().release_unused()
+        give_back_unused()
         self.context.timed("score", time.perf_counter())
         return facts.to_json()
 

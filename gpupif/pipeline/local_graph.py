@@ -45,6 +45,7 @@ from ..io.checkpoints import Store
 from ..io.file_errors import damaged, disk_errors
 from ..rows.threads import Workers, default_threads
 from ..utils.arrays import read_only
+from ..utils.memory import give_back_unused
 from ..utils.private_folder import fresh_folder, open_private, remove
 from .chunk_encoding import CodedChunk
 from .shuffle_messages import Message, messages_in
@@ -252,7 +253,10 @@ class LocalGraph:
 
         def run(result: Result) -> Any:
             with within(resources):
-                return use(self._evaluate(result))
+                value = use(self._evaluate(result))
+            # Threads of tasks keep the memory that they free, each for itself.
+            give_back_unused()
+            return value
 
         self._workers.run_in_turn(run, take, [(results[place],) for place in tasks])
         return values
