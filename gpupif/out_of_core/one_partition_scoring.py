@@ -59,6 +59,8 @@ class OnePartitionScoring(TableScoring):
             distinct = store.once(
                 self.step("distinct"), partial(self._find_distinct, graph, arrived, min(limit, at_once), limit, memory)
             )
+            for messages in arrived:
+                graph.drop(messages)
         context.timed("collapse", started)
         started = time.perf_counter()
         self.groups = store.once(self.step("groups"), partial(self._groups, distinct, memory))

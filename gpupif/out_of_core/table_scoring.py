@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from gpupif.kernels import spread
 from gpupif.kernels.codes import add_multiplicities
@@ -37,6 +36,7 @@ from ..pipeline.shuffle_messages import (
     Message,
     blocks_to_messages,
     message_memory,
+    only_counts,
     order_by_partition,
     pack,
     row_count,
@@ -49,6 +49,7 @@ from ..rows.partition import NO_ROWS, Blocks, Rows, index_type
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.information import LogSum
+from ..utils.memory import give_back_unused
 from ..utils.repeated import Repeated, kept_small
 from .encoded_population import EncodedPopulation
 from .run_context import RunContext
@@ -208,7 +209,7 @@ class TableScoring:
         return cuts
 
     def places_file(self, chunk: int) -> Path:
-        """Return the file with the places of a chunk's rows among the rows that the chunk sent."""
+        """Return the file from which `find_places` finds the places of a chunk's rows among the rows that it sent."""
         return self.file("cut", f"home-{chunk:06}.arrow")
 
     @property
@@ -236,39 +237,32 @@ class TableScoring:
     def _send(self, sender: int) -> Any:
         """Return the messages of a chunk of the table or the population; write the places of rows of the table."""
         plan, routes, chunk = self.plan, self.routes, sender - len(self.table.sizes)
+        messages: list[Message] = []
         if chunk >= 0:
             assert self.population is not None
             rows = self.population.rows(chunk, plan)
             with task_workers(message_memory(rows)) as workers:
-                sends = find_sends(rows, plan, routes, workers)
-                return pack([own for sent in sends for own in self._messages(sent, sender, sent.rows, workers)[0]])
-        messages: list[Message] = []
+                for sent in find_sends(rows, plan, routes, workers):
+                    messages += blocks_to_messages(self._blocks(sent, workers), sender, sent.cut, workers)
+                return pack(messages)
         row_places: dict[str, Any] = {}
         rows, occurs, number = self._rows_of(sender)
         with task_workers(2 * message_memory(rows)) as workers:
             for sent in find_sends(rows, plan, routes, workers):
-                own, blocks = self._messages(sent, sender, sent.rows, workers)
-                messages += own
+                blocks = self._blocks(sent, workers)
+                messages += blocks_to_messages(blocks, sender, sent.cut, workers)
                 if plan.weights is not None:
-                    counted = Rows(sent.rows.keys, sum_multiplicities(sent.place, occurs, len(sent.rows.keys)))
-                    messages += self._messages(sent, sender + routes.senders, counted, workers)[0]
-                place = np.empty(len(blocks.order), blocks.order.dtype)
-                spread.invert(blocks.order, 0, place)
-                places = np.empty(len(number), place.dtype)
-                spread.look_up(place[sent.place], number, places)
-                row_places[str(sent.cut)] = places
+                    counted = only_counts(blocks, sum_multiplicities(sent.place, occurs, len(sent.rows.keys)))
+                    messages += blocks_to_messages(counted, sender + routes.senders, sent.cut, workers)
+                partitions, repeats = _stored_places(sent, number, routes.cuts[sent.cut])
+                row_places[f"{sent.cut}-partition"], row_places[f"{sent.cut}-repeats"] = partitions, repeats
             frame = pack(messages)
         write_batch(self.places_file(sender), row_places)
         return frame
 
-    def _messages(self, sent: Send, source: int, rows: Rows, workers: Workers) -> tuple[list[Message], Blocks]:
-        """Return the messages for the rows of a send, and the order of the rows in them.
-
-        source: int. The number of the sender.
-        rows: Rows. The rows of the send, with the counts to send.
-        """
-        blocks = order_by_partition(rows, sent.dest, self.routes.partitions, workers)
-        return blocks_to_messages(blocks, source, sent.cut, workers), blocks
+    def _blocks(self, sent: Send, workers: Workers) -> Blocks:
+        """Return the rows of a send, ordered by partition."""
+        return order_by_partition(sent.rows, sent.dest, self.routes.partitions, workers)
 
     def _rows_of(self, chunk: int) -> tuple[Rows, npt.NDArray[np.int64], npt.NDArray[Any]]:
         """Return the distinct rows of a chunk, the multiplicity of each, and for each row its distinct row."""
@@ -297,6 +291,7 @@ class TableScoring:
             store.once(
                 self.step(f"scored-{partition}"), partial(self._score_partition, graph, partition, messages, limit)
             )
+            graph.drop(messages)
             facts.append(self._facts(partition))
             self.context.report.advance()
         store.drop(self.step("slices"))
@@ -321,7 +316,7 @@ class TableScoring:
             own, rows = self._partition_rows(unpack(graph.value(messages), partition), cut, limit, workers)
             if own:
                 self._score_rows(partition, own, rows, cut, facts)
-        pa.default_memory_pool().release_unused()
+        give_back_unused()
         self.context.timed("score", time.perf_counter())
         return facts.to_json()
 
@@ -498,9 +493,7 @@ class TableScoring:
     def _writer(self, file: Path, scored_columns: Sequence[int], columns: Sequence[Scores]) -> BatchWriter:
         """Return a writer for columns of scores with the types of `columns`."""
         schema = dict(zip(self.score_names(scored_columns), map(arrow_type, columns), strict=True))
-        # Numbers of repeated scores are small without compression.
-        codec = None if all(isinstance(column, Repeated) for column in columns) else "lz4"
-        return BatchWriter(file, schema, threads=True, codec=codec)
+        return BatchWriter(file, schema, threads=True)
 
     def _scores_file(self, partition: int) -> Path:
         return self.file("partitions", f"{partition:05}.arrow")
@@ -509,6 +502,32 @@ class TableScoring:
 def score_name(scored_column: int, aggregate: str, measure: str) -> str:
     """Return the name of a column in a file of scores."""
     return f"{scored_column}:{aggregate}:{measure}"
+
+
+def _stored_places(sent: Send, number: npt.NDArray[Any], cut: RoutedPass) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return two columns that take little room on disk, and from which `find_places` finds the places of rows.
+
+    number: array, one for each row of a chunk. The number of the distinct row. cut: RoutedPass. The cut of the send.
+    """
+    rows = sent.place[number]
+    # Sent rows are in order of first appearance: where a higher number appears, a row is the first of its sent row.
+    first = np.append(True, np.diff(np.maximum.accumulate(rows)) > 0)
+    partitions = (sent.dest - cut.places[0]).astype(np.uint8 if len(cut.places) <= 1 << 8 else np.uint32)
+    return partitions[rows], np.where(first, 0, rows + 1).astype(rows.dtype)
+
+
+def find_places(partitions: npt.NDArray[Any], repeats: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+    """Return for each row of a chunk its place among the rows that the chunk sent, in order of partition.
+
+    partitions: array, one for each row. The partition to which the row was sent.
+    repeats: array, one for each row. 0 if it is the first row that is equal to its sent row; else the number of that
+    sent row, plus 1.
+    """
+    first = repeats == 0
+    order = np.argsort(partitions[first], kind="stable")
+    places = np.empty(len(order), np.uint32)
+    places[order] = np.arange(len(order))
+    return places[np.where(first, np.cumsum(first) - 1, repeats.astype(np.int64) - 1)]
 
 
 def _rows_sent(rows: PartitionRows, sender: int) -> int:
@@ -553,7 +572,7 @@ class StoredScores(contextlib.ExitStack):
         for cut, readers in self._cuts:
             names = self._scoring.score_names(cut.scored_columns)
             pieces = [reader.repeated(chunk) for reader in readers]
-            places, size = by_cut[cut.number], sum(len(piece[0]) for piece in pieces)
+            places, size = find_places(*by_cut[2 * cut.number :][:2]), sum(len(piece[0]) for piece in pieces)
 
             def fill(place: int, name: str, pieces: Any = pieces, places: Any = places, size: int = size) -> None:
                 values, start = np.empty(size, pieces[0][place].dtype), 0

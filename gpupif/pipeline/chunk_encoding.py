@@ -25,7 +25,14 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from .partition_routes import Routes, find_sends
-from .shuffle_messages import Message, message_memory, pack, rows_to_messages
+from .shuffle_messages import (
+    Message,
+    blocks_to_messages,
+    message_memory,
+    only_counts,
+    order_by_partition,
+    pack,
+)
 from .table_plan import (
     ChunkTotals,
     Plan,
@@ -224,7 +231,8 @@ def rows_as_rows(local: EncodedChunk, rows: Rows) -> Rows:
 def send(plan: Plan, routes: Routes, source: int, *row_sets: Rows | None) -> pd.DataFrame:
     """Return the messages in which chunk `source` sends its rows to partitions: keys, and how often each row counts.
 
-    row_sets: the rows of the chunk, then further rows or None. Partitions send scores back for the first set only.
+    row_sets: the rows of the chunk, then further rows or None. Partitions send scores back for the first set only. A
+    set with the same array of keys as the first set is sent without keys.
     """
     messages: list[Message] = []
     with task_workers(sum(message_memory(rows) for rows in row_sets if rows is not None)) as workers:
@@ -233,7 +241,10 @@ def send(plan: Plan, routes: Routes, source: int, *row_sets: Rows | None) -> pd.
                 continue
             origin = source + number * routes.senders
             for sent in find_sends(rows, plan, routes, workers):
-                messages += rows_to_messages(sent.rows, sent.dest, routes.partitions, origin, sent.cut, workers)
+                blocks = order_by_partition(sent.rows, sent.dest, routes.partitions, workers)
+                if number and rows.keys is row_sets[0].keys:
+                    blocks = only_counts(blocks, sent.rows.counts)
+                messages += blocks_to_messages(blocks, origin, sent.cut, workers)
     return pack(messages)
 
 

@@ -27,13 +27,14 @@ Differences from the Dask graph:
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
-from itertools import pairwise, repeat
+from itertools import repeat
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -41,19 +42,25 @@ import pyarrow as pa
 from ..encoding.column import Column
 from ..engines.base import Engine, Job
 from ..io.checkpoints import Store
-from ..io.ipc_batches import BatchReader, BatchWriter
+from ..io.file_errors import damaged, disk_errors
 from ..rows.threads import Workers, default_threads
-from ..utils.private_folder import fresh_folder, remove
+from ..utils.arrays import read_only
+from ..utils.memory import give_back_unused
+from ..utils.private_folder import fresh_folder, open_private, remove
 from .chunk_encoding import CodedChunk
-from .shuffle_messages import TO
+from .shuffle_messages import Message, messages_in
 from .task_graph import FAN_IN, Result
 from .task_resources import TaskResources, within
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Most tasks that run at once; each has its share of the memory.
 MOST_TASKS = 4
 # The share of the memory for results of `each` that several tasks use.
 KEPT_SHARE = 0.05
-SCHEMA = {"source": pa.int64(), "cut": pa.int64(), "data": pa.large_binary()}
+# The words before the words of a message in a file: its source, its cut, and the number of its words.
+HEAD_WORDS = 3
 _UNKNOWN: Any = object()
 
 
@@ -170,10 +177,14 @@ class LocalGraph:
         return max(1, -(-rows // self._memory.planned_rows(limit, rows, len(planned.job.counts))))
 
     def shuffle(self, stage: str, messages: Sequence[Result], partitions: int) -> list[Result]:
-        """Bring messages to partitions, see `Graph`; the messages of each chunk are one file."""
+        """Bring messages to partitions, see `Graph`; the messages to each partition are one file."""
         folder = self._folder / stage if self._store is None else self._store.part(stage)
         shuffle = _Shuffle(stage, list(messages), folder, partitions)
-        return [_Arrival(shuffle, partition) for partition in range(partitions)]
+        return [_Arrival(stage, shuffle, partition) for partition in range(partitions)]
+
+    def drop(self, arrived: Result) -> None:
+        """Delete the file with the messages of a partition, which no task needs any more."""
+        arrived.file.unlink(missing_ok=True)
 
     def run(self, results: Sequence[Result]) -> None:
         """Run the shuffles and reductions that results need, but not the tasks of the results themselves."""
@@ -214,11 +225,23 @@ class LocalGraph:
     def _send(self, shuffle: _Shuffle) -> int:
         """Write all messages of a shuffle; return the number of chunks that sent them."""
         fresh_folder(shuffle.folder)
-        self._run_all(shuffle.stage, [_Call(shuffle.stage, shuffle.write, own) for own in enumerate(shuffle.messages)])
+        with disk_errors(shuffle.folder), contextlib.ExitStack() as closing:
+            files = [closing.enter_context(open_private(shuffle.file(to))) for to in range(shuffle.partitions)]
+            lock = threading.Lock()
+
+            def write(frame: pd.DataFrame) -> None:
+                for message in messages_in(frame):
+                    with lock:
+                        files[message.to].write(np.array([message.source, message.cut, len(message.words)], np.uint64))
+                        files[message.to].write(message.words)
+
+            self._run_all(shuffle.stage, shuffle.messages, write)
         return len(shuffle.messages)
 
-    def _run_all(self, stage: str, results: Sequence[Result]) -> list[Any]:
-        """Return the values of results; several tasks run at once."""
+    def _run_all(
+        self, stage: str, results: Sequence[Result], use: Callable[[Any], Any] = lambda value: value
+    ) -> list[Any]:
+        """Return use(value) for the values of results; several tasks run at once."""
         values: list[Any] = list(results)
         tasks = [place for place, result in enumerate(results) if isinstance(result, _Node)]
         resources = self._shared if len(tasks) > 1 else self._alone
@@ -228,12 +251,15 @@ class LocalGraph:
             values[next(places)] = value
             self._done(stage)
 
-        self._workers.run_in_turn(self._run, take, [(results[place], resources) for place in tasks])
-        return values
+        def run(result: Result) -> Any:
+            with within(resources):
+                value = use(self._evaluate(result))
+            # Threads of tasks keep the memory that they free, each for itself.
+            give_back_unused()
+            return value
 
-    def _run(self, result: Result, resources: TaskResources) -> Any:
-        with within(resources):
-            return self._evaluate(result)
+        self._workers.run_in_turn(run, take, [(results[place],) for place in tasks])
+        return values
 
     def _evaluate(self, result: Result) -> Any:
         if not isinstance(result, _Node):
@@ -298,7 +324,7 @@ class _Reduced(_Node):
 
 @dataclass(eq=False)
 class _Shuffle(_Node):
-    """Messages in files: one file for each chunk that sends, with one batch for each partition."""
+    """Messages in files: one file for each partition, to which chunks append their messages."""
 
     messages: list[Any]
     folder: Path
@@ -307,44 +333,41 @@ class _Shuffle(_Node):
     def needs(self) -> list[_Node]:
         return [node for node in self.messages if isinstance(node, _Node)]
 
-    def write(self, source: int, frame: Any) -> None:
-        """Write the messages of one chunk."""
-        data = pa.array(frame["data"].array)
-        data = data.combine_chunks() if isinstance(data, pa.ChunkedArray) else data
-        batch = pa.record_batch([pa.array(frame["source"]), pa.array(frame["cut"]), data], list(SCHEMA))
-        to = frame[TO].to_numpy()
-        order = np.argsort(to, kind="stable")
-        edges = np.searchsorted(to[order], np.arange(self.partitions + 1))
-        with BatchWriter(self._file(source), SCHEMA, codec=None) as writer:
-            for start, stop in pairwise(edges):
-                writer.write(batch.take(pa.array(order[start:stop])).columns)
-
-    def read(self, partition: int) -> pa.Table:
-        """Return the messages of a partition, for `unpack`."""
-        columns = []
-        for source in range(len(self.messages)):
-            with BatchReader(self._file(source)) as reader:
-                columns.append(reader.columns(partition))
-        return pa.table([pa.chunked_array(each) for each in zip(*columns, strict=True)], list(SCHEMA))
-
-    def _file(self, source: int) -> Path:
-        return self.folder / f"{source:06}.arrow"
+    def file(self, partition: int) -> Path:
+        """Return the file of the messages to a partition."""
+        return self.folder / f"{partition:05}.messages"
 
 
+@dataclass(eq=False)
 class _Arrival(_Node):
     """The messages that reached a partition."""
 
-    def __init__(self, shuffle: _Shuffle, partition: int) -> None:
-        self._shuffle = shuffle
-        self._partition = partition
-        super().__init__(shuffle.stage)
+    shuffle: _Shuffle
+    partition: int
+
+    @property
+    def file(self) -> Path:
+        """The file of the messages."""
+        return self.shuffle.file(self.partition)
 
     def needs(self) -> list[_Node]:
-        return [self._shuffle]
+        return [self.shuffle]
 
-    def read(self) -> pa.Table:
-        """Return the messages, for `unpack`."""
-        return self._shuffle.read(self._partition)
+    def read(self) -> list[Message]:
+        """Return the messages, for `unpack`; raise OutputError if their file is damaged."""
+        try:
+            words = read_only(np.fromfile(self.file, np.uint64))
+        except OSError as error:
+            raise damaged(self.file) from error
+        messages, start = [], 0
+        while start + HEAD_WORDS <= len(words):
+            source, cut, size = words[start : start + HEAD_WORDS].tolist()
+            start += HEAD_WORDS
+            messages.append(Message(self.partition, source, cut, words[start : start + size]))
+            start += size
+        if start != len(words):
+            raise damaged(self.file)
+        return messages
 
 
 class _Kept:

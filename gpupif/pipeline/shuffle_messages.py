@@ -7,6 +7,7 @@ in a message keep their order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -82,7 +83,7 @@ def blocks_to_messages(blocks: Blocks, source: int, cut: int, workers: Workers) 
     counts = blocks.rows.counts
     for partition, start, stop in stretches(blocks):
         writer = WordWriter(workers.empty)
-        writer.put(stop - start, len(counts) > 0)
+        writer.put(stop - start, blocks.rows.keys.shape[1], len(counts) > 0)
         for column in blocks.rows.keys[start:stop].T:
             writer.put_numbers(np.ascontiguousarray(column))
         if len(counts):
@@ -91,6 +92,14 @@ def blocks_to_messages(blocks: Blocks, source: int, cut: int, workers: Workers) 
             writer.put_numbers(own)
         messages.append(Message(partition, source, cut, writer.arrays))
     return messages
+
+
+def only_counts(blocks: Blocks, counts: npt.NDArray[Any]) -> Blocks:
+    """Return blocks of rows without keys, for messages that follow messages with the keys of the same rows.
+
+    counts: array, one for each row, in the order of the rows before they were ordered by partition.
+    """
+    return replace(blocks, rows=Rows(blocks.rows.keys[:, :0], counts[blocks.order]))
 
 
 def order_by_partition(rows: Rows, to: npt.NDArray[Any], partitions: int, workers: Workers) -> Blocks:
@@ -128,6 +137,8 @@ def row_count(message: Message) -> int:
 def rows_in(messages: Iterable[Message], words: int, empty: Empty = np.empty) -> Rows:
     """Return the rows of messages, one message after the other, with counts if the messages have them.
 
+    The keys are undefined if the messages have only counts, see `only_counts`.
+
     words: int. The number of words of a key.
     empty: function that allocates arrays, such as `numpy.empty`.
     """
@@ -137,8 +148,8 @@ def rows_in(messages: Iterable[Message], words: int, empty: Empty = np.empty) ->
     counted = False
     for message in several:
         reader = WordReader(message.words, empty)
-        rows, counted = reader.take(2).tolist()
-        for word in range(words):
+        rows, own_words, counted = reader.take(3).tolist()
+        for word in range(own_words):
             reader.take_numbers(keys[start : start + rows, word])
         if counted:
             reader.take_numbers(counts[start : start + rows].view(np.uint64))
@@ -146,14 +157,16 @@ def rows_in(messages: Iterable[Message], words: int, empty: Empty = np.empty) ->
     return Rows(keys, counts) if counted else Rows(keys)
 
 
-def unpack(frame: pd.DataFrame | pa.Table, to: int) -> list[Message]:
-    """Return the messages that reached partition (or chunk) `to`, in order of cut and source.
-
-    The words of a message are one read-only array.
-    """
-    array = pa.array(frame["data"].array) if isinstance(frame, pd.DataFrame) else frame["data"]
+def messages_in(frame: pd.DataFrame) -> list[Message]:
+    """Return the messages in a frame. The words of a message are one read-only array."""
+    array = pa.array(frame["data"].array)
     arrays = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     words = [np.frombuffer(value.as_buffer(), np.uint64) for own in arrays for value in own]
-    sources, cuts = (frame[name].to_numpy().tolist() for name in ("source", "cut"))
-    numbers = zip(sources, cuts, words, strict=True)
-    return sorted((Message(to, *one) for one in numbers), key=lambda message: (message.cut, message.source))
+    numbers = (frame[name].tolist() for name in META.columns[:3])
+    return [Message(*own) for own in zip(*numbers, words, strict=True)]
+
+
+def unpack(arrived: pd.DataFrame | list[Message], to: int) -> list[Message]:
+    """Return the messages that reached partition (or chunk) `to`, in order of cut and source."""
+    messages = arrived if isinstance(arrived, list) else messages_in(arrived)
+    return sorted((message._replace(to=to) for message in messages), key=lambda message: (message.cut, message.source))

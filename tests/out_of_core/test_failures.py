@@ -137,7 +137,7 @@ def test_a_disk_that_fills_up_is_an_error_and_leaves_no_files(tmp_path, monkeypa
     """Files of this process may not grow beyond 1 MB."""
     monkeypatch.chdir(tmp_path)
     with gpupif.config(memory_limit="16GiB"):
-        gpupif.score_files(census_folder(tmp_path / "in", rows=60_000), "warm", MEASURES)
+        gpupif.score_files(census_folder(tmp_path / "in", rows=200_000), "warm", MEASURES)
     shutil.rmtree("warm")
     arguments = ["score", "in", "-o", "out", "--memory-limit", "2GiB"]
     ended = start(*arguments, command=[sys.executable, "-c", LIMITED, *COMMAND])
