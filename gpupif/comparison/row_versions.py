@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -72,12 +72,6 @@ class SetSums(NamedTuple):
     versions: Sequence[VersionSums]
     moved: int
 
-    @classmethod
-    def total(cls, parts: Sequence[SetSums]) -> SetSums:
-        """Return the sums over all partitions of a table. No combination is in two partitions."""
-        versions, moved = zip(*parts, strict=True)
-        return cls([VersionSums.total(own) for own in zip(*versions, strict=True)], sum(moved))
-
 
 class ClassSums(NamedTuple):
     """Sums over equivalence classes.
@@ -89,11 +83,14 @@ class ClassSums(NamedTuple):
     versions: Sequence[VersionSums]
     hidden: int
 
-    @classmethod
-    def total(cls, parts: Sequence[ClassSums]) -> ClassSums:
-        """Return the sums over all partitions of a table."""
-        versions, hidden = zip(*parts, strict=True)
-        return cls([VersionSums.total(own) for own in zip(*versions, strict=True)], sum(hidden))
+
+Sums = TypeVar("Sums", SetSums, ClassSums)
+
+
+def total(parts: Sequence[Sums]) -> Sums:
+    """Return the sums over all partitions of a table. No combination is in two partitions."""
+    versions, rows = zip(*parts, strict=True)
+    return type(parts[0])([VersionSums.total(own) for own in zip(*versions, strict=True)], sum(rows))
 
 
 class Versions(NamedTuple):
@@ -224,9 +221,9 @@ def count_versions(counts: SetCounts, rows: int, layout: VersionLayout, quasi_id
     missing = [column.shared.missing for column in columns]
     result = counts.count(requests, partial(make_sums, missing, layout.counted))
     of_sets, (of_classes, fates, *shared) = result.found[: len(sets)], result.found[len(sets) :]
-    sums = [SetSums.total(parts) for parts in of_sets]
+    sums = [total(parts) for parts in of_sets]
     of_fate = fate_counts(fates)
-    single, pairs, classes = sums[: len(columns)], sums[len(columns) :], ClassSums.total(of_classes)
+    single, pairs, classes = sums[: len(columns)], sums[len(columns) :], total(of_classes)
     totals = [[VersionSums.total(own) for own in zip(*parts, strict=True)] for parts in shared]
     changed = of_fate.get(CHANGED, 0) + of_fate.get(SUPPRESSED, 0)
     return Versions(

@@ -76,6 +76,17 @@ def _names_a_column(columns: Any, table: Any) -> bool:
     return isinstance(columns, tuple) and hasattr(table, "iloc") and columns in list(table.columns)
 
 
+def check_not_known(sensitive: Iterable[Hashable], known: Iterable[Hashable]) -> None:
+    """Raise InputError for a sensitive attribute that is a quasi-identifier too."""
+    quasi_identifiers = set(known)
+    for name in sensitive:
+        if name in quasi_identifiers:
+            raise InputError(
+                f"sensitive: column {name!r} is a quasi-identifier too: the attacker knows it, so there is nothing "
+                "left to learn. Name it in one of them only."
+            )
+
+
 def as_mapping(
     argument: str, given: Any, names: Sequence[Hashable], used: Sequence[Hashable], table: bool = True
 ) -> Mapping[Any, Any]:
