@@ -41,14 +41,14 @@ def as_list(argument: str, columns: Any) -> list[Hashable]:
 
     Raises InputError for None, for a value that cannot be a name, and for a column that is named twice.
     """
-    names = as_names(argument, columns)
+    names = list_names(argument, columns)
     twice = [name for name, multiplicities in Counter(names).items() if multiplicities > 1]
     if twice:
         raise InputError(f"{argument}: column {twice[0]!r} is named twice. Name it once.")
     return names
 
 
-def as_names(argument: str, columns: Any) -> list[Hashable]:
+def list_names(argument: str, columns: Any) -> list[Hashable]:
     """Return column names as `as_list` does, in which a name may stand twice."""
     if columns is None:
         raise InputError(f"{argument}: expected the name of a column, or a list of them, got None.")
