@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from . import options
+from .option_values import check_goes_with
 from .options import ClusterOptions, output_option
 from .printing import interruption, say
 
@@ -31,14 +32,12 @@ def inspect(
     shared.check(table)
 
     from ..attack.roles import check_roles_output
-    from ..errors import InputError
     from ..inspection.inspect import inspect as look_at
     from ..inspection.inspect import next_commands
     from ..io.base import every_column
     from ..io.paths import find_input
 
-    if overwrite and output is None:
-        raise InputError("--overwrite: goes with --output. Add that, or leave it out.")
+    check_goes_with("--output", output, overwrite=overwrite)
     if output is not None:
         check_roles_output(output, overwrite, find_input(table, shared.sep).places)
     with shared.configured():

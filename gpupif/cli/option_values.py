@@ -108,16 +108,23 @@ def as_list_text(names: Iterable[str]) -> str:
     return text.getvalue()
 
 
+def check_goes_with(needed: str, given: Any, **others: Any) -> None:
+    """Raise InputError for options that do nothing without another option.
+
+    needed: the other option, and given: its value. others: values by option, with underscores.
+    """
+    for name, value in others.items():
+        if given is None and value is not None and value is not False:
+            raise InputError(f"--{name.replace('_', '-')}: goes with {needed}. Add that, or leave it out.")
+
+
 def as_population(table: Path | None, lacks: str) -> Population | None:
     """Return the population as `gpupif.score` takes it; raises InputError for `lacks` without a table."""
     from ..attack.population import Population
 
     population = Population(table, lacks)
-    if table is not None:
-        return population
-    if lacks != "error":
-        raise InputError("--population-lacks: goes with --population. Add that, or leave it out.")
-    return None
+    check_goes_with("--population", table, population_lacks=lacks != "error")
+    return None if table is None else population
 
 
 def by_column(option: str, texts: Iterable[str], expected: str) -> Iterator[tuple[str, str]]:

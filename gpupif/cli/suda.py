@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from . import options
-from .option_values import FileRoles, as_names
+from .option_values import FileRoles, as_names, check_goes_with
 from .options import ClusterOptions, option, output_option, table_option
 from .printing import interruption
 
@@ -46,7 +46,6 @@ def suda(
     """Find special uniques: rows of TABLE that few of their values single out, and their SUDA scores."""
     shared.check(table)
 
-    from ..errors import InputError
     from ..io.paths import find_input
     from ..io.write import check_output
     from ..marginals.request import CountRequest
@@ -54,9 +53,7 @@ def suda(
     from ..utils.validation import whole_number
 
     top = whole_number("top", top, "rows")
-    for name, given in (("contributions", contributions), ("overwrite", overwrite), ("compression", compression)):
-        if given and output is None:
-            raise InputError(f"--{name}: goes with --output. Add that, or leave it out.")
+    check_goes_with("--output", output, contributions=contributions, overwrite=overwrite, compression=compression)
     names = as_names(columns)
     from_file = FileRoles(roles, table, shared.sep, [*(names or ()), weights])
     names = from_file.quasi_identifiers("columns", names)

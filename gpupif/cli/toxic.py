@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from . import options
-from .option_values import FileRoles, as_names
+from .option_values import FileRoles, as_names, check_goes_with
 from .options import ClusterOptions, option, options_of_panel
 
 if TYPE_CHECKING:
@@ -65,13 +65,10 @@ def _check_together(
     size: int | None, weights: str | None, alpha: float | None, by: str | None, max_size: int | None
 ) -> None:
     """Raise InputError for options that do not go together."""
-    if alpha is None:
-        idle = [name for name, given in (("--by", by), ("--max-size", max_size)) if given is not None]
-        if idle:
-            raise InputError(f"{idle[0]}: goes with --alpha. Add that, or leave it out.")
-    elif size is not None:
+    check_goes_with("--alpha", alpha, by=by, max_size=max_size)
+    if alpha is not None and size is not None:
         raise InputError("--size: goes without --alpha, with which --max-size says how large sets are. Leave it out.")
-    elif weights is not None:
+    if alpha is not None and weights is not None:
         from ..utils.refused_combinations import WEIGHTS_RATIOS
 
         raise WEIGHTS_RATIOS.refusal()

@@ -283,14 +283,9 @@ def resolve_interactions(interactions: Any, names: Sequence[Hashable]) -> list[T
     places = range(len(names))
     if interactions is None:
         asked: list[Term] = []
-    elif isinstance(interactions, str):
-        if interactions != TWO_WAY:
-            raise InputError(
-                "interactions: expected 'two-way', a list of tuples of quasi-identifiers, or None for main effects; "
-                f"got {interactions!r}."
-            )
+    elif isinstance(interactions, str) and interactions == TWO_WAY:
         asked = list(combinations(places, 2))
-    elif isinstance(interactions, Iterable):
+    elif isinstance(interactions, Iterable) and not isinstance(interactions, str):
         asked = [_term(interaction, names) for interaction in interactions]
     else:
         raise InputError(

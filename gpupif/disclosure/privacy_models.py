@@ -33,13 +33,7 @@ class Recursive(NamedTuple):
     l: int  # noqa: E741 (the name that the measure has)
 
 
-def k_anonymity(
-    table: Any,
-    quasi_identifiers: Columns,
-    *,
-    weights: Hashable = None,
-    missing: str = "category",
-) -> int:
+def k_anonymity(table: Any, quasi_identifiers: Columns, *, weights: Hashable = None, missing: str = "category") -> int:
     """Return k of k-anonymity: the rows of the smallest equivalence class.
 
     An equivalence class is all rows that agree on all quasi-identifiers.
@@ -99,12 +93,7 @@ def k_anonymity(
 
 @documented_as(k_anonymity)
 def alpha_k_anonymity(
-    table: Any,
-    quasi_identifiers: Columns,
-    sensitive: Columns,
-    *,
-    weights: Hashable = None,
-    missing: str = "category",
+    table: Any, quasi_identifiers: Columns, sensitive: Columns, *, weights: Hashable = None, missing: str = "category"
 ) -> AlphaK:
     """Return alpha and k of (alpha,k)-anonymity: no sensitive value has a share above alpha of an equivalence class.
 
@@ -311,12 +300,7 @@ def t_closeness(
 
 @documented_as(alpha_k_anonymity)
 def basic_beta_likeness(
-    table: Any,
-    quasi_identifiers: Columns,
-    sensitive: Columns,
-    *,
-    weights: Hashable = None,
-    missing: str = "category",
+    table: Any, quasi_identifiers: Columns, sensitive: Columns, *, weights: Hashable = None, missing: str = "category"
 ) -> float:
     """Return beta of basic beta-likeness: the highest relative rise of a sensitive value's frequency in a class.
 
@@ -345,12 +329,7 @@ def basic_beta_likeness(
 
 @documented_as(alpha_k_anonymity)
 def enhanced_beta_likeness(
-    table: Any,
-    quasi_identifiers: Columns,
-    sensitive: Columns,
-    *,
-    weights: Hashable = None,
-    missing: str = "category",
+    table: Any, quasi_identifiers: Columns, sensitive: Columns, *, weights: Hashable = None, missing: str = "category"
 ) -> float:
     """Return beta of enhanced beta-likeness: basic beta-likeness in which no value may rise by more than -ln p.
 
@@ -383,12 +362,7 @@ def enhanced_beta_likeness(
 
 @documented_as(alpha_k_anonymity)
 def delta_disclosure(
-    table: Any,
-    quasi_identifiers: Columns,
-    sensitive: Columns,
-    *,
-    weights: Hashable = None,
-    missing: str = "category",
+    table: Any, quasi_identifiers: Columns, sensitive: Columns, *, weights: Hashable = None, missing: str = "category"
 ) -> float:
     """Return delta of delta-disclosure privacy: the highest |ln(q / p)| of a sensitive value in a class.
 

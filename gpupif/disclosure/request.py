@@ -24,6 +24,7 @@ from ..utils.validation import (
     as_columns,
     brief,
     check_exist,
+    check_not_known,
     check_unique,
     check_weights,
     check_word,
@@ -113,12 +114,7 @@ class RiskRequest:
         if not sensitive_columns and (distance is not None or l_values is not None):
             idle = "l" if distance is None else "distance"
             raise InputError(f"{idle}: expected only with a sensitive attribute. Name one with sensitive=.")
-        known_too = [name for name in sensitive_columns if name in known]
-        if known_too:
-            raise InputError(
-                f"sensitive: column {known_too[0]!r} is a quasi-identifier too: the attacker knows it, so there is "
-                "nothing left to learn. Name it in one of them only."
-            )
+        check_not_known(sensitive_columns, known)
         if household is not None and household in {*known, *sensitive_columns, weights}:
             named = {"quasi_identifiers": known, "sensitive": sensitive_columns, "weights": [weights]}
             other = next(argument for argument, columns in named.items() if household in columns)

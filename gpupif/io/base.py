@@ -296,11 +296,22 @@ def check_values(columns: Iterable[tuple[str, pa.ChunkedArray]]) -> None:
             raise pa.ArrowInvalid(f"column {name!r}: {error}") from error
 
 
-def check_alike(files: Sequence[Path], fields_of: Callable[[Path], Mapping[str, object]]) -> None:
-    """Raise TableReadError if files differ in a column's name or type. fields_of: returns the columns of a file."""
+def types_of(schema: pa.Schema) -> dict[str, object]:
+    """Return the columns of a schema with their types."""
+    return {field.name: field.type for field in schema}
+
+
+def check_alike(files: Sequence[Path], form: str, fields_of: Callable[[Path], Mapping[str, object]]) -> None:
+    """Raise TableReadError for a file that cannot be read, or that differs from the first in a column's name or type.
+
+    form: the name of the format. fields_of: returns the columns of a file, with their types.
+    """
     first: Mapping[str, object] = {}
     for file in files:
-        fields = fields_of(file)
+        try:
+            fields = fields_of(file)
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(file, form, error) from error
         first = first or fields
         for name in [*first, *fields]:
             if first.get(name) != fields.get(name):

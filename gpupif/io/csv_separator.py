@@ -76,7 +76,7 @@ def read_header(file: Path, sep: str | None) -> CsvHeader:
 def read_headers(files: Sequence[Path], sep: str | None) -> list[CsvHeader]:
     """Return the headers of CSV files; raises TableReadError if they differ in a column."""
     headers = {file: read_header(file, sep) for file in files}
-    check_alike(files, lambda file: dict.fromkeys(headers[file].names, "there"))
+    check_alike(files, "CSV", lambda file: dict.fromkeys(headers[file].names, "there"))
     return list(headers.values())
 
 

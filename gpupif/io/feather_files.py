@@ -11,8 +11,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from ..rows.threads import default_threads
-from .base import Describe, FileFormat, Input, Source, check_alike, check_values, pandas_index_names
-from .file_errors import unreadable
+from .base import Describe, FileFormat, Input, Source, check_alike, check_values, pandas_index_names, types_of
 from .row_group import RowGroup
 
 
@@ -44,13 +43,10 @@ class FeatherFormat(FileFormat):
 
 
 def feather_fields(file: Path) -> dict[str, object]:
-    """Return the columns of a Feather file with their types; raises TableReadError for a file that cannot be read."""
-    try:
-        schema = open_feather(file)[0]
-        pandas_index_names(schema)
-        return {field.name: field.type for field in schema}
-    except (pa.ArrowException, OSError) as error:
-        raise unreadable(file, "Feather", error) from error
+    """Return the columns of a Feather file. Raises pyarrow.ArrowInvalid, also if pandas' note in it is damaged."""
+    schema = open_feather(file)[0]
+    pandas_index_names(schema)
+    return types_of(schema)
 
 
 def open_feather(file: Path, columns: Sequence[str] | None = None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -76,7 +72,7 @@ class FeatherSource(Source):
     """Feather (Arrow IPC) files, opened to be read."""
 
     def __init__(self, input_files: Input) -> None:
-        check_alike(input_files.files, feather_fields)
+        check_alike(input_files.files, "Feather", feather_fields)
         self._schema = schema = open_feather(input_files.files[0])[0]
         super().__init__(input_files, schema.names)
         self.index_names = pandas_index_names(schema)

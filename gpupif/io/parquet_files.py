@@ -23,6 +23,7 @@ from .base import (
     every_column,
     mark_encoded,
     pandas_index_names,
+    types_of,
 )
 from .file_errors import unreadable
 from .parquet_writer import ParquetWriter
@@ -102,7 +103,7 @@ def open_parquet(input_files: Input, pick: Pick) -> ParquetTable:
     file, files = input_files.path, list(input_files.files)
     keys = None
     if input_files.is_folder_or_pattern:
-        check_alike(files, _fields_of)
+        check_alike(files, "Parquet", lambda file: types_of(pq.read_schema(file)))
         own = pq.read_schema(files[0]).names
         segments = [segment for part in files for segment in part.relative_to(input_files.base).parts[:-1]]
         held = dict.fromkeys(unquote(segment.partition("=")[0]) for segment in segments if "=" in segment)
@@ -154,13 +155,6 @@ def text_columns(schema: pa.Schema) -> list[str]:
     """
     kinds = (pa.types.is_string, pa.types.is_large_string)
     return [field.name for field in schema if any(kind(field.type) for kind in kinds) and "." not in field.name]
-
-
-def _fields_of(file: Path) -> dict[str, object]:
-    try:
-        return {field.name: field.type for field in pq.read_schema(file)}
-    except (pa.ArrowException, OSError) as error:
-        raise unreadable(file, "Parquet", error) from error
 
 
 class ParquetSource(Source):

@@ -16,7 +16,7 @@ from ..engines.cpu.counting import SubsetCounter
 from ..errors import ColumnNotFoundError, InputError
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
-from ..utils.validation import Columns, as_names
+from ..utils.validation import Columns, list_names
 
 
 def get_marginal(df: pd.DataFrame, columns: Columns) -> dict[Any, float]:
@@ -92,16 +92,16 @@ def dual_total_correlation(df: pd.DataFrame, rvs: Columns) -> float:
 
 def residual_entropy(df: pd.DataFrame, rvs: Columns) -> float:
     """Return the residual entropy: the sum over the columns of the entropy of each column given all others."""
-    names = dict.fromkeys(as_names("columns", rvs))
+    names = dict.fromkeys(list_names("columns", rvs))
     return sum(conditional_entropy(df, [name], [other for other in names if other != name]) for name in names)
 
 
 def _both(rvs_X: Columns, rvs_Y: Columns) -> list[Hashable]:
-    return [*as_names("columns", rvs_X), *as_names("columns", rvs_Y)]
+    return [*list_names("columns", rvs_X), *list_names("columns", rvs_Y)]
 
 
 def _existing(df: pd.DataFrame, columns: Columns) -> list[Hashable]:
-    names = list(dict.fromkeys(as_names("columns", columns)))
+    names = list(dict.fromkeys(list_names("columns", columns)))
     unknown = [name for name in names if name not in df.columns]
     if unknown:
         raise ColumnNotFoundError("columns", unknown, df.columns)

@@ -22,14 +22,12 @@ from ..disclosure.models import MODELS
 from ..engines.base import Engine
 from ..engines.choose import choose_engine, requested_device
 from ..errors import InputError
-from ..hierarchies.hierarchy import Hierarchy
 from ..hierarchies.open import open_hierarchies
-from ..hierarchies.proposals import propose_hierarchy
 from ..marginals.request import CountRequest
 from ..utils.display import Displayable, Heading, as_cell, as_text, draw_line, draw_table, plural
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import Columns, as_columns, check_exist
-from .column_levels import ColumnLevels, column_levels
+from ..utils.validation import Columns, as_columns, check_exist, check_not_known
+from .column_levels import ColumnLevels, column_levels, with_proposed
 from .node_checks import NodeChecks
 
 if TYPE_CHECKING:
@@ -257,7 +255,7 @@ def advise(
     engine = choose_engine(requested_device(counted.cells))
     opened = time.perf_counter()
     with Reporter() as report, announce_compilation():
-        levels = column_levels(counted, _hierarchies(counted, criteria.scored, given))
+        levels = column_levels(counted, with_proposed(given, counted, criteria.scored))
         tried: list[tuple[int, int | None]] = [*_coarser(levels), *_dropped(levels, criteria)]
         report.stage("advise", len(tried) + 1, "changes")
         name = _name(asked)
@@ -307,12 +305,7 @@ def _columns(
     known = as_columns(argument, given, table)
     if columns is not None:
         return [name for name in known if name not in attributes], attributes
-    both = [name for name in attributes if name in known]
-    if both:
-        raise InputError(
-            f"sensitive: column {both[0]!r} is a quasi-identifier too: the attacker knows it, so there is nothing left "
-            "to learn. Name it in one of them only."
-        )
+    check_not_known(attributes, known)
     return known, attributes
 
 
@@ -327,16 +320,6 @@ def _name(asked: Criterion) -> str:
     """Return the name of the requested figure in the results."""
     unlimited = replace(asked, limit=math.inf if asked.at_most else -math.inf)
     return next((name for name, own in MEASURED.items() if own == unlimited and name != "fig"), asked.figure)
-
-
-def _hierarchies(
-    counted: CountedTable, columns: Sequence[Hashable], given: Mapping[Hashable, Hierarchy]
-) -> dict[Hashable, Hierarchy]:
-    """Return the hierarchy of each column, proposed if none is given."""
-    return {
-        name: given[name] if name in given else propose_hierarchy(counted.columns[counted.place(name)])
-        for name in columns
-    }
 
 
 def _figures(counted: CountedTable, criteria: CriterionSet, engine: Engine, asked: str) -> dict[str, float]:

@@ -20,8 +20,16 @@ from ..encoding.column import Column
 from ..encoding.merge import label_array
 from ..errors import InputError
 from ..hierarchies.hierarchy import Hierarchy
+from ..hierarchies.proposals import propose_hierarchy
 from ..rows.keys import code_type
 from ..utils.validation import brief
+
+
+def with_proposed(
+    given: Mapping[Hashable, Hierarchy], table: CountedTable, names: Sequence[Hashable]
+) -> dict[Hashable, Hierarchy]:
+    """Return the hierarchy of each column in `names`, proposed if none is given."""
+    return {name: given.get(name) or propose_hierarchy(table.columns[table.place(name)]) for name in names}
 
 
 @dataclass(frozen=True)

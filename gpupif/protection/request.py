@@ -18,9 +18,9 @@ from ..criteria.quantities import ModelQuantity
 from ..disclosure.request import check_values
 from ..errors import InputError, did_you_mean
 from ..hierarchies.hierarchy import Hierarchy
-from ..hierarchies.proposals import propose_hierarchy
 from ..marginals.request import CountRequest
-from ..utils.validation import brief, check_exist, is_number
+from ..utils.validation import brief, check_exist, check_not_known, is_number
+from .column_levels import with_proposed
 from .identifiers import ARGUMENTS, DROP
 
 
@@ -54,12 +54,7 @@ class ProtectRequest:
     identifiers: Mapping[Hashable, str]
 
     def __post_init__(self) -> None:
-        both = [name for name in self.sensitive if name in (self.quasi_identifiers or ())]
-        if both:
-            raise InputError(
-                f"sensitive: column {both[0]!r} is a quasi-identifier too. Name it in one of them only: "
-                "quasi-identifiers are made coarser, sensitive attributes stay as they are."
-            )
+        check_not_known(self.sensitive, self.quasi_identifiers or ())
         if not isinstance(self.cells, bool):
             raise InputError(f"cells: expected True or False, got {brief(self.cells)}.")
         idle = self.attackers.keys() - {criterion.attacker for criterion in self.criteria}
@@ -150,9 +145,7 @@ class ProtectRequest:
             _check_quasi_identifier("hierarchies", name, known, self.hierarchies, names, only_misspelt=True)
         for name in self.importance:
             _check_quasi_identifier("importance", name, known, self.importance, names)
-        hierarchies = {
-            name: self.hierarchies.get(name) or propose_hierarchy(table.columns[table.place(name)]) for name in known
-        }
+        hierarchies = with_proposed(self.hierarchies, table, known)
         criteria = CriterionSet.from_arguments(
             self.criteria, known, self.sensitive, self.attackers or None, self.distances, names
         )

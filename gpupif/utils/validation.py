@@ -41,14 +41,14 @@ def as_list(argument: str, columns: Any) -> list[Hashable]:
 
     Raises InputError for None, for a value that cannot be a name, and for a column that is named twice.
     """
-    names = as_names(argument, columns)
+    names = list_names(argument, columns)
     twice = [name for name, multiplicities in Counter(names).items() if multiplicities > 1]
     if twice:
         raise InputError(f"{argument}: column {twice[0]!r} is named twice. Name it once.")
     return names
 
 
-def as_names(argument: str, columns: Any) -> list[Hashable]:
+def list_names(argument: str, columns: Any) -> list[Hashable]:
     """Return column names as `as_list` does, in which a name may stand twice."""
     if columns is None:
         raise InputError(f"{argument}: expected the name of a column, or a list of them, got None.")
@@ -74,6 +74,17 @@ def as_columns(argument: str, columns: Any, table: Any, empty: bool = False) -> 
 def _names_a_column(columns: Any, table: Any) -> bool:
     """Return whether a tuple is the name of a column, which only DataFrames of pandas and cuDF can have."""
     return isinstance(columns, tuple) and hasattr(table, "iloc") and columns in list(table.columns)
+
+
+def check_not_known(sensitive: Iterable[Hashable], known: Iterable[Hashable]) -> None:
+    """Raise InputError for a sensitive attribute that is a quasi-identifier too."""
+    quasi_identifiers = set(known)
+    for name in sensitive:
+        if name in quasi_identifiers:
+            raise InputError(
+                f"sensitive: column {name!r} is a quasi-identifier too: the attacker knows it, so there is nothing "
+                "left to learn. Name it in one of them only."
+            )
 
 
 def as_mapping(

@@ -241,7 +241,7 @@ BAD = [
     ({"keep": ["ill"]}, "keep: column 'ill' is sensitive too"),
     ({"pseudonymise": ["email"], "keep": ["email"]}, "keep: column 'email' is to get pseudonyms too"),
     (
-        {"identifiers": ["email"], "attackers": {"nb": ["age", "email"]}},
+        {"identifiers": ["email"], "attackers": {"nb": ["age", "email"]}, "require": "nb: k>=2"},
         "attackers: 'nb': column 'email' is an identifier, which the plan drops",
     ),
     (
