@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..encoding.merge import ColumnMerger, ValueCounts
+from ..encoding.merge import ColumnMerger, ValueCounts, total_values
 from ..encoding.plain_values import family, plain_labels
 from ..frames.base import Frame
 from ..frames.open import open_frame
@@ -21,7 +21,7 @@ from ..frames.replacement import Replacement
 from ..pipeline.task_resources import task_threads
 from ..utils.config import config
 from .coded_columns import CodedColumn, coded_column, counts_of
-from .lazy_table import Counted, Steps, joined_values
+from .lazy_table import Counted, Steps
 from .steps import Chunk, RowFacts, StepCounts
 
 # The first rows of a partition, which show the types of its columns.
@@ -108,7 +108,7 @@ def first_rows_of(partition: Any) -> tuple[int, Any]:
 def joined_by_name(*parts: Counted) -> Counted:
     """Join the values of columns in consecutive partitions. A column that is absent in a partition stays absent."""
     names = [name for name in parts[0] if all(name in own for own in parts)]
-    return {name: joined_values(name, [own[name] for own in parts]) for name in names}
+    return {name: total_values(name, [own[name] for own in parts]) for name in names}
 
 
 def facts_of_scores(make: Callable[..., Any], scores: Any) -> dict[str, npt.NDArray[Any]]:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..attack.arguments import Arguments
-from ..encoding.merge import LEAST_PENDING, ValueCounts
+from ..encoding.merge import ColumnMerger, ValueCounts
 from ..encoding.plain_values import family, plain_labels, plain_type
 from ..engines.choose import choose_engine
 from ..errors import InputError
@@ -42,7 +42,7 @@ from ..utils.memory import give_back_unused, shown
 from ..utils.private_folder import open_private, private_folder
 from ..utils.progress import Reporter
 from .coded_columns import CodedColumn, coded_column, column_values
-from .lazy_table import Counted, LazyTable, Steps, joined_values, values_in
+from .lazy_table import Counted, LazyTable, Steps, values_in
 from .steps import Chunk, RowFacts, StepCounts
 
 # The share of the working memory that the codes of all rows may take.
@@ -103,29 +103,31 @@ class FileTable(LazyTable):
         Raises InputError if the first column does not fit.
         """
         done, memory = rows_read(self._source, self._report), self._budget.values_bytes()
-        counted: dict[Hashable, list[ValueCounts]] = {name: [] for name in names}
+        schema, mergers = self._source.nothing().schema, {name: ColumnMerger(name) for name in names}
 
-        def add(name: Hashable, part: ValueCounts) -> None:
-            parts = counted[name]
-            parts.append(part)
-            if sum(own.labels.nbytes for own in parts[1:]) < max(LEAST_PENDING, parts[0].labels.nbytes):
-                return
-            parts[:] = [joined_values(name, parts)]
-            if MERGING * parts[0].labels.nbytes > memory:
+        def add(name: Any, part: ValueCounts) -> None:
+            if name not in self.steps.types and schema.field(name).type == pa.uint64():
+                # The labels of a chunk have the type int64 if all of them fit.
+                part = part._replace(labels=part.labels.cast(pa.uint64()))
+            mergers[name].add(part)
+            if MERGING * mergers[name].values.labels.nbytes > memory:
                 if name == names[0]:
-                    check_values(name, parts[0], memory)
-                del counted[name]
+                    check_values(name, mergers[name].values, memory)
+                del mergers[name]
 
         def values(chunk: Chunk) -> Counted:
             done(chunk.rows_before)
-            return values_in(list(counted), names[0], chunk)
+            return values_in(list(mergers), names[0], chunk)
 
         with Workers() as workers:
             for own in self.each(values, names):
-                for name in set(counted) - set(own):
-                    del counted[name]
+                for name in set(mergers) - set(own):
+                    del mergers[name]
                 workers.run(add, own.items())
-        return {name: joined_values(name, parts) for name, parts in counted.items()}
+                del own
+        for merger in mergers.values():
+            merger.flush()
+        return {name: own.values._replace(labels=plain_labels(own.values.labels)) for name, own in mergers.items()}
 
     def check_memory(self, names: Sequence[Hashable], code_bytes: int, row_bytes: int) -> None:
         most = self._budget.working if row_bytes else int(CODES_SHARE * self._budget.working)

@@ -6,7 +6,6 @@ are such functions, and the same for files and for Dask.
 
 from __future__ import annotations
 
-import contextlib
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..encoding.merge import ValueCounts, total_values
+from ..encoding.merge import ValueCounts
 from ..errors import ColumnTypeError
 from ..rows.keys import code_type
 from ..rows.threads import Workers
@@ -192,13 +191,3 @@ def _values_of(chunk: Chunk, name: Hashable, is_needed: bool) -> ValueCounts | N
     counts = counts_of(column)
     used = counts[:-1] > 0
     return ValueCounts(column.labels.filter(pa.array(used)), counts[:-1][used], int(counts[-1]))
-
-
-def joined_values(name: Hashable, parts: Sequence[ValueCounts]) -> ValueCounts:
-    """Join the values of a column in consecutive chunks; raises ColumnTypeError if their types do not agree."""
-    kinds = {part.labels.type for part in parts if len(part.labels)}
-    if kinds == {pa.int64(), pa.uint64()}:
-        # Whole numbers have the type int64 in chunks where all fit into 63 bits.
-        with contextlib.suppress(pa.ArrowInvalid):
-            parts = [part._replace(labels=part.labels.cast(pa.uint64())) for part in parts]
-    return total_values(name, parts)
