@@ -31,7 +31,9 @@ ASKED = {
     refused_combinations.WEIGHTS_AND_FRACTION: [lambda: gpupif.suda(TABLE, 2, weights="people", sampling_fraction=0.1)],
     # Two options of the command line that do not go together; the function has no weights.
     refused_combinations.WEIGHTS_RATIOS: [
-        lambda: toxic(Path("table.csv"), alpha=0.9, weights="people", shared=ClusterOptions())
+        lambda: toxic(
+            Path("table.csv"), size=None, alpha=0.9, by=None, max_size=None, weights="people", shared=ClusterOptions()
+        )
     ],
 }
 
