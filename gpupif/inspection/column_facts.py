@@ -7,7 +7,7 @@ facts of the column.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..encoding.column import Column, amounts
-from ..encoding.merge import ValueCounts
+from ..encoding.device import DeviceColumn, encode_on_device
+from ..encoding.encode import encode_column
+from ..encoding.merge import ValueCounts, label_array
+from ..errors import ColumnTypeError
 from ..utils.exact_sums import ExactSum
 from ..utils.information import LogSum, Sizes
 
@@ -256,6 +259,24 @@ class ColumnFacts:
             and numbers.low in (0, 1)
             and numbers.high - numbers.low == self.rows - 1
         )
+
+
+def column_values(name: Hashable, array: Any) -> ValueCounts | None:
+    """Return the distinct values of a column in memory; None if they cannot be compared."""
+    try:
+        if isinstance(array, DeviceColumn):
+            column = encode_on_device([name], [array], encode_column)[0]
+        else:
+            column = encode_column(name, array)
+        values = label_array(column)
+    except ColumnTypeError:
+        return None
+    return ValueCounts(values, column.counts[: len(values)], column.missing_rows)
+
+
+def facts_of(values: ValueCounts | None, rows: int) -> ColumnFacts:
+    """Return the facts of a column. values: None if they cannot be compared. rows: of the table."""
+    return ColumnFacts(OTHER, rows=rows) if values is None else ColumnFacts.from_values(values)
 
 
 def _numbers(labels: pa.Array, kind: str) -> npt.NDArray[np.float64] | None:

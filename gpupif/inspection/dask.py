@@ -16,8 +16,7 @@ from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
 from ..marginals.request import CountRequest
 from ..utils.progress import Reporter
-from .column_facts import ColumnFacts
-from .table_facts import column_values, facts_of
+from .column_facts import ColumnFacts, column_values, facts_of
 
 
 class PartitionValues(NamedTuple):

@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..encoding.device import DeviceColumn, encode_on_device
-from ..encoding.encode import encode_column
-from ..encoding.merge import ColumnMerger, ValueCounts, encode_part, label_array
+from ..encoding.merge import ColumnMerger, ValueCounts, encode_part
 from ..errors import ColumnTypeError
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
@@ -33,7 +31,7 @@ from ..out_of_core.merged_values import MERGING
 from ..rows.threads import Workers
 from ..utils.config import resources
 from ..utils.progress import Reporter
-from .column_facts import OTHER, ColumnFacts, value_hashes
+from .column_facts import OTHER, ColumnFacts, column_values, facts_of, value_hashes
 
 
 def find_facts(table: Any, request: CountRequest, report: Reporter) -> dict[Hashable, ColumnFacts]:
@@ -68,24 +66,6 @@ def facts_in_memory(table: Any, request: CountRequest, report: Reporter) -> dict
         on_device = frame.device_frames() is not None
         facts = [find(*named) for named in arrays] if on_device else workers.run(find, arrays)
     return dict(zip(names, facts, strict=True))
-
-
-def column_values(name: Hashable, array: Any) -> ValueCounts | None:
-    """Return the distinct values of a column in memory; None if they cannot be compared."""
-    try:
-        if isinstance(array, DeviceColumn):
-            column = encode_on_device([name], [array], encode_column)[0]
-        else:
-            column = encode_column(name, array)
-        values = label_array(column)
-    except ColumnTypeError:
-        return None
-    return ValueCounts(values, column.counts[: len(values)], column.missing_rows)
-
-
-def facts_of(values: ValueCounts | None, rows: int) -> ColumnFacts:
-    """Return the facts of a column. values: None if they cannot be compared. rows: of the table."""
-    return ColumnFacts(OTHER, rows=rows) if values is None else ColumnFacts.from_values(values)
 
 
 # A chunk takes at most the memory for a column's values divided by CHUNKS, since all its values may be distinct.
