@@ -162,18 +162,23 @@ class FileTable(LazyTable):
                 self._report,
                 mend=LESS_AT_ONCE,
             )
-            writer = FactsWriter(folder)
-            with pq.ParquetFile(output, buffer_size=READ_BYTES, pre_buffer=False) as scores:
-                fits = int(CHUNK_SHARE * self._budget.working) // (SCORE_BYTES * scores.metadata.num_columns)
-                for batch in scores.iter_batches(max(LEAST_CHUNK, min(FACT_ROWS, fits))):
-                    columns = zip(batch.schema.names, batch.columns, strict=True)
-                    writer.write(make({name: column.to_numpy(zero_copy_only=False) for name, column in columns}))
+            types = self._write_facts(output, folder, make)
             output.unlink()
             # The next treatment plans with the memory that is left of the limit.
             give_back_unused()
-            return writer.types
+            return types
 
         return StoredFacts(self._store.part(name), self._store.once(name, find))
+
+    def _write_facts(self, file: Path, folder: Path, make: Callable[..., Mapping[str, Any]]) -> dict[str, str]:
+        """Write the facts that `make` computes from a file of scores to a folder; return the NumPy type by name."""
+        writer = FactsWriter(folder)
+        with pq.ParquetFile(file, buffer_size=READ_BYTES, pre_buffer=False) as scores:
+            fits = int(CHUNK_SHARE * self._budget.working) // (SCORE_BYTES * scores.metadata.num_columns)
+            for batch in scores.iter_batches(max(LEAST_CHUNK, min(FACT_ROWS, fits))):
+                columns = zip(batch.schema.names, batch.columns, strict=True)
+                writer.write(make({name: column.to_numpy(zero_copy_only=False) for name, column in columns}))
+        return writer.types
 
     def _next_facts(self) -> str:
         """Return a new name for a folder of facts. A resumed run gives equal names in equal order."""
