@@ -49,22 +49,26 @@ def spread_sizes(sizes, index, measure, unit, out):
 
 
 @kernel
-def spread(scores, picks, factors, where, outs):
-    """Copy the scores of distinct rows to the rows of the table: outs[m][i] gets factors[m] * scores[place, picks[m]].
+def spread(scores, picks, factors, where, outs, others):
+    """Copy the scores of distinct rows to the rows of the table.
 
     scores: (places, measures). The scores of a row are adjacent, so that all measures cost one access to far memory.
     where: (index, places, own). The scores of row i are at places[index[i]]. own: working memory for `CHUNK` places.
-    outs: arrays of one type, perhaps more than picks: their number is fixed, so that the kernel is compiled once for
-    each type.
+    picks: (numbers, rest). outs[m][i] gets factors[m] * scores[place of i, numbers[m]]; others[m][i], arrays of another
+    type, get the scores of the measures `rest` times the factors after the first ones.
+    There can be more arrays in `outs` and `others` than picks: their number is fixed, so that the kernel is compiled
+    once for each pair of types.
     """
-    index, places, own = where
-    rows = max(1, CHUNK // picks.size)
+    (index, places, own), (numbers, rest) = where, picks
+    rows = max(1, CHUNK // (numbers.size + rest.size))
     for first in range(0, index.size, rows):
         last = min(first + rows, index.size)
         part = own[: last - first]
         look_up(places, index[first:last], part)
-        for m in range(picks.size):
-            spread_measure(scores, picks[m], factors[m], part, outs[m][first:last])
+        for m in range(numbers.size):
+            spread_measure(scores, numbers[m], factors[m], part, outs[m][first:last])
+        for m in range(rest.size):
+            spread_measure(scores, rest[m], factors[numbers.size + m], part, others[m][first:last])
     finish_stores()
 
 

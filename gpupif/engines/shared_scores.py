@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -135,14 +135,28 @@ def put_rows(shared: ScoredColumnScores, taken: Sequence[Taken], start: int, out
     """Fill arrays of one length with scores of the rows from `start` on. taken: the derivation of each array."""
     number = shared.number[start : start + (len(outs[0]) if outs else 0)]
     where = number, shared.places, np.empty(spread.CHUNK, shared.places.dtype)
-    for dtype in dict.fromkeys(one.dtype for one in taken):
-        alike = [k for k, one in enumerate(taken) if one.dtype == dtype]
-        for first in range(0, len(alike), AT_ONCE):
-            some = alike[first : first + AT_ONCE]
-            slots, factors = np.array([taken[k].slot for k in some]), np.array([taken[k].factor for k in some])
-            spread.spread(shared.scores, slots, factors, where, padded([outs[k] for k in some], dtype))
+    for types, picked in _by_type(taken):
+        slots = tuple(np.array([taken[k].slot for k in some], np.int64) for some in picked)
+        factors = np.array([taken[k].factor for some in picked for k in some])
+        arrays = (padded([outs[k] for k in some], kind) for kind, some in zip(types, picked, strict=True))
+        spread.spread(shared.scores, slots, factors, where, *arrays)
+
+
+def _by_type(taken: Sequence[Taken]) -> Iterator[tuple[tuple[Any, Any], tuple[list[int], list[int]]]]:
+    """Yield two types, and the places in `taken` of either type, at most `AT_ONCE` together.
+
+    The first is the first floating type in `taken`, the second another type: one kernel call writes two types.
+    """
+    first = next((one.dtype for one in taken if one.dtype.kind == "f"), np.dtype(np.float64))
+    mine = [place for place, one in enumerate(taken) if one.dtype == first]
+    for kind in sorted({one.dtype for one in taken} - {first}, key=str) or [np.dtype(np.int64)]:
+        several = mine + [place for place, one in enumerate(taken) if one.dtype == kind]
+        for start in range(0, len(several), AT_ONCE):
+            some = several[start : start + AT_ONCE]
+            yield (first, kind), ([k for k in some if k in mine], [k for k in some if k not in mine])
+        mine = []
 
 
 def padded(outs: Sequence[npt.NDArray[Any]], dtype: Any) -> tuple[npt.NDArray[Any], ...]:
-    """Return `AT_ONCE` arrays, as the kernel requires: the given arrays, and then empty arrays."""
+    """Return `AT_ONCE` arrays, as kernels require: the given arrays, and then empty arrays."""
     return (*outs, *(np.empty(0, dtype),) * (AT_ONCE - len(outs)))

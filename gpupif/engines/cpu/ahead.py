@@ -87,7 +87,8 @@ def compile_needed(question: str, measures: Sequence[str]) -> None:
 def needed_for_scores(measures: Sequence[str]) -> list[Example]:
     """Return the kernels that score cells with these measures and copy the scores to the rows of a table."""
     rows, scores, integers = np.zeros(1, np.uint32), np.zeros((1, 1)), np.zeros(1, np.int64)
-    spreading = (scores, integers, np.ones(1), (rows, rows, rows), padded([], "float64"))
+    nothing = padded([], "float64"), padded([], "int64")
+    spreading = (scores, (integers, integers), np.ones(1), (rows, rows, rows), *nothing)
     return [*_scoring(measures), (spread.look_up, (rows, rows, rows)), (spread.spread, spreading)]
 
 
