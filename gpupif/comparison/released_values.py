@@ -142,6 +142,14 @@ class JointCounts(NamedTuple):
             int(counts[lost].sum()),
         )
 
+    def is_function(self, missing: int) -> bool:
+        """Return whether each value has one value after, in all rows whose cell is not suppressed.
+
+        missing: the number of the missing value, which must not stay in some rows and change in others.
+        """
+        changes = missing in self.values[self.released >= 0]
+        return not self.several and not (self.stays and changes)
+
     @classmethod
     def total(cls, parts: Sequence[JointCounts]) -> JointCounts:
         """Return the counts over all partitions of a table. No value before is in two partitions."""
@@ -185,9 +193,7 @@ class ReleasedColumn(NamedTuple):
     @property
     def is_function(self) -> bool:
         """True if the released value is a function of the value, over all rows whose cell is not suppressed."""
-        joint = self.joint
-        mixed = joint.stays and bool((joint.released[joint.values == self.shared.missing] >= 0).any())
-        return not joint.several and not mixed
+        return self.joint.is_function(self.shared.missing)
 
     @property
     def gone(self) -> npt.NDArray[np.int64]:
@@ -218,7 +224,7 @@ class ReleasedColumn(NamedTuple):
         joint, missing = self.joint, self.shared.missing
         if not self.after[:missing].any():
             return bool((self.detail[self.before > 0] == missing).all())
-        if joint.several or joint.suppressed or (joint.stays and missing in joint.values[joint.released >= 0]):
+        if joint.suppressed or not joint.is_function(missing):
             return False
         there = joint.released >= 0
         return bool((self.detail[joint.values[there]] == joint.released[there]).all())
@@ -324,7 +330,7 @@ def _detail(
     detail[joint.values[there]] = joint.released[there]
     if joint.stays:
         detail[missing] = missing
-    function = not joint.several and not perturbed and _believed(before[:missing], after[:missing])
+    function = joint.is_function(missing) and not perturbed and _believed(before[:missing], after[:missing])
     if not function:
         if _is_number(shared.labels.type):
             detail = own

@@ -124,6 +124,12 @@ def test_a_table_compared_with_itself_lost_nothing(both):
     assert found.columns["detail"].eq("same").all()
 
 
+def test_missing_values_that_stay_in_some_rows_alone_are_perturbed():
+    before = pd.DataFrame({"x": pd.array([None, None], "string"), "y": [1, 1]})
+    found = gpupif.compare(before, before.assign(x=pd.array(["a", None], "string")))
+    assert found.columns.loc["x", "detail"] == "perturbed"
+
+
 def test_recoded_values_lose_only_the_entropy_within_groups():
     before = pd.DataFrame({"age": [31, 34, 38, 42, 45, 47], "sex": list("fmfmfm")})
     found = gpupif.compare(before, before.assign(age=["30-39"] * 3 + ["40-49"] * 3))

@@ -131,7 +131,8 @@ def detail_of(before, after, numbers=False):
     rows = sum(counts.values())
     fewer = 2 * len({value for value in after if value is not None}) <= len(counts)
     repeated = 2 * sum(n for n in counts.values() if n > 1) >= rows
-    function = all(len(found) <= 1 for found in known.values()) and (fewer or repeated)
+    mixed = (None, None) in pairs_of_rows and bool(known[None])
+    function = all(len(found) <= 1 for found in known.values()) and not mixed and (fewer or repeated)
     released = set(after)
 
     if numbers and not function:
