@@ -232,17 +232,19 @@ def send(plan: Plan, routes: Routes, source: int, *row_sets: Rows | None) -> pd.
     """Return the messages in which chunk `source` sends its rows to partitions: keys, and how often each row counts.
 
     row_sets: the rows of the chunk, then further rows or None. Partitions send scores back for the first set only. A
-    set with the same array of keys as the first set is sent without keys.
+    set with the same array of keys as the set before is sent without keys.
     """
     messages: list[Message] = []
+    keys: Any = None
     with task_workers(sum(message_memory(rows) for rows in row_sets if rows is not None)) as workers:
         for number, rows in enumerate(row_sets):
             if rows is None:
                 continue
             origin = source + number * routes.senders
+            again, keys = rows.keys is keys, rows.keys
             for sent in find_sends(rows, plan, routes, workers):
                 blocks = order_by_partition(sent.rows, sent.dest, routes.partitions, workers)
-                if number and rows.keys is row_sets[0].keys:
+                if again:
                     blocks = only_counts(blocks, sent.rows.counts)
                 messages += blocks_to_messages(blocks, origin, sent.cut, workers)
     return pack(messages)

@@ -39,7 +39,6 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 import pyarrow as pa
 
-from ..encoding.column import Column
 from ..engines.base import Engine, Job
 from ..io.checkpoints import Store
 from ..io.file_errors import damaged, disk_errors
@@ -82,21 +81,6 @@ class Memory(Protocol):
         """
 
 
-class CodedChunks(Protocol):
-    """The chunks of a table that was encoded before."""
-
-    @property
-    def sizes(self) -> Sequence[int]:
-        """The number of rows of each chunk."""
-
-    @property
-    def columns(self) -> Sequence[Column]:
-        """The columns, without codes of rows."""
-
-    def codes(self, number: int) -> list[Any]:
-        """Return the codes of all columns of a chunk."""
-
-
 class LocalGraph:
     """The graph that runs tasks in this process; a context manager, which deletes the files. See the module.
 
@@ -134,8 +118,11 @@ class LocalGraph:
         self._workers.__exit__(*error)
         remove(self._folder)
 
-    def take(self, table: CodedChunks) -> list[Result]:
-        """Return the chunks of an encoded table, each a `CodedChunk` that is read when a task needs it."""
+    def take(self, table: Any) -> list[Result]:
+        """Return the chunks of an encoded table, each a `CodedChunk` that is read when a task needs it.
+
+        table: an object with the `sizes` of its chunks, the `columns` without codes of rows, and `codes` of a chunk.
+        """
 
         def read(number: int) -> CodedChunk:
             return CodedChunk(table.columns, table.codes(number))
@@ -180,7 +167,7 @@ class LocalGraph:
         """Bring messages to partitions, see `Graph`; the messages to each partition are one file."""
         folder = self._folder / stage if self._store is None else self._store.part(stage)
         shuffle = _Shuffle(stage, list(messages), folder, partitions)
-        return [_Arrival(stage, shuffle, partition) for partition in range(partitions)]
+        return [_Arrival(stage, shuffle, to, shuffle.file(to)) for to in range(partitions)]
 
     def drop(self, arrived: Result) -> None:
         """Delete the file with the messages of a partition, which no task needs any more."""
@@ -232,7 +219,8 @@ class LocalGraph:
             def write(frame: pd.DataFrame) -> None:
                 for message in messages_in(frame):
                     with lock:
-                        files[message.to].write(np.array([message.source, message.cut, len(message.words)], np.uint64))
+                        head = np.array([message.source, message.cut, len(message.words)], np.uint64)
+                        files[message.to].write(head.tobytes())
                         files[message.to].write(message.words)
 
             self._run_all(shuffle.stage, shuffle.messages, write)
@@ -344,11 +332,7 @@ class _Arrival(_Node):
 
     shuffle: _Shuffle
     partition: int
-
-    @property
-    def file(self) -> Path:
-        """The file of the messages."""
-        return self.shuffle.file(self.partition)
+    file: Path
 
     def needs(self) -> list[_Node]:
         return [self.shuffle]

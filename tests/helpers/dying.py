@@ -81,6 +81,7 @@ def die_at(moment: str, number: int) -> Callable[[], None]:
         for name in ("BatchWriter", "write_batch"):
             if hasattr(module, name):
                 setattr(module, name, dying(getattr(module, name)))
+    local_graph.open_private = dying(local_graph.open_private)
     store.Store.open = opening
     store.Store.mark = mark
     store.Store.close = dying(store.Store.close)
