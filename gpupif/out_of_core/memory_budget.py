@@ -50,8 +50,6 @@ FEWER_COLUMNS = "score fewer columns"
 # Bytes of one of the riskiest cells during the search, and of each of its scores, measured; and their share of the
 # working memory.
 RISKIEST_BYTES, RISKIEST_SCORE_BYTES, RISKIEST_SHARE = 160, 48, 0.3
-# Bytes of a selected cell while a chunk is searched and its cells are written, and of each of its scores; measured.
-SELECTED_BYTES, SELECTED_SCORE_BYTES = 160, 32
 # Bytes of a score in a text format.
 TEXT_BYTES = 18
 
@@ -144,7 +142,7 @@ def plan_budget(
     """Return the memory budget of a scoring run: the largest chunks that the memory limit allows.
 
     mend: str. The remedy that an error names besides a higher limit.
-    options: OutputOptions. The output: text, and selected cells, of which a chunk may have many, take more memory.
+    options: OutputOptions. The output: text takes more memory.
 
     Raises InputError if the limit is too low.
     """
@@ -155,8 +153,6 @@ def plan_budget(
     row = cells * (2 * written + 8 * len(request.outputs)) + 16 * len(request.read) + 64
     most = _fitting(limit, row, mend)
     fits = most.chunk_rows
-    if options is not None and options.selection is not None:
-        row += cells * (SELECTED_BYTES + SELECTED_SCORE_BYTES * len(request.outputs))
     if options is not None and not options.summary_only and written_format(options.output).as_text:
         row += cells * TEXT_BYTES * len(request.outputs)
     # A chunk of fewer rows takes more time; a limit that is too low for it is no error.

@@ -19,8 +19,8 @@ from .cell_condition import Condition, parse_condition
 from .riskiest import CellBatch, Riskiest
 from .score_outputs import CellScore, ScoreView, outputs_of
 
-# Most rows of a chunk that is searched in one go.
-SEARCHED_ROWS = 1 << 16
+# The most cells that one thread searches in one go.
+SEARCHED_CELLS = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,10 @@ class ScoredRows(NamedTuple):
 
     def chunks(self) -> Iterator[ScoredRows]:
         """Cut the rows into chunks to be searched; no rows are one chunk."""
-        rows = next(iter(self.arrays.values())).shape[1]
-        for start in range(0, max(rows, 1), SEARCHED_ROWS):
-            yield self._between(slice(start, min(rows, start + SEARCHED_ROWS)))
+        columns, rows = next(iter(self.arrays.values())).shape
+        searched = max(1, SEARCHED_CELLS // columns)
+        for start in range(0, max(rows, 1), searched):
+            yield self._between(slice(start, min(rows, start + searched)))
 
     def _between(self, rows: slice) -> ScoredRows:
         codes_of, arrays = self.codes, {output: array[:, rows] for output, array in self.arrays.items()}

@@ -15,7 +15,6 @@ from ..encoding.column import Column
 from ..errors import OutputError
 from ..io.write import check_output, write_tables
 from ..rows.threads import Workers
-from ..utils.arrays import GROUP_ROWS
 from ..utils.display import as_text
 from ..utils.validation import check_path
 from .backing import CellSource, ScoresDescription, refuse_options
@@ -23,6 +22,9 @@ from .cell_selection import CellQuery, ScoredRows
 from .lazy_tables import LazyTable
 from .provenance import to_metadata
 from .riskiest import CellBatch
+
+# The cells of one table. The names and values of cells are texts, so a cell takes far more memory than a score.
+TABLE_CELLS = 1 << 18
 
 ROW, COLUMN, VALUE = "row", "column", "value"
 
@@ -149,9 +151,9 @@ class CellLayout:
         """Return cells as tables of many rows each, but for the last; at least one table, perhaps without rows."""
         waiting = [self.schema.empty_table()]
         for cells in batches:
-            for start in range(0, len(cells.rows), GROUP_ROWS):
-                waiting.append(self.table(cells.take(slice(start, start + GROUP_ROWS))))
-                if sum(map(len, waiting)) >= GROUP_ROWS:
+            for start in range(0, len(cells.rows), TABLE_CELLS):
+                waiting.append(self.table(cells.take(slice(start, start + TABLE_CELLS))))
+                if sum(map(len, waiting)) >= TABLE_CELLS:
                     yield pa.concat_tables(waiting).combine_chunks()
                     waiting = []
         if waiting:
