@@ -21,7 +21,7 @@ from ..errors import InputError, OutputError
 from ..io.base import Source
 from ..io.checkpoints import free_disk
 from ..io.formats import written_format
-from ..utils.memory import resident_bytes, shown
+from ..utils.memory import give_back_unused, resident_bytes, shown
 from .output_options import OutputOptions
 
 # Bytes kept free for libraries that are loaded later, compiled kernels, and buffers of readers and writers.
@@ -50,6 +50,8 @@ FEWER_COLUMNS = "score fewer columns"
 # Bytes of one of the riskiest cells during the search, and of each of its scores, measured; and their share of the
 # working memory.
 RISKIEST_BYTES, RISKIEST_SCORE_BYTES, RISKIEST_SHARE = 160, 48, 0.3
+# The share of the memory limit from which unused memory is given back.
+NEAR_LIMIT = 0.85
 # Bytes of a score in a text format.
 TEXT_BYTES = 18
 
@@ -61,11 +63,18 @@ class Budget(NamedTuple):
     working: int. Bytes to work with.
     together: int. The number of tables whose scores are read at once and share the memory: one for each attacker, and a
     second one each for sizes of cohorts in a population. Default 1.
+    limit: int. The memory limit of the process, in bytes. Default 0: unused memory is always given back.
     """
 
     chunk_rows: int
     working: int
     together: int = 1
+    limit: int = 0
+
+    def give_back_unused(self) -> None:
+        """Return unused memory to the system if the process is near its limit: to take it again costs time."""
+        if resident_bytes() > NEAR_LIMIT * self.limit:
+            give_back_unused()
 
     def values_bytes(self) -> int:
         """Return the bytes that the values of a column may take while they are numbered."""
@@ -207,7 +216,7 @@ def _fitting(limit: int, row: int, mend: str) -> Budget:
             f"memory_limit: expected at least {least:,.0f} MiB for this table ({resident / 2**20:,.0f} MiB are taken "
             f"before anything is read), got {came}. {more}, or {mend}."
         )
-    return Budget(fits, working)
+    return Budget(fits, working, limit=limit)
 
 
 def check_files(argument: str, columns: int, do: str) -> None:

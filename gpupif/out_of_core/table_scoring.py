@@ -49,7 +49,6 @@ from ..rows.partition import NO_ROWS, Blocks, Rows, index_type
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.information import LogSum
-from ..utils.memory import give_back_unused
 from ..utils.repeated import Repeated, kept_small
 from .encoded_population import EncodedPopulation
 from .run_context import RunContext
@@ -316,7 +315,7 @@ class TableScoring:
             own, rows = self._partition_rows(unpack(graph.value(messages), partition), cut, limit, workers)
             if own:
                 self._score_rows(partition, own, rows, cut, facts)
-        give_back_unused()
+        self.context.budget.give_back_unused()
         self.context.timed("score", time.perf_counter())
         return facts.to_json()
 
@@ -493,7 +492,9 @@ class TableScoring:
     def _writer(self, file: Path, scored_columns: Sequence[int], columns: Sequence[Scores]) -> BatchWriter:
         """Return a writer for columns of scores with the types of `columns`."""
         schema = dict(zip(self.score_names(scored_columns), map(arrow_type, columns), strict=True))
-        return BatchWriter(file, schema, threads=True)
+        # Numbers of repeated scores are small without compression; zstd would take a tenth of the time of the run.
+        codec = None if all(isinstance(column, Repeated) for column in columns) else "lz4"
+        return BatchWriter(file, schema, threads=True, codec=codec)
 
     def _scores_file(self, partition: int) -> Path:
         return self.file("partitions", f"{partition:05}.arrow")

@@ -44,7 +44,6 @@ from ..io.checkpoints import Store
 from ..io.file_errors import damaged, disk_errors
 from ..rows.threads import Workers, default_threads
 from ..utils.arrays import read_only
-from ..utils.memory import give_back_unused
 from ..utils.private_folder import fresh_folder, open_private, remove
 from .chunk_encoding import CodedChunk
 from .shuffle_messages import Message, messages_in
@@ -241,10 +240,7 @@ class LocalGraph:
 
         def run(result: Result) -> Any:
             with within(resources):
-                value = use(self._evaluate(result))
-            # Threads of tasks keep the memory that they free, each for itself.
-            give_back_unused()
-            return value
+                return use(self._evaluate(result))
 
         self._workers.run_in_turn(run, take, [(results[place],) for place in tasks])
         return values

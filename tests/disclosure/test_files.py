@@ -234,7 +234,7 @@ def test_a_file_that_fails_leaves_nothing(census, tmp_path, small):
     last.write_bytes(bytes(content))
     with pytest.raises(TableReadError, match=last.name), gpupif.config(memory_limit=PLENTY, temp=tmp_path / "temp"):
         gpupif.risk(broken, ["age", "sex"], ["region", "occupation"])
-    full = mock.patch("gpupif.pipeline.local_graph.BatchWriter", side_effect=OSError(28, "No space left on device"))
+    full = mock.patch("gpupif.pipeline.local_graph.open_private", side_effect=OSError(28, "No space left on device"))
     with (
         full,
         pytest.raises(OutputError, match="No space left on device"),
