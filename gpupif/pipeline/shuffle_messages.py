@@ -158,12 +158,16 @@ def rows_in(messages: Iterable[Message], words: int, empty: Empty = np.empty) ->
 
 
 def messages_in(frame: pd.DataFrame) -> list[Message]:
-    """Return the messages in a frame. The words of a message are one read-only array."""
+    """Return the messages in a frame. The words of a message are one read-only array.
+
+    A cluster that shuffled the frame has removed the column of partitions; `Message.to` is 0 then.
+    """
     array = pa.array(frame["data"].array)
     arrays = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     words = [np.frombuffer(value.as_buffer(), np.uint64) for own in arrays for value in own]
-    numbers = (frame[name].tolist() for name in META.columns[:3])
-    return [Message(*own) for own in zip(*numbers, words, strict=True)]
+    partitions, *others = META.columns[:3]
+    to = frame[partitions].tolist() if partitions in frame else [0] * len(frame)
+    return [Message(*own) for own in zip(to, *(frame[name].tolist() for name in others), words, strict=True)]
 
 
 def unpack(arrived: pd.DataFrame | list[Message], to: int) -> list[Message]:
