@@ -13,8 +13,6 @@ MOST_NAMED = 40
 # The signs before and behind a value of a table in the arguments of an error. Unicode reserves both for use within a
 # program; `printable` escapes them in values.
 VALUE_BEGINS, VALUE_ENDS = "\ufdd0", "\ufdd1"
-# The quotation marks in messages of other libraries, and the words before the number of a place in a file.
-QUOTES, PLACES = "'\"`", ("line", "column", "row")
 
 
 def printable(text: str) -> str:
@@ -176,37 +174,19 @@ class NothingKnownWarning(UserWarning):
     """An attacker who knows no column. Every cohort is then the whole table, and the attacker learns nothing."""
 
 
-def reason_of(error: BaseException) -> str:
+def reason_of(error: BaseException, has_values: bool = True) -> str:
     """Return the message of an error for the message of another error: in one line and without its full stop.
 
-    Values of a table stay marked, see `marked`. In messages of other libraries `words_of_others` marks them.
+    Values of a table stay marked, see `marked`. A message of another library is marked as a whole: it may have a value
+    of the table anywhere, with or without quotation marks. Messages of the system have none.
+
+    has_values: whether the message may have values. Default: True.
     """
     lines = map(str, error.args) if isinstance(error, GpupifError) else [str(error)]
     text = " ".join("\n".join(lines).split()).rstrip(".")
-    return text if isinstance(error, GpupifError) else words_of_others(text)
-
-
-def words_of_others(text: str) -> str:
-    """Return a message of another library for the message of an error.
-
-    All that may be a value of a table is marked, see `marked`: whatever is between the first and the last
-    quotation mark, and other words with a digit, unless they are names such as int64.
-    """
-    places = [place for place, sign in enumerate(text) if sign in QUOTES]
-    if places:
-        quoted = text[places[0] : places[-1] + 1]
-        return f"{_without_numbers(text[: places[0]])}{marked(quoted)}{_without_numbers(text[places[-1] + 1 :])}"
-    return _without_numbers(text)
-
-
-def _without_numbers(text: str) -> str:
-    """Return words with numbers marked as values, except names such as int64 and places in a file."""
-    words = text.split(" ")
-    for place, word in enumerate(words):
-        is_number = any(map(str.isnumeric, word)) and not word.strip("().,:;").isidentifier()
-        if is_number and not (place and words[place - 1] in PLACES):
-            words[place] = marked(word)
-    return " ".join(words)
+    # Arrow raises OSError, too, but without a number.
+    of_system = isinstance(error, OSError) and error.errno is not None
+    return marked(text) if has_values and not of_system and not isinstance(error, GpupifError) else text
 
 
 def warn(message: str, category: type[Warning]) -> None:

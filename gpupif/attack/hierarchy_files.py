@@ -88,7 +88,7 @@ def _from_json(what: str, text: str) -> TextOrder | TextTree:
         found = parse_json(text)
     except ValueError as error:
         raise InputError(
-            f"{what}: expected JSON, a list of values in order or a hierarchy: {reason_of(error)}."
+            f"{what}: expected JSON, a list of values in order or a hierarchy: {reason_of(error, has_values=False)}."
         ) from None
     if not isinstance(found, list | dict):
         raise InputError(f"{what}: expected a list of values in order, or a hierarchy; got {table_value(found)}.")

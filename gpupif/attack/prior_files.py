@@ -126,7 +126,9 @@ def read_json(argument: str, path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise InputError(f"{argument}: {path}: expected text in UTF-8. Save it as UTF-8.") from None
     except ValueError as error:
-        raise InputError(f"{argument}: {path}: expected JSON such as {shape}: {reason_of(error)}.") from None
+        raise InputError(
+            f"{argument}: {path}: expected JSON such as {shape}: {reason_of(error, has_values=False)}."
+        ) from None
     if not isinstance(document, dict):
         raise InputError(f"{argument}: {path}: expected an object {shape}, got {table_value(document)}.")
     return document

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..encoding.encoded_source import EncodedSource
 from ..engines.choose import DeviceRequest, requested_device
-from ..errors import InputError, words_of_others
+from ..errors import InputError, marked
 from ..gpu import cudf_frames as cuda_frames
 from ..gpu.cudf_frames import CudfFrames
 from ..gpu.open import frame_library
@@ -175,7 +175,7 @@ def _read_stream(stream: pa.RecordBatchReader) -> pa.Table:
     try:
         return stream.read_all()
     except (pa.ArrowException, OSError) as error:
-        reason = words_of_others(str(error).partition("\n")[0].partition(" Detail: ")[0].rstrip("."))
+        reason = marked(str(error).partition("\n")[0].partition(" Detail: ")[0].rstrip("."))
         raise InputError(f"table: its stream of Arrow data broke off: {reason}. Make it anew.") from error
 
 

@@ -62,7 +62,9 @@ def read_document(argument: str, path: str | os.PathLike[str], kind: str | None 
         raise InputError(f"{argument}: {file}: expected {kind} in UTF-8, got other bytes. Save it as UTF-8.") from None
     except ValueError as error:
         hint = " A name stands once, in quotes where it has other signs than A-Z, a-z, 0-9, _ and -." * (kind == "TOML")
-        raise InputError(f"{argument}: {file}: expected {kind}, got what is none: {reason_of(error)}.{hint}") from None
+        raise InputError(
+            f"{argument}: {file}: expected {kind}, got what is none: {reason_of(error, has_values=False)}.{hint}"
+        ) from None
     if not isinstance(document, dict):
         raise InputError(f"{argument}: {file}: expected keys and their values, got {table_value(document)}.")
     return document

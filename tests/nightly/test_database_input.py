@@ -89,4 +89,8 @@ def test_a_failing_query_is_refused(tmp_path):
     file.write_text(CONFIGURATION.replace("FROM people", "FROM nobody"))
     refused = nightly_run.run(load_config(file, environ={"RISK_DATABASE": database(people, ROWS)}))
     assert (refused.status, refused.exit_code) == (Status.REFUSED, 2)
-    assert "no such table: nobody" in refused.error
+    assert refused.error.endswith("could not be read: ***.")
+    shown = nightly_run.run(
+        load_config(file, ["run.show_values=true"], environ={"RISK_DATABASE": database(people, ROWS)})
+    )
+    assert "no such table: nobody" in shown.error

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ...errors import DatabaseUnavailableError, GpupifError, InputError, TableReadError, words_of_others
+from ...errors import DatabaseUnavailableError, GpupifError, InputError, TableReadError, marked
 from ...utils.validation import check_unique, whole_number
 from ..base import CHUNK_ROWS
 from .address import Address
@@ -248,7 +248,7 @@ def _failure(
         first = QUOTED.sub("(not shown)", first)
     said = address.redact(" ".join(first.split())).rstrip(".:!")
     # A database that cannot be reached has not read any value.
-    shown = said if kind is DatabaseUnavailableError else words_of_others(said)
+    shown = said if kind is DatabaseUnavailableError else marked(said)
     return kind(f"{address.name}: {event}: {shown}.")
 
 

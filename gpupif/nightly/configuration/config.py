@@ -196,7 +196,9 @@ def _read(path: str | os.PathLike[str], overrides: Sequence[str]) -> tuple[Path,
         raise InputError(f"{file}: expected TOML in UTF-8, got other bytes. Save it as UTF-8.") from None
     except ValueError as error:
         hint = "Texts stand in quotes, and a key stands once."
-        raise InputError(f"{file}: expected TOML, got what is none: {reason_of(error)}. {hint}") from None
+        raise InputError(
+            f"{file}: expected TOML, got what is none: {reason_of(error, has_values=False)}. {hint}"
+        ) from None
     return file, document, [_override(document, text) for text in overrides]
 
 
