@@ -87,10 +87,9 @@ def test_an_unreachable_database_breaks_the_run(tmp_path):
 def test_a_failing_query_is_refused(tmp_path):
     file, people = tmp_path / "risk.toml", tmp_path / "people.db"
     file.write_text(CONFIGURATION.replace("FROM people", "FROM nobody"))
-    refused = nightly_run.run(load_config(file, environ={"RISK_DATABASE": database(people, ROWS)}))
+    environ = {"RISK_DATABASE": database(people, ROWS)}
+    refused = nightly_run.run(load_config(file, environ=environ))
     assert (refused.status, refused.exit_code) == (Status.REFUSED, 2)
     assert refused.error.endswith("could not be read: ***.")
-    shown = nightly_run.run(
-        load_config(file, ["run.show_values=true"], environ={"RISK_DATABASE": database(people, ROWS)})
-    )
+    shown = nightly_run.run(load_config(file, ["run.show_values=true"], environ))
     assert "no such table: nobody" in shown.error
