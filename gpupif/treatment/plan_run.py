@@ -90,27 +90,12 @@ def make_record(
 
     counts: changes by step, an item for each applied treatment. source: description of the input, ready for JSON.
     rows: number of original rows. started: time of `time.perf_counter` at which the run began.
-
-    Raises InputError if the treatments removed all rows.
     """
-    _check_rows_left(applied, counts, rows)
     records = [TreatmentRecord.from_step(*pair, own) for pair, own in zip(applied, counts, strict=True)]
     seconds = {"treat": round(time.perf_counter() - started, 6)}
     used = key.digest if key is not None and any(pair.treatment.is_random for pair in applied) else None
     hierarchies = plan.to_dict().get("hierarchies", {})
     return TreatmentsRecord.from_run(records, hierarchies, source, rows, used, seconds)
-
-
-def _check_rows_left(applied: Sequence[Applied], counts: Sequence[StepCounts], rows: int) -> None:
-    """Raise InputError if treatments removed all rows. The arguments are those of `make_record`."""
-    removed = [own.rows_removed for own in counts]
-    if rows == 0 or sum(removed) < rows:
-        return
-    last = max(number for number, own in enumerate(removed) if own)
-    raise InputError(
-        f"treatment {last + 1} ({applied[last].treatment.do}): no row is left of {rows:,}, for treatments remove all. "
-        "Suppress fewer rows: lower k, change the condition, or make columns coarser before."
-    )
 
 
 def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:

@@ -57,8 +57,7 @@ def treat(
     Raises
     ------
     InputError, TableReadError
-        The table, the plan or the key cannot be used, or the plan removes all rows. The message names the treatment and
-        the column.
+        The table, the plan or the key cannot be used. The message names the treatment and the column.
 
     Warns
     -----

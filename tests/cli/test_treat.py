@@ -84,10 +84,6 @@ def test_json_has_the_output_and_the_record(run, plan):
             ["--plan", "rows.toml", "-o", "out.csv"],
             ["--plan: rows.toml: treatment 1 (suppress_rows): quasi_identifiers: no column 'agee'"],
         ),
-        (
-            ["--plan", "all.toml", "-o", "out.csv"],
-            ["--plan: all.toml: treatment 1 (suppress_rows): no row is left of 5, for treatments remove all."],
-        ),
         (["--plan", "draws.toml", "-o", "out.csv"], ["--key-file: the plan", "and give it as --key-file."]),
         (
             ["--plan", "draws.toml", "-o", "out.csv", "--key-file", "plan.toml", "--seed", "1"],
@@ -106,7 +102,6 @@ def test_bad_input_is_refused_and_changes_no_file(run, folder, plan, arguments, 
     (folder / "bad.toml").write_text(PLAN.replace("recode", "recod"))
     (folder / "names.toml").write_text('[[treatment]]\ndo = "drop"\ncolumns = ["agee"]\n')
     rows = '[[treatment]]\ndo = "suppress_rows"\nk = 6\nquasi_identifiers = ["age"]\n'
-    (folder / "all.toml").write_text(rows)
     (folder / "rows.toml").write_text(rows.replace('"age"', '"sex", "agee"'))
     (folder / "draws.toml").write_text('[[treatment]]\ndo = "pram"\ncolumn = "sex"\ninvariant = 0.8\n')
     before = {file.name: file.read_bytes() for file in folder.iterdir()}

@@ -7,7 +7,6 @@ import pytest
 
 import gpupif
 from tests.helpers import naive_suppression as naive
-from tests.helpers.dask_frames import cut
 from tests.helpers.suppression_tables import COLUMNS, people, treat, tuples
 
 
@@ -66,23 +65,3 @@ def test_rows_with_a_cell_that_meets_the_condition_are_removed():
 def test_bad_input_is_refused(arguments, message):
     with pytest.raises(gpupif.InputError, match=message):
         treat(people(), gpupif.treatments.SuppressRows(**arguments))
-
-
-def test_a_plan_that_removes_all_rows_is_refused(tmp_path):
-    plan = [gpupif.treatments.SuppressRows(k=4, quasi_identifiers=["a"])]
-    table = pd.DataFrame({"a": [1, 1, 1]})
-    table.to_csv(tmp_path / "in.csv", index=False)
-    said = r"^treatment 1 \(suppress_rows\): no row is left of 3, for treatments remove all"
-    with pytest.raises(gpupif.InputError, match=said):
-        gpupif.treat(table, plan)
-    with pytest.raises(gpupif.InputError, match=said):
-        gpupif.treat_files(tmp_path / "in.csv", tmp_path / "out.csv", plan)
-    assert [file.name for file in tmp_path.iterdir()] == ["in.csv"]
-
-
-@pytest.mark.dask
-@pytest.mark.usefixtures("on_cpu")
-def test_a_plan_that_removes_all_rows_of_a_dask_frame_is_refused():
-    plan = [gpupif.treatments.SuppressRows(k=4, quasi_identifiers=["a"])]
-    with pytest.raises(gpupif.InputError, match="no row is left of 3"):
-        gpupif.treat(cut(pd.DataFrame({"a": [1, 1, 1]}), [2]), plan)
