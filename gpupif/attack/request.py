@@ -236,15 +236,21 @@ def _accuracy(name: Hashable, value: Any) -> float:
 
 
 def warn_of_unique(
-    columns: Iterable[Column], rows: int, on_warning: Callable[[str, type[Warning]], None] = warn
+    columns: Iterable[Column],
+    rows: int,
+    on_warning: Callable[[str, type[Warning]], None] = warn,
+    argument: str = "columns",
 ) -> None:
-    """Warn of columns in which nearly every row has a value of its own."""
+    """Warn of columns in which nearly every row has a value of its own.
+
+    argument: the argument by which the caller excludes a column.
+    """
     for column in nearly_unique(columns, rows):
         name = column.name
         on_warning(
             f"column {name!r}: {column.cardinality:,} distinct values in {rows:,} rows. While the attacker knows it, "
-            "nearly every cohort is a single row, so every other column looks fully revealed. Exclude it with columns= "
-            "(an identifier), or bin it (a measurement)."
+            "nearly every cohort is a single row, so every other column looks fully revealed. Exclude it with "
+            f"{argument}= (an identifier), or bin it (a measurement)."
             + (" One without a name is often the index of a pandas table: write it with index=False." * (not name)),
             NearlyUniqueWarning,
         )

@@ -25,6 +25,15 @@ OTHER_NAMES = {
     "key": "--key-file",
     "lacks": "--population-lacks",
 }
+# Options of earlier versions, and what they are called now.
+RENAMED = {"--target": "--require", "--weight": "--importance"}
+# Words of Python, as patterns, and what is typed in their place.
+TYPED = {
+    r"\[\('a', 'b'\)\]": "a:b",
+    r"Give them in order, as a list\.": "Give them in order, as a list in a .json file.",
+    r"\['([^']*)', '([^']*)'\](?=\. Write a:b)": r"\1:\2",
+    r"(--[\w-]+ \w+) or '(\w+)'": r"\1 or \2",
+}
 # Values that only Python has.
 PYTHON = re.compile(r"\b(?:None|True|False|tuples|dictionary)\b|gpupif\.")
 
@@ -72,6 +81,9 @@ def usage_error(error: Any, commands: Collection[str] = ()) -> str:
         command = " ".join(["gpupif", *typed[:1]])
     else:
         command = context.command_path
+        old = getattr(error, "option_name", "")
+        if any(RENAMED.get(old) in parameter.opts for parameter in context.command.params):
+            message = f"No such option: {old}. It is {RENAMED[old]} now"
     stop = "" if message[-1] in ".?" else "."
     return f"{printable(f'gpupif: error: {message}{stop} `{command} --help` says what there is.')}\n"
 
@@ -111,11 +123,13 @@ def as_options(message: str, options: Mapping[str, str | None]) -> str:
     message = f"{subject}{colon}{rest}"
     message = re.sub(r"gpupif\.Population\(table, lacks='(\w+)'\)", r"--population-lacks \1", message)
     message = re.sub(r"gpupif\.config\((\w+=(?:'[\w:]*')?)\)", r"\1", message)
-    # Keys of a configuration, such as run.device=cpu, are no arguments. Messages that mention key= name --key-file too.
-    argument = rf"(?<![\w.'\"/-])({'|'.join(option_of.keys() - {'key'}) or '(?!)'})"
-    value = r"=(?:'(\w+)'|('\W+')|(\d[\d.]*\d|\d)|(?!\w))"
+    # Keys of a configuration, such as run.device=cpu, are no arguments, nor are fields behind the name of a treatment.
+    argument = rf"(?<![\w.'\"/-])(?<!\): )({'|'.join(option_of) or '(?!)'})"
+    value = r"=(?:'(\w+)'|('\W+')|(\d[\d.]*\d|\d)|True|(?!\w))"
     message = re.sub(argument + value, lambda found: _with_value(option_of, found), message)
     message = re.sub(argument + r" \((--[\w-]+)\)", r"\2", message)
+    for python, typed in TYPED.items():
+        message = re.sub(python, typed, message)
     # A word with an underscore is an argument, where other words may be English.
     return re.sub(
         argument + r"(?![\w='\"(])", lambda found: option_of[found[1]] if "_" in found[1] else found[1], message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,7 @@ class FileRoles:
     @property
     def described(self) -> str:
         """A sentence about the columns that came from the file."""
-        listed = "; ".join(f"--{option} {as_list_text(columns)}" for option, columns in self.taken.items())
+        listed = "; ".join(f"--{option} {shlex.quote(as_list_text(columns))}" for option, columns in self.taken.items())
         return f"From {self.file}: {listed or 'nothing, for options say it all'}"
 
 

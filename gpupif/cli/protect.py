@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Hashable
 from functools import partial
 from pathlib import Path
@@ -122,4 +123,5 @@ def protect(
         shared.say("The plan was not kept. To keep it, for gpupif treat, add -o plan.toml.")
     else:
         key = " --key-file ..." if pseudonyms else ""
-        shared.say(f"Plan written to {output}: gpupif treat {table} --plan {output}{key} -o ...")
+        command = shlex.join(["gpupif", "treat", str(table), "--plan", str(output)])
+        shared.say(f"Plan written to {output}: {command}{key} -o ...")

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..errors import InputError
+from ..errors import GpupifError, InputError
 from . import options
 from .option_values import FileRoles
 from .options import PrintOptions, configured, option, output_option, place_option
@@ -50,6 +50,7 @@ def treat(
         from ..errors import IdentifierWarning, warn
         from ..io.write import check_output, write_text
         from ..treatment.plan import Plan
+        from ..treatment.steps import SAID
         from ..treatment.treat_files import treat_files
 
         records = {"--record": record, "--public-record": public_record}
@@ -75,16 +76,21 @@ def treat(
             _warn_of_index(found, [name for one in asked.treatments for name in one.named()], identifiers)
         if resume:
             interruption.left = interruption.RESUMABLE
-        done = treat_files(
-            found,
-            output,
-            asked,
-            key=key_file,
-            seed=seed,
-            rows_per_file=rows_per_file,
-            resume=resume,
-            overwrite=overwrite,
-        )
+        try:
+            done = treat_files(
+                found,
+                output,
+                asked,
+                key=key_file,
+                seed=seed,
+                rows_per_file=rows_per_file,
+                resume=resume,
+                overwrite=overwrite,
+            )
+        except GpupifError as error:
+            if SAID.match(str(error)):
+                raise error.about(f"plan: {plan}") from error
+            raise
         interruption.left = f"the treated table is complete: {output}"
         written: list[tuple[Path | None, Any]] = [(record, done.record), (public_record, done.record.public())]
         for file, document in written:

@@ -39,7 +39,7 @@ FindKept = Callable[[], npt.NDArray[np.bool_]]
 def homes_by_place(rows: int, others: int, find_kept: FindKept | None) -> npt.NDArray[np.int64] | None:
     """Return the row before of each row after, if rows are in the same order in both tables; None for the same rows.
 
-    rows, others: how many rows the tables before and after have. find_kept: None without a plan that removes rows.
+    rows, others: how many rows the tables before and after have. find_kept: None without a plan.
     Raises InputError if the numbers of rows do not fit.
     """
     if rows == others:
@@ -52,9 +52,12 @@ def homes_by_place(rows: int, others: int, find_kept: FindKept | None) -> npt.ND
         )
     homes = np.flatnonzero(find_kept())
     if len(homes) != others:
+        expected = f"{len(homes):,} rows, which the plan keeps of the {rows:,} rows of the table before"
+        if len(homes) == rows:
+            expected = f"the {rows:,} rows of the table before, for the plan that is given removes no rows"
         raise InputError(
-            f"after: expected {len(homes):,} rows, which the plan keeps of the {rows:,} rows of the table before; got "
-            f"{others:,}. Give the plan by which it was treated, or name a column that identifies rows: row_id=."
+            f"after: expected {expected}; got {others:,}. Give the plan by which it was treated, or name a column that "
+            "identifies rows: row_id=."
         )
     return homes
 

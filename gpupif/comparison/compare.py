@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from ..attack.hierarchy_files import read_named_files
 from ..attack.roles import classes_by_roles
-from ..errors import InputError
+from ..errors import InputError, NearlyUniqueWarning
 from ..frames.dask_frame import is_dask
 from ..hierarchies.open import open_hierarchies
-from ..treatment.kept_rows import find_kept_rows, removes_rows
+from ..treatment.kept_rows import find_kept_rows
 from ..treatment.plan import Plan
 from ..treatment.record import plan_of
 from ..utils.progress import Reporter, announce_compilation
@@ -172,7 +173,7 @@ def compare(
             after,
             request,
             report,
-            partial(find_kept_rows, before, agreed, report) if removes_rows(agreed) else None,
+            None if plan is None else partial(find_kept_rows, before, agreed, report),
         ) as tables,
     ):
         opened = time.perf_counter()
@@ -192,7 +193,10 @@ def compare(
     done = time.perf_counter()
     asked = RiskRequest(known, attributes, apart)
     figures = measure_risk(before, asked, "category")
-    readings = _readings(after, asked.without(request.dropped), suppressed, _has_holes(released))
+    with warnings.catch_warnings():
+        # The table before has warned of them.
+        warnings.simplefilter("ignore", NearlyUniqueWarning)
+        readings = _readings(after, asked.without(request.dropped), suppressed, _has_holes(released))
     seconds = {"encode": opened - started, "utility": done - opened, "risk": time.perf_counter() - done}
     return Comparison(
         rows=versions.rows,

@@ -34,9 +34,14 @@ FIGURES = {
     "pif95": "PIF 95, bits",
     "pif99": "PIF 99, bits",
     **{
-        f"{key}_{measure}": f"{name} of {measure.upper()}{unit}"
+        f"{key}_{measure}": f"{name} {measure.upper()}{unit}"
         for measure, unit in (("cig", ", bits"), ("csf", ""))
-        for key, name in (("p50", "median"), ("p95", "95 %"), ("p99", "99 %"), ("max", "highest"))
+        for key, name in (
+            ("p50", "median"),
+            ("p95", "95th percentile of"),
+            ("p99", "99th percentile of"),
+            ("max", "highest"),
+        )
     },
     "k": "k, rows of the smallest class",
     "uniques": "unique rows",
@@ -190,7 +195,7 @@ def utility_table(utility: Utility, linkage: Linkage | None) -> Table:
         ("non-uniform entropy loss, bits", f"{utility.nonuniform_entropy_loss:,.2f}"),
         ("equivalence classes", f"{utility.classes:,}"),
         ("rows a class", f"{utility.average_class_size:,.2f}"),
-        ("that over k", _value(utility.normalized_class_size)),
+        ("rows a class, divided by k", _value(utility.normalized_class_size)),
         ("discernibility", f"{utility.discernibility:,}"),
         ("as if no row was suppressed", f"{utility.discernibility_unsuppressed:,}"),
         ("precision", _value(utility.precision)),

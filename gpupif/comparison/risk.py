@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.arguments import Arguments
 from ..disclosure.risk import risk
-from ..errors import NothingKnownWarning
+from ..errors import NearlyUniqueWarning, NothingKnownWarning
 from ..out_of_core.output_options import OutputOptions
 from ..results.score_distribution import ColumnQuery, ScoreQuestions
 from ..scoring.files import score_file
@@ -78,7 +78,11 @@ def measure_risk(table: Any, request: RiskRequest, missing: str) -> RiskFigures:
         for percent in CELL_PERCENTS:
             values = [answer.percentiles[percent] for answer in answers]
             figures[_cell_name(measure, percent)] = max((value for value in values if value == value), default=0.0)
-    return RiskFigures(figures | _class_figures(table, request, own, missing), cells)
+    with warnings.catch_warnings():
+        # Scoring has warned of them.
+        warnings.simplefilter("ignore", NearlyUniqueWarning)
+        of_classes = _class_figures(table, request, own, missing)
+    return RiskFigures(figures | of_classes, cells)
 
 
 def _score(table: Any, arguments: Arguments) -> Scores:

@@ -78,10 +78,15 @@ class GlobalRisk(Displayable):
             ("model", f"main effects{' and ' + among if among else ''} ({self.parameters:,} parameters)"),
             ("cells, and those that occur", f"{self.cells:,}, {self.occupied:,}"),
             ("unique rows", f"{self.uniques:,} ({as_percent(self.uniques / self.rows)})"),
-            ("of these unique in the population (tau1)", f"{self.tau1:,.4g} ({as_percent(self.tau1_share)})"),
-            ("of these matched rightly (tau2)", f"{self.tau2:,.4g} ({as_percent(self.tau2_share)})"),
+            ("of these unique in the population (tau1)", _with_share(self.tau1, self.tau1_share)),
+            ("of these matched rightly (tau2)", _with_share(self.tau2, self.tau2_share)),
         ]
         console.print(facts_table("Global risk by a log-linear model", facts))
+
+
+def _with_share(rows: float, share: float) -> str:
+    """Return a number of rows and its share of the unique rows; the number alone without unique rows."""
+    return f"{rows:,.4g}" if math.isnan(share) else f"{rows:,.4g} ({as_percent(share)})"
 
 
 @documented_as(k_anonymity)

@@ -251,7 +251,7 @@ class RiskRequest:
                 )
         for column in nearly_unique(columns[:known_count], rows):
             on_warning(
-                f"quasi_identifiers: column {column.name!r}: {column.cardinality:,} different values in {rows:,} rows, "
+                f"quasi_identifiers: column {column.name!r}: {column.cardinality:,} distinct values in {rows:,} rows, "
                 "so nearly every class is a single row. Leave it out (an identifier), or bin it (a measurement).",
                 NearlyUniqueWarning,
             )

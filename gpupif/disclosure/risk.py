@@ -12,7 +12,7 @@ from ..attack.roles import classes_by_roles
 from ..errors import InputError
 from ..utils.display import Displayable, draw_line, plural
 from ..utils.docs import documented_as
-from ..utils.validation import Columns, brief, whole_number
+from ..utils.validation import Columns, brief, share, whole_number
 from .assess import assess
 from .attack_game import Game, Payoffs
 from .class_risks import ClassRisks, check_limits, risks_of
@@ -290,10 +290,12 @@ def risk(
 
 
 def _check_size(people: Mapping[str, Any], weights: Hashable, missing: str) -> None:
-    """Raise InputError if the size of a population is given twice, or with weights or wildcards."""
+    """Raise InputError for a wrong sampling fraction, or a size given twice, with weights or with wildcards."""
     given = [name for name, value in people.items() if value is not None]
     if len(given) > 1:
         raise InputError("sampling_fraction, population_size: expected one of them, got both.")
+    if people["sampling_fraction"] is not None:
+        share("sampling_fraction", people["sampling_fraction"])
     argument = given[0].replace("population", "population_size") if given else ""
     if given and weights is not None:
         raise InputError(

@@ -94,9 +94,7 @@ def check_output(
 
 def exists_already(output: Path, hint: str) -> OutputError:
     """Return the error for an output that exists and must not be replaced. hint: see `check_output`."""
-    return OutputError(
-        f"{output}: exists already{hint}. Use overwrite (--overwrite) to replace it, or choose another name."
-    )
+    return OutputError(f"{output}: exists already{hint}. Use overwrite=True to replace it, or choose another name.")
 
 
 def check_parent(output: Path, target: Path) -> None:
@@ -256,7 +254,7 @@ def replacing(path: Path, overwrite: bool, private: bool = False) -> Iterator[IO
                 os.link(beside, file)
         except FileExistsError:
             raise OutputError(
-                f"{real_path(path)}: came into being meanwhile. Use overwrite (--overwrite) to replace it."
+                f"{real_path(path)}: came into being meanwhile. Use overwrite=True to replace it."
             ) from None
         finally:
             beside.unlink(missing_ok=True)

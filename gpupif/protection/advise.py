@@ -251,7 +251,7 @@ def advise(
     # A figure that is always measured is measured once more if it is the requested one.
     criteria = every.with_criteria(measured)
     check_exist("hierarchies", given, counted.names)
-    warn_of_unique(counted.columns, counted.rows)
+    warn_of_unique(counted.columns, counted.rows, argument=argument)
     engine = choose_engine(requested_device(counted.cells))
     opened = time.perf_counter()
     with Reporter() as report, announce_compilation():

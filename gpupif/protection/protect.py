@@ -171,7 +171,7 @@ def protect(
     counted = CountedTable.from_table(table, request.columns(names, labels), "quasi_identifiers", request.named_by)
     criteria, used_hierarchies = request.on_table(counted)
     levels = column_levels(counted, used_hierarchies)
-    warn_of_unique([column.column for column in levels], counted.rows)
+    warn_of_unique([column.column for column in levels], counted.rows, argument="identifiers")
     others, coarser = request.not_named(names, labels)
     warn_of_identifiers(table, others, labels, coarser)
     engine = choose_engine(requested_device(counted.cells))

@@ -24,11 +24,6 @@ from .treat import table_to_treat
 from .treatment import Treatment, ValueMap
 
 
-def removes_rows(plan: Plan) -> bool:
-    """Return whether a plan removes rows."""
-    return any(_removes(treatment) for treatment in plan.treatments)
-
-
 def _removes(treatment: Treatment) -> bool:
     return isinstance(treatment, SuppressRows) and treatment.remove
 

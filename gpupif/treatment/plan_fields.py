@@ -37,7 +37,7 @@ def refuse_secret(said: str, key: Any) -> None:
     if str(key).lower() in SECRETS:
         raise InputError(
             f"{said}: {key!r} is never in a plan, which may be shown to others. Remove it, and give the key beside the "
-            "plan: key= or --key-file."
+            "plan: key=."
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import stat
 import time
 from collections.abc import Hashable, Mapping, Sequence
@@ -44,7 +45,7 @@ def apply_plan(table: TreatedTable, plan: Plan, key: Key | None, report: Reporte
     for number, treatment in enumerate(plan.treatments):
         said = f"treatment {number + 1} ({treatment.do})"
         with errors_of(said):
-            check_exist("column", treatment.named(), table.names)
+            _check_named(treatment, table.names)
             alike = [later for later in plan.treatments[number:] if type(later) is type(treatment)]
             table.ask_together([name for later in alike for name in named_in(later, table.names)])
             step = treatment.prepare(table, Tools(plan.hierarchies, key, number))
@@ -52,6 +53,15 @@ def apply_plan(table: TreatedTable, plan: Plan, key: Key | None, report: Reporte
         applied.append(Applied(treatment, step))
         report.advance()
     return applied
+
+
+def _check_named(treatment: Treatment, names: Sequence[Hashable]) -> None:
+    """Raise ColumnNotFoundError for a column that a treatment needs and the table lacks, by the field that names it."""
+    missing = [name for name in treatment.named() if name not in names]
+    for field, value in vars(treatment).items():
+        theirs = value if isinstance(value, list | tuple | Mapping) else [value]
+        check_exist(field, [name for name in missing if name in theirs], names)
+    check_exist("column", missing, names)
 
 
 def named_in(treatment: Treatment, names: Sequence[Hashable]) -> list[Hashable]:
@@ -95,13 +105,13 @@ def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:
     """
     random = [treatment for treatment in plan.treatments if treatment.is_random]
     if key is not None and seed is not None:
-        raise InputError("key, seed: both determine the random numbers. Leave seed out; it is for tests.")
+        raise InputError("key, seed: both determine the random numbers. Leave seed= out; it is for tests.")
     if key is None and seed is None:
         if random:
             raise InputError(
                 f"key: the plan has a treatment that draws at random ({random[0].do}), which takes a secret key of 32 "
                 "bytes. Make one with gpupif.treatments.Key.new().save('treat.key'), keep it apart from the treated "
-                "table, and give it as key=... (--key-file)."
+                "table, and give it as key=."
             )
         return None
     if seed is not None:
@@ -118,7 +128,7 @@ def _warn_of_readers(file: Path) -> None:
         if not stat.S_ISDIR(mode) and mode & (stat.S_IRGRP | stat.S_IROTH):
             warn(
                 f"key: {file} can be read by users other than its owner; a reader can undo random treatments. Change "
-                f"its rights: chmod 600 {file}.",
+                f"its rights: chmod 600 {shlex.quote(str(file))}.",
                 UserWarning,
             )
 

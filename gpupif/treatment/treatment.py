@@ -101,7 +101,7 @@ class Tools:
         if self.key is None:
             raise InputError(
                 f"key: {do} of column {column!r} draws by a secret key, and none was given. Give key= "
-                "(gpupif.treatments.Key.new(), or the path of a file with 32 bytes), or --key-file."
+                "(gpupif.treatments.Key.new(), or the path of a file with 32 bytes)."
             )
         return self.key.draws(self.number, column, purpose)
 

@@ -34,6 +34,16 @@ def test_the_command_compares_tables_as_text_and_json(treated, run):
     assert by_plan["utility"]["precision"] < 1
 
 
+def test_a_plan_that_removes_no_rows_is_named(treated, run):
+    (treated / "fewer.csv").write_text("age,sex,a=b\n39,f,1.5\n39,m,2.5\n")
+    told = run("compare", "people.csv", "fewer.csv", "--plan", "plan.toml")
+    assert (told.code, told.out) == (2, "")
+    assert "expected the 5 rows of the table before, for the plan that is given removes no rows; got 2." in told.err
+    (treated / "rows.toml").write_text('[[treatment]]\ndo = "suppress_rows"\nk = 2\nquasi_identifiers = ["agee"]\n')
+    told = run("compare", "people.csv", "fewer.csv", "--plan", "rows.toml")
+    assert "treatment 1 (suppress_rows): quasi_identifiers: no column 'agee'" in told.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -214,7 +214,14 @@ WRONG_VALUES = {
     "score people.csv -o s --where csf>1 --rows-per-file 9": "--rows-per-file: goes with the scores of all cells",
     "score people.csv -o s.csv --memory-limit 700": "got 700. A number without a unit counts bytes: write 700MiB",
     "risk people.csv --quasi-identifiers age --models t": "Name one with --sensitive.",
-    "suda people.csv --missing wildcard --sampling-fraction 0.1": "Leave --sampling-fraction and --weights out",
+    "suda people.csv --missing wildcard --sampling-fraction 0.1": (
+        "Leave --sampling-fraction and --weights out, or use --missing ignore or category."
+    ),
+    "risk people.csv --quasi-identifiers age --sampling-fraction 5": "error: --sampling-fraction: expected a number",
+    "global-risk people.csv --quasi-identifiers age,sex --sampling-fraction 0.1 --interactions sex:sex": (
+        "--interactions: expected two or more different quasi-identifiers in each, got sex:sex. Write a:b; main effects"
+    ),
+    "score people.csv -o s.csv --measures emd --distance sex=ordered": "Give them in order, as a list in a .json file.",
     "global-risk people.csv --quasi-identifiers age,sex --sampling-fraction 0.1 --interactions all": (
         "--interactions: expected two-way|A:B,A:C; got 'all'."
     ),
@@ -288,3 +295,30 @@ def test_an_option_that_is_given_twice_is_refused(run, arguments, option):
 def test_options_that_may_be_repeated_and_flags_are_not_refused(run):
     options = ["--require", "k>=1", "--require", "uniques<=5", "-q", "-q"]
     assert run("protect", "people.csv", "--quasi-identifiers", "age", *options).code == 0
+
+
+@pytest.mark.parametrize(("old", "new"), [("--target", "--require"), ("--weight", "--importance")])
+def test_the_new_name_of_an_option_is_given(run, old, new):
+    ended = run("protect", "people.csv", old, "k>=2")
+    assert_refused(ended, [f"No such option: {old}. It is {new} now. `gpupif protect --help` says what there is."])
+    assert " now. " not in run("toxic", "people.csv", old, "k>=2").err
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("protect ids.csv --require k>=1", "--identifiers"),
+        ("advise ids.csv", "--columns"),
+        ("advise ids.csv --quasi-identifiers id,b", "--quasi-identifiers"),
+        ("compare ids.csv ids.csv", "--columns"),
+    ],
+)
+def test_one_warning_names_the_option_that_excludes_a_column(run, folder, command, option):
+    rows = "".join(f"{row},{row % 3}\n" for row in range(60))
+    (folder / "ids.csv").write_text(f"id,b\n{rows}")
+    ended = run(*command.split())
+    assert ended.code == 0, ended.err
+    assert ended.err.count("distinct values in 60 rows") == 1
+    assert f"Exclude it with {option} (an identifier)" in ended.err
+    assert "different values" not in ended.err

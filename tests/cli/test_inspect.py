@@ -134,7 +134,7 @@ def test_scores_by_roles_are_those_by_options(table, run, folder, arguments, mor
 
 def test_a_line_lists_the_options_taken_from_the_roles_file(table, run):
     told = run("suda", table.name, "--roles", "r.toml")
-    assert 'From r.toml: --columns age,sex,"town, now"; --weights pweight' in told.out.splitlines()
+    assert "From r.toml: --columns 'age,sex,\"town, now\"'; --weights pweight" in told.out.splitlines()
     told = run("suda", table.name, "--roles", "r.toml", "--columns", "sex,religion", "--weights", "age")
     assert "From r.toml: nothing, for options say it all" in told.out.splitlines()
     assert run("suda", table.name, "--roles", "r.toml", "-q").out == ""

@@ -108,6 +108,17 @@ def test_an_existing_plan_is_not_replaced_without_overwrite(run, table, folder):
     assert "recode" in (folder / "plan.toml").read_text()
 
 
+def test_the_command_that_follows_can_be_pasted(run, table, folder):
+    table.rename(columns={"home": "my home"}).to_csv("table [1].csv", index=False)
+    (folder / "r.toml").write_text(
+        '[roles]\nage = "quasi-identifier"\n"my home" = "quasi-identifier"\nill = "sensitive"\n'
+    )
+    ended = run("protect", "table [1].csv", "--roles", "r.toml", "--require", "k>=1", "-o", "my plan.toml")
+    assert ended.code == 0, ended.err
+    assert "From r.toml: --quasi-identifiers 'age,my home'" in ended.out
+    assert "Plan written to my plan.toml: gpupif treat 'table [1].csv' --plan 'my plan.toml' -o ..." in ended.out
+
+
 @pytest.fixture
 def named(table, folder):
     """The table with columns that name persons, and the roles of all columns."""

@@ -76,7 +76,19 @@ def test_json_has_the_output_and_the_record(run, plan):
         (["--plan", "plan.toml", "-o", "there.csv"], ["there.csv: exists already", "--overwrite"]),
         (["--plan", "none.toml", "-o", "out.csv"], ["plan: none.toml", "No such file"]),
         (["--plan", "bad.toml", "-o", "out.csv"], ["bad.toml", "recode", "Did you mean"]),
-        (["--plan", "names.toml", "-o", "out.csv"], ["treatment 1 (drop)", "'agee'", "Did you mean 'age'?"]),
+        (
+            ["--plan", "names.toml", "-o", "out.csv"],
+            ["--plan: names.toml: treatment 1 (drop): columns: no column 'agee'", "Did you mean 'age'?"],
+        ),
+        (
+            ["--plan", "rows.toml", "-o", "out.csv"],
+            ["--plan: rows.toml: treatment 1 (suppress_rows): quasi_identifiers: no column 'agee'"],
+        ),
+        (["--plan", "draws.toml", "-o", "out.csv"], ["--key-file: the plan", "and give it as --key-file."]),
+        (
+            ["--plan", "draws.toml", "-o", "out.csv", "--key-file", "plan.toml", "--seed", "1"],
+            ["--key-file, --seed: both determine the random numbers. Leave --seed out; it is for tests."],
+        ),
         (["--plan", "plan.toml", "-o", "out.csv", "--record", "out.csv"], ["--record: names the same file"]),
         (["--plan", "plan.toml", "-o", "out.csv", "--record", "plan.toml"], ["--record: names the same file"]),
         (["--plan", "plan.toml", "-o", "out.csv", "--record", "there.csv"], ["there.csv", ".json"]),
@@ -89,6 +101,9 @@ def test_bad_input_is_refused_and_changes_no_file(run, folder, plan, arguments, 
     (folder / "there.csv").write_text("mine")
     (folder / "bad.toml").write_text(PLAN.replace("recode", "recod"))
     (folder / "names.toml").write_text('[[treatment]]\ndo = "drop"\ncolumns = ["agee"]\n')
+    rows = '[[treatment]]\ndo = "suppress_rows"\nk = 6\nquasi_identifiers = ["age"]\n'
+    (folder / "rows.toml").write_text(rows.replace('"age"', '"sex", "agee"'))
+    (folder / "draws.toml").write_text('[[treatment]]\ndo = "pram"\ncolumn = "sex"\ninvariant = 0.8\n')
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     ended = run("treat", "people.csv", *arguments)
     assert ended.code == 2

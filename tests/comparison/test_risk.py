@@ -82,7 +82,16 @@ def test_a_comparison_prints_and_is_given_as_json(before):
     after = before.assign(age=before["age"].where(before.index % 4 > 0)).drop(columns="sex")
     found = gpupif.compare(before, after, sensitive="ill")
     text = str(found)
-    for words in ("PIF 95, bits", "missing matches all", "that over k", "dropped", "Pairs of columns", "60 rows"):
+    for words in (
+        "PIF 95, bits",
+        "95th percentile of CIG",
+        "highest CSF",
+        "missing matches all",
+        "rows a class, divided by k",
+        "dropped",
+        "Pairs of columns",
+        "60 rows",
+    ):
         assert words in text
     document = found.to_dict()
     assert document["risk"]["k"]["before"] == 1

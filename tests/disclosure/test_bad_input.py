@@ -49,7 +49,7 @@ BAD = [
     (("age", "ill"), {"k": 0}, "k: expected a whole number of rows"),
     (("age", "ill"), {"threshold": 2}, "threshold: expected a number above 0"),
     (("age", "ill"), {"groups": -1}, "groups: expected a whole number of classes, 0 or more"),
-    (("age", "ill"), {"sampling_fraction": 0}, "sampling_fraction: expected a number above 0"),
+    (("age", "ill"), {"sampling_fraction": 0}, "^sampling_fraction: expected a number above 0"),
     (("age", "ill"), {"population_size": 2}, "population_size: expected at least the 4 rows of the sample"),
     (("age", "ill"), {"population_size": 9, "sampling_fraction": 0.5}, "expected one of them, got both"),
     (("age", "ill"), {"missing": "drop"}, "missing: expected 'category' or 'error' or 'wildcard', got 'drop'"),

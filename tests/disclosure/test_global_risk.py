@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections import Counter
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 import gpupif
 from gpupif.disclosure import global_risk as model
@@ -158,6 +160,10 @@ def test_a_table_without_uniques_has_no_shares():
     assert (found.uniques, found.tau1, found.tau2) == (0, 0.0, 0.0)
     assert math.isnan(found.tau1_share)
     assert found.to_dict()["tau2_share"] is None
+    out = io.StringIO()
+    found.print(Console(file=out, width=100))
+    assert "nan" not in out.getvalue()
+    assert "(tau1)" in out.getvalue()
 
 
 def test_a_fit_that_does_not_settle_warns(monkeypatch):

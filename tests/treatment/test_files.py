@@ -122,7 +122,7 @@ def test_the_input_is_never_written_over(tmp_path):
 def test_an_existing_output_stays_without_overwrite(tmp_path):
     source = write_parts(tmp_path / "in", TABLE)
     (tmp_path / "out.parquet").write_text("mine")
-    with pytest.raises(OutputError, match="exists already"):
+    with pytest.raises(OutputError, match=r"exists already\. Use overwrite=True to replace it"):
         gpupif.treat_files(source, tmp_path / "out.parquet", PLAN)
     with pytest.raises(InputError, match=r"treatment 1 \(test_bins\).*'agee'.*Did you mean 'age'"):
         gpupif.treat_files(source, tmp_path / "out.parquet", [Bins("agee")], overwrite=True)

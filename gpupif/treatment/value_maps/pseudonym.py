@@ -135,7 +135,7 @@ class Pseudonym(ValueMap):
         if tools.key is None:
             raise InputError(
                 f"pseudonym: column {self.column!r}: pseudonyms are made by a secret key, and there is none. Give one "
-                "beside the plan: key= or --key-file."
+                "beside the plan: key=."
             )
         name = str(self.column) if self.name is None else self.name
         secret = tools.key.secret(f"pseudonym {self.method} {name}")
