@@ -184,7 +184,7 @@ def test_an_input_without_files_or_rows_is_refused(nights):
 def test_a_gate_on_a_missing_column_is_refused(nights):
     _, run = refused(nights, 'gates=[{kind="missing_share", column="aeg", max=1}]')
     error = run()
-    assert "gates.0.column: no column 'aeg'" in error
+    assert error.startswith("gates[0].column (gate 'missing share of aeg'): no column 'aeg' in the table. Did you mean")
     assert "Did you mean 'age'?" in error
 
 
@@ -264,7 +264,19 @@ def test_a_state_in_the_folder_of_the_table_is_refused(nights):
 def test_a_state_in_which_the_pattern_would_find_files_is_refused(nights):
     with pytest.raises(InputError, match=r"run\.state: .* lies in the folder of the table, .*\*\*/\*\.parquet"):
         nights.run("input.path=**/*.parquet")
+    with pytest.raises(InputError, match=r"run\.state: .* lies in the folder of the table, .*\*/\*/\*/\*\.parquet"):
+        nights.run("input.path=*/*/*/*.parquet")
+    with pytest.raises(InputError, match=r"run\.state: .* lies in the folder of the table, .*\*/\*"):
+        nights.run("input.path=*/*")
     assert nights.run("input.path=table/**/*.parquet").status is Status.PASSED
+
+
+def test_a_state_beside_the_files_of_a_pattern_is_no_part_of_the_table(nights):
+    # As with a pattern `*.parquet` in the folder of the configuration, and the default state.
+    beside = ["input.path=table/*.parquet", "run.state=table/state", 'keep.scores="all"']
+    first, second = nights.run(*beside), nights.run(*beside)
+    assert (first.status, second.status) == (Status.PASSED, Status.PASSED)
+    assert [file.path for file in second.files] == ["a.parquet", "b.parquet"]
 
 
 @pytest.mark.parametrize("file", ["risk.toml", "table/a.parquet", "table/new.md", "gpupif-nightly/record.sqlite"])

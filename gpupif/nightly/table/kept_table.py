@@ -30,6 +30,7 @@ from ...utils.config import resources
 from ...utils.progress import Reporter
 from ...utils.validation import check_exist
 from ..configuration.config import Config
+from ..configuration.mistakes import key_of
 from ..configuration.settings import Settings, columns_known
 from ..run_outcome import ColumnProfile
 from .file_digests import file_digests
@@ -302,10 +303,11 @@ def _named_columns(settings: Settings) -> Iterator[tuple[str, Sequence[str]]]:
     yield "score.columns", score.columns or ()
     yield "score.known", columns_known(score.known)
     for name, known in (score.attackers or {}).items():
-        yield f"score.attackers.{name}", columns_known(known)
+        yield key_of(("score", "attackers", name), {}), columns_known(known)
     yield "score.weights", () if score.weights is None else (score.weights,)
     yield "score.distances", list(score.distances)
     yield "risk.quasi_identifiers", risk.quasi_identifiers
     yield "risk.sensitive", risk.sensitive
+    gates = {"gates": [gate.model_dump() for gate in settings.gates]}
     for number, gate in enumerate(settings.gates):
-        yield f"gates.{number}.column", () if gate.column is None else (gate.column,)
+        yield key_of(("gates", number, "column"), gates), () if gate.column is None else (gate.column,)
