@@ -83,20 +83,28 @@ def test_a_first_run_with_only_limits_on_change_passes(nights):
     assert second.compared_with == 1
     assert {gate.verdict for gate in second.gates} == {Verdict.PASSED}
     runs = gpupif.nightly.history(nights.config).runs
-    assert [(run.gates_passed, run.gates_failed, run.gates_not_applied) for run in runs] == [(0, 0, 2), (2, 0, 0)]
+    assert [(run.gates_passed, run.gates_failed, run.gates_with_limit_not_applied) for run in runs] == [
+        (0, 0, 2),
+        (2, 0, 0),
+    ]
 
 
 def test_a_first_run_names_limits_on_change_that_were_not_applied(nights):
-    gates = 'gates=[{kind="k", min=1, max_fall=1}, {kind="rows", max=9}]'
+    gates = 'gates=[{kind="k", min=1, max_fall=1, max_rise=9}, {kind="rows", max=9}]'
     nights.run(gates)
     nights.run(gates)
     with Record.open(nights.state) as record:
         found = [[(gate.verdict, gate.not_applied) for gate in record.run(number).gates] for number in (1, 2)]
-        assert run_text.closing(record.run(1).to_dict()).endswith("run to compare with: max_fall of k. Exit code 0.")
+        assert run_text.closing(record.run(1).to_dict()).endswith(
+            "run to compare with: max_rise and max_fall of k. Exit code 0."
+        )
     passed = (Verdict.PASSED, [])
-    assert found == [[(Verdict.PASSED, ["max_fall"]), passed], [passed, passed]]
+    assert found == [[(Verdict.PASSED, ["max_rise", "max_fall"]), passed], [passed, passed]]
     runs = gpupif.nightly.history(nights.config).runs
-    assert [(run.gates_passed, run.gates_failed, run.gates_not_applied) for run in runs] == [(2, 0, 1), (2, 0, 0)]
+    assert [(run.gates_passed, run.gates_failed, run.gates_with_limit_not_applied) for run in runs] == [
+        (2, 0, 1),
+        (2, 0, 0),
+    ]
 
 
 def test_a_run_with_a_failed_gate_is_no_good_run(nights):
