@@ -78,7 +78,7 @@ class History(Displayable):
             Heading("PIF 95, bits", show=_known("{:.3f}")),
             Heading("gates passed"),
             Heading("failed"),
-            Heading("with limit not applied"),
+            Heading("limit not applied"),
             Heading("seconds", show=_known("{:,.1f}")),
         ]
         rows = [
