@@ -10,8 +10,9 @@ from importlib.util import find_spec
 
 from ..errors import InputError
 
-if find_spec("pydantic") is None:
-    raise InputError("nightly runs need pydantic, which is not installed here: pip install 'gpupif[nightly]'.")
+if missing := [name for name in ("prometheus_client", "pydantic", "urllib3") if find_spec(name) is None]:
+    packages = ", ".join(missing).replace("_", "-")
+    raise InputError(f"nightly runs need {packages}, not installed here: pip install 'gpupif[nightly]'.")
 
 from .comparison.run_diff import diff
 from .configuration.config import Config, load_config

@@ -24,12 +24,13 @@ from ..utils.progress import Reporter
 from ..utils.signals import held_back
 from . import event_log
 from .configuration.config import Config, loaded
+from .configuration.error_keys import error_text
 from .configuration.settings import TELL_FILES
 from .exit_codes import ENDED, Status
 from .gates.findings import measure_table
 from .gates.gates import Gate, evaluate, questions_of, resolve_gates, values_before
 from .record.kept_scores import SCORE_FILE, KeptFolder, remove_expired, seal, tidy
-from .record.record import Record, time_text, utc_now
+from .record.record import RECORD, Record, time_text, utc_now
 from .record.row_keys import READ_ROWS
 from .record.state_folder import run_lock, state_errors, state_folder
 from .report.notify import notify
@@ -133,9 +134,8 @@ def _blamed(config: Config, section: str = "") -> Iterator[None]:
 def _check_places(config: Config, state: Path) -> None:
     """Raise InputError if files that a run writes would be read as parts of the table, or replace such parts."""
     table = config.table
-    # Only a pattern with ** finds scores, which are some folders below the state.
-    scores = KeptFolder(state, 1).final / SCORE_FILE
-    is_found = table is not None and "**" in table.parts and fnmatch(str(scores), str(table))
+    written = (state / RECORD, KeptFolder(state, 1).final / SCORE_FILE)
+    is_found = table is not None and any(_matches(file, table) for file in written)
     if is_found or (table is not None and table.is_dir() and _is_within(state, table)):
         raise InputError(f"run.state: {state} lies in the folder of the table, {table}. Name a folder elsewhere.")
     paths = {key: getattr(config.settings.tell, key) for key in TELL_FILES}
@@ -147,6 +147,11 @@ def _check_places(config: Config, state: Path) -> None:
             taken = "of the table"
         if taken:
             raise InputError(f"tell.{key}: {file} is {taken}, which it would replace. Name another file.")
+
+
+def _matches(file: Path, pattern: Path) -> bool:
+    # Without **, a star matches no slash.
+    return fnmatch(str(file), str(pattern)) if "**" in pattern.parts else file.match(str(pattern))
 
 
 def _is_within(place: Path, folder: Path) -> bool:
@@ -242,7 +247,7 @@ class _Run:
             let_signals_through()
             status = self._measure(begun, before)
         except (GpupifError, OSError) as failure:
-            error = self.redact.error(failure)
+            error = error_text(failure, self.config)
             if isinstance(failure, REFUSED_FOR) and not isinstance(failure, DatabaseUnavailableError):
                 status = Status.REFUSED
         except MemoryError:

@@ -96,7 +96,8 @@ def test_a_missing_package_of_the_nightly_run_is_named(run, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("gpupif.nightly")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert_refused(run("nightly", "init", "people.csv"), ["need pydantic", "pip install 'gpupif[nightly]'"])
+    said = ["need prometheus-client, pydantic, urllib3", "pip install 'gpupif[nightly]'"]
+    assert_refused(run("nightly", "init", "people.csv"), said)
 
 
 OPTIONS = dict.fromkeys(["--columns", "--device", "--k", "--top"])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -402,11 +404,15 @@ def test_gates_without_a_name_get_one():
     assert len(set(gate_names(gates))) == len(gates)
 
 
-def test_a_missing_pydantic_is_named(monkeypatch):
+@pytest.mark.parametrize(
+    "package", [re.match(r"[\w-]+", text)[0] for text in requires("gpupif") if re.search("extra == .nightly.", text)]
+)
+def test_each_missing_package_of_the_extra_is_named(package, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("gpupif.nightly")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(gpupif.InputError, match=r"need pydantic, which .* pip install 'gpupif\[nightly\]'"):
+    module = package.replace("-", "_")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == module else "there")
+    with pytest.raises(gpupif.InputError, match=rf"need {package}, not .*: pip install 'gpupif\[nightly\]'\."):
         importlib.import_module("gpupif.nightly")
 
 

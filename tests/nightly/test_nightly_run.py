@@ -83,20 +83,28 @@ def test_a_first_run_with_only_limits_on_change_passes(nights):
     assert second.compared_with == 1
     assert {gate.verdict for gate in second.gates} == {Verdict.PASSED}
     runs = gpupif.nightly.history(nights.config).runs
-    assert [(run.gates_passed, run.gates_failed, run.gates_not_applied) for run in runs] == [(0, 0, 2), (2, 0, 0)]
+    assert [(run.gates_passed, run.gates_failed, run.gates_with_limit_not_applied) for run in runs] == [
+        (0, 0, 2),
+        (2, 0, 0),
+    ]
 
 
 def test_a_first_run_names_limits_on_change_that_were_not_applied(nights):
-    gates = 'gates=[{kind="k", min=1, max_fall=1}, {kind="rows", max=9}]'
+    gates = 'gates=[{kind="k", min=1, max_fall=1, max_rise=9}, {kind="rows", max=9}]'
     nights.run(gates)
     nights.run(gates)
     with Record.open(nights.state) as record:
         found = [[(gate.verdict, gate.not_applied) for gate in record.run(number).gates] for number in (1, 2)]
-        assert run_text.closing(record.run(1).to_dict()).endswith("run to compare with: max_fall of k. Exit code 0.")
+        assert run_text.closing(record.run(1).to_dict()).endswith(
+            "run to compare with: max_rise and max_fall of k. Exit code 0."
+        )
     passed = (Verdict.PASSED, [])
-    assert found == [[(Verdict.PASSED, ["max_fall"]), passed], [passed, passed]]
+    assert found == [[(Verdict.PASSED, ["max_rise", "max_fall"]), passed], [passed, passed]]
     runs = gpupif.nightly.history(nights.config).runs
-    assert [(run.gates_passed, run.gates_failed, run.gates_not_applied) for run in runs] == [(2, 0, 1), (2, 0, 0)]
+    assert [(run.gates_passed, run.gates_failed, run.gates_with_limit_not_applied) for run in runs] == [
+        (2, 0, 1),
+        (2, 0, 0),
+    ]
 
 
 def test_a_run_with_a_failed_gate_is_no_good_run(nights):
@@ -184,7 +192,7 @@ def test_an_input_without_files_or_rows_is_refused(nights):
 def test_a_gate_on_a_missing_column_is_refused(nights):
     _, run = refused(nights, 'gates=[{kind="missing_share", column="aeg", max=1}]')
     error = run()
-    assert "gates.0.column: no column 'aeg'" in error
+    assert error.startswith("gates[0].column (gate 'missing share of aeg'): no column 'aeg' in the table. Did you mean")
     assert "Did you mean 'age'?" in error
 
 
@@ -264,7 +272,19 @@ def test_a_state_in_the_folder_of_the_table_is_refused(nights):
 def test_a_state_in_which_the_pattern_would_find_files_is_refused(nights):
     with pytest.raises(InputError, match=r"run\.state: .* lies in the folder of the table, .*\*\*/\*\.parquet"):
         nights.run("input.path=**/*.parquet")
+    with pytest.raises(InputError, match=r"run\.state: .* lies in the folder of the table, .*\*/\*/\*/\*\.parquet"):
+        nights.run("input.path=*/*/*/*.parquet")
+    with pytest.raises(InputError, match=r"run\.state: .* lies in the folder of the table, .*\*/\*"):
+        nights.run("input.path=*/*")
     assert nights.run("input.path=table/**/*.parquet").status is Status.PASSED
+
+
+def test_a_state_beside_the_files_of_a_pattern_is_no_part_of_the_table(nights):
+    # As with a pattern `*.parquet` in the folder of the configuration, and the default state.
+    beside = ["input.path=table/*.parquet", "run.state=table/state", 'keep.scores="all"']
+    first, second = nights.run(*beside), nights.run(*beside)
+    assert (first.status, second.status) == (Status.PASSED, Status.PASSED)
+    assert [file.path for file in second.files] == ["a.parquet", "b.parquet"]
 
 
 @pytest.mark.parametrize("file", ["risk.toml", "table/a.parquet", "table/new.md", "gpupif-nightly/record.sqlite"])

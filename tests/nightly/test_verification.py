@@ -50,7 +50,11 @@ def state(made, tmp_path):
 def test_a_whole_state_has_no_problems(state):
     found = verify(runs_in(state))
     assert (found.problems, found.exit_code) == ([], 0)
-    assert [(check.name, check.checked) for check in found.checks][:2] == [("runs on record", 2), ("kept scores", 2)]
+    assert [(check.name, check.checked) for check in found.checks][:3] == [
+        ("runs on record", 2),
+        ("kept scores", 2),
+        ("kept files", 0),
+    ]
     assert json.loads(found.to_json())["checks"][0]["problems"] == []
     assert "What is kept in" in str(found)
 

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 class PastRun:
     """A run in short.
 
-    pif_95: bits, against the worst attacker. gates_failed: those that are unknown too. gates_not_applied: those with a
-    limit that had no run to compare with, also if another limit was applied and they passed or failed. seconds: of all
-    stages; None where there was none. why: it did not end well, its error or the names of the gates that do not hold.
-    removed: when retention removed all else of it; None of a run that is there.
+    pif_95: bits, against the worst attacker. gates_failed: those that are unknown too. gates_with_limit_not_applied:
+    those with a limit that had no run to compare with, also if another limit was applied and they passed or failed; a
+    gate counts once. seconds: of all stages; None where there was none. why: it did not end well, its error or the
+    names of the gates that do not hold. removed: when retention removed all else of it; None of a run that is there.
     """
 
     number: int
@@ -43,7 +43,7 @@ class PastRun:
     seconds: float | None
     why: str = ""
     removed: str | None = None
-    gates_not_applied: int = 0
+    gates_with_limit_not_applied: int = 0
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ class History(Displayable):
         rows = [
             (
                 *(run.number, run.started[:19].replace("T", " "), run.status if run.removed is None else "removed"),
-                *(run.rows, run.pif_95, run.gates_passed, run.gates_failed, run.gates_not_applied, run.seconds),
+                *(run.rows, run.pif_95, run.gates_passed, run.gates_failed),
+                *(run.gates_with_limit_not_applied, run.seconds),
             )
             for run in self.runs
         ]
@@ -112,9 +113,9 @@ def history(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str]
     -------
     History
         ``.runs``, in order, those that retention removed too: number, started (UTC, ISO 8601), status, rows, pif_95
-        (bits, against the worst attacker), gates_passed, gates_failed, gates_not_applied (those with a limit that had
-        no run to compare with), seconds, why (it did not end well: its error, or the names of the gates that do not
-        hold). Prints as a table; ``.to_frame()``, ``.to_csv()``, ``.to_dict()``, ``.to_json()``.
+        (bits, against the worst attacker), gates_passed, gates_failed, gates_with_limit_not_applied (those with a
+        limit that had no run to compare with), seconds, why (it did not end well: its error, or the names of the gates
+        that do not hold). Prints as a table; ``.to_frame()``, ``.to_csv()``, ``.to_dict()``, ``.to_json()``.
 
     Raises
     ------
@@ -145,5 +146,5 @@ def _past_run(document: RunDocument) -> PastRun:
         seconds=math.fsum(seconds.values()) if seconds else None,
         why=plain(why(facts.get("error", ""), failed)),
         removed=facts.get("removed"),
-        gates_not_applied=sum(bool(gate.not_applied) for gate in gates),
+        gates_with_limit_not_applied=sum(bool(gate.not_applied) for gate in gates),
     )

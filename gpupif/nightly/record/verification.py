@@ -62,7 +62,7 @@ class Verification(Displayable):
 
 
 def verify(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = ()) -> Verification:
-    """Check all that the runs of a configuration keep: the record, kept scores, encoded parts, and who may read them.
+    """Check all that the runs of a configuration keep: the record, kept scores, kept files, and who may read them.
 
     All of it is read and held against its checksums, and the record against the files; the table itself is not read. A
     run may be on. Runs that were changed in the record, or deleted from it, are problems. What it cannot notice is the
@@ -96,7 +96,7 @@ def verify(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] 
     checks = [
         Check("runs on record", runs.number, runs.problems),
         Check("kept scores", len(runs.kept), [*(problem for _, problem in wrong), *_of_no_run(state, runs)]),
-        Check("encoded parts", len(list((state / PARTS).glob("*"))), [*verify_state(state), *gone]),
+        Check("kept files", len(list((state / PARTS).glob("*"))), [*verify_state(state), *gone]),
     ]
     places = list(_places(state))
     rights = list(_rights(state, places))

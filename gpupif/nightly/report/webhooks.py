@@ -9,17 +9,17 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
+from urllib.request import getproxies, proxy_bypass
+
+from urllib3 import PoolManager, ProxyManager, Timeout, exceptions
+from urllib3.util import Retry, parse_url
 
 from ..._version import __version__
 from ..comparison.figures import with_figures
 from ..configuration.settings import WebhookSettings
 from .openlineage_event import event
-
-if TYPE_CHECKING:
-    from urllib3 import PoolManager
-    from urllib3.exceptions import HTTPError
 
 # Answers after which one tries again, and the longest pause before that, in seconds.
 PASSING = frozenset({429, 500, 502, 503, 504})
@@ -49,9 +49,6 @@ def post_all(
 
 def post(body: bytes, webhook: WebhookSettings) -> str:
     """Post JSON, again if its webhook allows, and return what is wrong; no text if it was delivered."""
-    from urllib3 import Timeout
-    from urllib3.exceptions import HTTPError
-
     with _silent_logs():
         try:
             url, credentials = _without_credentials(webhook.url)
@@ -71,7 +68,7 @@ def post(body: bytes, webhook: WebhookSettings) -> str:
                     preload_content=False,
                 )
                 answer.close()
-        except HTTPError as error:
+        except exceptions.HTTPError as error:
             return _reason(error, webhook)
         except Exception as error:
             # Texts of errors have the URL, or a header, in them.
@@ -82,8 +79,6 @@ def post(body: bytes, webhook: WebhookSettings) -> str:
 
 def _without_credentials(url: str) -> tuple[str, dict[str, str]]:
     """Return a URL without user:password@, which the library would not send, and the header of basic authentication."""
-    from urllib3.util import parse_url
-
     parts = parse_url(url)
     if not parts.auth:
         return url, {}
@@ -93,11 +88,6 @@ def _without_credentials(url: str) -> tuple[str, dict[str, str]]:
 
 def _pool(url: str) -> PoolManager:
     """Return connections to a URL, through the proxy that the environment names for it (HTTPS_PROXY, NO_PROXY)."""
-    from urllib.request import getproxies, proxy_bypass
-
-    from urllib3 import PoolManager, ProxyManager
-    from urllib3.util import parse_url
-
     parts = parse_url(url)
     proxy = None if proxy_bypass(parts.host or "") else getproxies().get(parts.scheme or "")
     return PoolManager(cert_reqs="CERT_REQUIRED") if proxy is None else ProxyManager(proxy, cert_reqs="CERT_REQUIRED")
@@ -105,8 +95,6 @@ def _pool(url: str) -> PoolManager:
 
 def _retries(webhook: WebhookSettings) -> Any:
     """Return when to try again: after no connection, no answer, or an answer that passes."""
-    from urllib3.util import Retry
-
     longest = min(LONGEST_PAUSE, webhook.timeout)
 
     class Retries(Retry):
@@ -126,10 +114,8 @@ def _retries(webhook: WebhookSettings) -> Any:
     )
 
 
-def _reason(error: HTTPError, webhook: WebhookSettings) -> str:
+def _reason(error: exceptions.HTTPError, webhook: WebhookSettings) -> str:
     """Return why there is no answer, in words of our own: the words of the library name the URL."""
-    from urllib3 import exceptions
-
     cause = error.reason if isinstance(error, exceptions.MaxRetryError) and error.reason else error
     reasons = {
         exceptions.SSLError: "its TLS certificate or version is not to be trusted",

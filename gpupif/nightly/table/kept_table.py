@@ -30,20 +30,21 @@ from ...utils.config import resources
 from ...utils.progress import Reporter
 from ...utils.validation import check_exist
 from ..configuration.config import Config
+from ..configuration.mistakes import key_of
 from ..configuration.settings import Settings, columns_known
 from ..run_outcome import ColumnProfile
 from .file_digests import file_digests
 from .kept_values import KeptValues
 from .table_changes import InputFile
 
-# The folder of encoded parts, the file of digests, and the files of the values of columns by run, in a state folder.
+# The folder of kept files, the file of digests, and the files of the values of columns by run, in a state folder.
 PARTS, FILES, VALUES = "parts", "files.kept", "values-{}.kept"
 # The name of a file of scores for a table that came from no file.
 STREAM_FILE = Path("query.feather")
 
 
 class KeptTable(KeptSource):
-    """A table whose encoded parts are kept in a folder; a context manager.
+    """A table whose encoded rows are in kept files of a folder; a context manager.
 
     `gpupif.score`, `score_files`, `risk`, `inspect` and others take it in place of a path, with the same results. It
     has the columns that were asked for. files: the files of the table. read_files: the files that were read this time.
@@ -72,7 +73,7 @@ class KeptTable(KeptSource):
         separator: str | None = None,
         report: Reporter | None = None,
     ) -> Self:
-        """Return the table that a path names. Only files without an encoded part in `folder` are read.
+        """Return the table that a path names. Only files without a kept file in `folder` are read.
 
         columns: the needed columns, or a function that picks them from all names; all by default. separator: of CSV;
         found by itself by default.
@@ -205,7 +206,7 @@ class KeptTable(KeptSource):
         KeptValues.store(_values_file(self._folder, place), number, [self.column(name) for name in self.names])
 
     def forget_unused(self, good: int | None) -> None:
-        """Delete parts and values that neither this run, now on record, nor the last good run, of this number, uses."""
+        """Delete kept files and values that neither this run, now on record, nor the last good run `good` uses."""
         self._store.forget_unused(self._keys)
         kept = None if good is None else _values_file(self._folder, good)
         with disk_errors(self._folder):
@@ -302,10 +303,11 @@ def _named_columns(settings: Settings) -> Iterator[tuple[str, Sequence[str]]]:
     yield "score.columns", score.columns or ()
     yield "score.known", columns_known(score.known)
     for name, known in (score.attackers or {}).items():
-        yield f"score.attackers.{name}", columns_known(known)
+        yield key_of(("score", "attackers", name), {}), columns_known(known)
     yield "score.weights", () if score.weights is None else (score.weights,)
     yield "score.distances", list(score.distances)
     yield "risk.quasi_identifiers", risk.quasi_identifiers
     yield "risk.sensitive", risk.sensitive
+    gates = {"gates": [gate.model_dump() for gate in settings.gates]}
     for number, gate in enumerate(settings.gates):
-        yield f"gates.{number}.column", () if gate.column is None else (gate.column,)
+        yield key_of(("gates", number, "column"), gates), () if gate.column is None else (gate.column,)
