@@ -23,7 +23,7 @@ from ..utils.validation import check_unique, table_value
 from .priors import SUM_TOLERANCE, TextPrior, priors_from_json
 
 # Rows and bytes of a file that are read at once.
-PIECE_ROWS, PIECE_BYTES = 1 << 16, 1 << 26
+CHUNK_ROWS, CHUNK_BYTES = 1 << 16, 1 << 26
 
 ENDINGS = (".json", *READ_ENDINGS)
 PRIORS = ("column", "value", "probability")
@@ -175,8 +175,8 @@ def _read(path: Path, what: str, names: Sequence[str]) -> Frame:
     """
     source = open_source(path)
     _check_names(what, names, source.names)
-    pieces = [piece for _, piece in source.read(names, PIECE_ROWS, PIECE_BYTES)]
-    return FileFrame(pa.concat_tables(pieces or [source.nothing().select(list(names))]))
+    chunks = [chunk for _, chunk in source.read(names, CHUNK_ROWS, CHUNK_BYTES)]
+    return FileFrame(pa.concat_tables(chunks or [source.nothing().select(list(names))]))
 
 
 def _check_names(what: str, names: Sequence[str], existing: Sequence[Hashable]) -> None:

@@ -22,7 +22,7 @@ IDLE_CPU = 10
 # The words to show for tasks that Dask names; tasks of gpupif are shown by their stage.
 SHOWN = {
     "from_map": "read",
-    "read_piece": "read",
+    "read_partition": "read",
     "shuffle": "shuffle",
     "p2pshuffle": "shuffle",
     "side_by_side": "write",

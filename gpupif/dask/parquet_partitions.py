@@ -66,13 +66,13 @@ def read_files(argument: str, given: Input, pick: Pick) -> Files:
     try:
         source = open_parquet(given, pick)
         keys = keys_of_files(source)
-        pieces = []
+        partitions = []
         rows = 0
         for file in source.files:
             with pq.ParquetFile(file) as opened:
                 sizes = [opened.metadata.row_group(group).num_rows for group in range(opened.num_row_groups)]
             rows += sum(sizes)
-            pieces += [
+            partitions += [
                 FileRowGroups(str(file.resolve()), groups, tuple(keys[file].items())) for groups in _grouped(sizes)
             ]
     except (pa.ArrowException, OSError) as error:
@@ -82,8 +82,10 @@ def read_files(argument: str, given: Input, pick: Pick) -> Files:
     schema = pa.schema([source.schema.field(name) for name in names])
     meta = _frame(schema.empty_table())
     kinds = {} if source.keys is None else {field.name: field.type for field in source.keys.schema}
-    frame: Any = from_map(_read_piece, pieces, names=list(schema.names), kinds=kinds, meta=meta, enforce_metadata=False)
-    return Files(frame, rows, len(pieces), list(schema.names), pandas_index_names(source.schema))
+    frame: Any = from_map(
+        _read_partition, partitions, names=list(schema.names), kinds=kinds, meta=meta, enforce_metadata=False
+    )
+    return Files(frame, rows, len(partitions), list(schema.names), pandas_index_names(source.schema))
 
 
 def _grouped(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -100,19 +102,19 @@ def _grouped(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield tuple(group)
 
 
-def _read_piece(piece: FileRowGroups, names: Sequence[str], kinds: Mapping[str, pa.DataType]) -> pd.DataFrame:
+def _read_partition(partition: FileRowGroups, names: Sequence[str], kinds: Mapping[str, pa.DataType]) -> pd.DataFrame:
     """Return a partition with Arrow's types, which missing values do not change.
 
     kinds: by name the types of columns that folders' names hold.
     """
-    own = [name for name in names if name not in dict(piece.keys)]
+    own = [name for name in names if name not in dict(partition.keys)]
     try:
-        with pq.ParquetFile(piece.file) as opened:
-            read = opened.read_row_groups(list(piece.groups), columns=own)
+        with pq.ParquetFile(partition.file) as opened:
+            read = opened.read_row_groups(list(partition.groups), columns=own)
             read = read.select(own)
     except (pa.ArrowException, OSError) as error:
-        raise TableReadError(str(unreadable(Path(piece.file), "Parquet", error))) from None
-    for name, value in piece.keys:
+        raise TableReadError(str(unreadable(Path(partition.file), "Parquet", error))) from None
+    for name, value in partition.keys:
         if name in names:
             read = read.append_column(name, pa.repeat(pa.scalar(value, kinds[name]), read.num_rows))
     return _frame(read.select(list(names)))

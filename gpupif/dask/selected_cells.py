@@ -133,9 +133,9 @@ def _find(
         found: npt.NDArray[Any] = codes[plan.job.scored_columns[scored_column]][index.number]
         return found
 
-    pieces = ScoredRows(starts[number], arrays, codes_of).chunks()
+    chunks = ScoredRows(starts[number], arrays, codes_of).chunks()
     with task_workers() as workers:
-        return CellBatch.together(list(query.search_in_order(pieces, workers)))
+        return CellBatch.together(list(query.search_in_order(chunks, workers)))
 
 
 def _riskiest(n: int, *partitions: CellBatch) -> CellBatch:

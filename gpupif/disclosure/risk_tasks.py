@@ -243,7 +243,7 @@ def routes_by_hash(plan: Plan, chunks: int, partitions: int) -> Routes:
 
 
 def send(plan: Plan, routes: Routes, source: int, rows: tuple[Rows, ...]) -> pd.DataFrame:
-    """Return the parcels with the rows of a chunk: with weights, each row travels twice, with its two counts."""
+    """Return the messages with the rows of a chunk: with weights, each row travels twice, with its two counts."""
     return chunk_tasks.send(plan, routes, source, *rows)
 
 
@@ -274,14 +274,14 @@ def _rows_by_cut(
 ) -> Iterator[tuple[PartitionRows, list[int]]]:
     """Yield the rows that reached a partition, and the scored columns that they are for, cut by cut."""
     limit = task_rows(plan.job)
-    for cut, group in groupby(unpack(arrived, partition), key=lambda parcel: parcel.cut):
+    for cut, group in groupby(unpack(arrived, partition), key=lambda message: message.cut):
         sent = list(group)
         counts = 1 if plan.weights is None else 2
-        # The second half of the parcels has the rows of the first half, in the same order, with their other count.
+        # The second half of the messages has the rows of the first half, in the same order, with their other count.
         half = len(sent) // counts
-        parcels = list(zip(*(sent[count * half : (count + 1) * half] for count in range(counts)), strict=True))
+        messages = list(zip(*(sent[count * half : (count + 1) * half] for count in range(counts)), strict=True))
         own = routes.cuts[cut]
-        rows = PartitionRows(parcels, plan.layout, plan.job.known, own.by, len(own.places), limit, workers)
+        rows = PartitionRows(messages, plan.layout, plan.job.known, own.by, len(own.places), limit, workers)
         yield rows, own.scored_columns
 
 

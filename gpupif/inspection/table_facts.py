@@ -131,10 +131,10 @@ def _store(
     # Without a plain column, another column is read to count rows.
     read: list[Any] = [column.name for column in stored] or [names[0]]
     done, rows = rows_read(source, report), 0
-    pieces = (piece for _, piece in source.read(read, chunk_rows, memory // READS_PER_CHUNK))
+    tables = (table for _, table in source.read(read, chunk_rows, memory // READS_PER_CHUNK))
     writers: list[BatchWriter] = []
     with contextlib.ExitStack() as files, Workers() as workers:
-        for chunk in in_chunks(pieces, chunk_rows, memory // CHUNKS):
+        for chunk in in_chunks(tables, chunk_rows, memory // CHUNKS):
             parts: list[ValueCounts] = workers.run(_values, [(one.name, chunk.column(one.name)) for one in stored])
             if not writers:
                 writers = [

@@ -153,11 +153,11 @@ def send_combinations(
     source: int,
     local: EncodedChunk,
 ) -> pd.DataFrame:
-    """Return the parcels with the combinations of chunk `source`: keys, and how often each occurs."""
+    """Return the messages with the combinations of chunk `source`: keys, and how often each occurs."""
     cardinalities = [column.cardinality for column in whole.columns]
-    parcels: list[Message] = []
+    messages: list[Message] = []
     if not len(local.multiplicities):
-        return pack(parcels)
+        return pack(messages)
     codes, multiplicities = whole.rows(local)
     with task_workers() as workers, task_engine(device).counting(workers) as counting:
         each = counting.counters(
@@ -169,8 +169,8 @@ def send_combinations(
             keys = layout.pack(combinations.codes, workers)
             columns = list(request.columns)
             to = partition_of_keys(keys, layout, (columns.index(column) for column in request.by), partitions)
-            parcels += rows_to_messages(Rows(keys, combinations.counts), to, partitions, source, number, workers)
-    return pack(parcels)
+            messages += rows_to_messages(Rows(keys, combinations.counts), to, partitions, source, number, workers)
+    return pack(messages)
 
 
 def count_partition(
@@ -180,7 +180,7 @@ def count_partition(
     find = make(whole.columns, whole.total)
     results: list[list[Any]] = [[] for _ in sets]
     with task_workers() as workers, task_engine(device).counting(workers) as counting:
-        for number, group in groupby(unpack(arrived, partition), key=lambda parcel: parcel.cut):
+        for number, group in groupby(unpack(arrived, partition), key=lambda message: message.cut):
             columns = sets[number].columns
             cardinalities = [whole.columns[column].cardinality for column in columns]
             layout = key_layout(cardinalities)

@@ -248,11 +248,11 @@ class AttackerRun:
         if "cig" not in self.types or not wanted:
             return {}
 
-        def pieces() -> Iterator[tuple[Any, Any]]:
+        def numbers() -> Iterator[tuple[Any, Any]]:
             for number in range(len(self.scoring.table.sizes)):
                 yield read_batch(self.gains(number))[0], ONCE
 
-        return dict(zip(wanted, percentiles(pieces, wanted), strict=True))
+        return dict(zip(wanted, percentiles(numbers, wanted), strict=True))
 
     @property
     def _names(self) -> list[Hashable]:
@@ -270,9 +270,9 @@ class AttackerRun:
             return asked.explain_worst(
                 scoring.distinct_job(), self.scoring.subsets, lambda _, position: weights_of(position), by
             )
-        pieces = (chunks.codes(number) for number in range(len(chunks.sizes)))
+        numbers = (chunks.codes(number) for number in range(len(chunks.sizes)))
         units = None if scoring.plan.weights is None else scoring.plan.weights.units
-        counts = (asked.count(codes, None if units is None else units.multiplicities(codes[-1])) for codes in pieces)
+        counts = (asked.count(codes, None if units is None else units.multiplicities(codes[-1])) for codes in numbers)
         return asked.explain(asked.total(counts))
 
 

@@ -7,38 +7,38 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 
-Piece = TypeVar("Piece")
+Chunk = TypeVar("Chunk")
 
 
-class RowReader(Generic[Piece]):
+class RowReader(Generic[Chunk]):
     """The reader of ranges of rows, in order, from chunks that follow each other.
 
-    pieces: iterator of chunks.
+    chunks: iterator of chunks.
     first: int. The first row of the first chunk.
     size: function that returns the number of rows of a chunk.
     cut: function that returns a slice of a chunk.
     """
 
     def __init__(
-        self, pieces: Iterator[Piece], first: int, size: Callable[[Piece], int], cut: Callable[[Piece, slice], Piece]
+        self, chunks: Iterator[Chunk], first: int, size: Callable[[Chunk], int], cut: Callable[[Chunk, slice], Chunk]
     ) -> None:
-        self._pieces = pieces
+        self._chunks = chunks
         self._start = self._stop = first
-        self._piece: Piece | None = None
+        self._chunk: Chunk | None = None
         self._size = size
         self._cut = cut
 
-    def between(self, start: int, stop: int) -> Iterator[Piece]:
+    def between(self, start: int, stop: int) -> Iterator[Chunk]:
         """Yield the rows `start` to `stop` - 1, chunk by chunk."""
         while start < stop:
-            if self._piece is None or start >= self._stop:
+            if self._chunk is None or start >= self._stop:
                 # Free the memory of a chunk before the next chunk is made.
-                self._piece = None
-                self._piece = next(self._pieces)
-                self._start, self._stop = self._stop, self._stop + self._size(self._piece)
+                self._chunk = None
+                self._chunk = next(self._chunks)
+                self._start, self._stop = self._stop, self._stop + self._size(self._chunk)
                 continue
             end = min(stop, self._stop)
-            yield self._cut(self._piece, slice(start - self._start, end - self._start))
+            yield self._cut(self._chunk, slice(start - self._start, end - self._start))
             start = end
 
 

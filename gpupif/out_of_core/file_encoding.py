@@ -50,14 +50,14 @@ def encode_files(
     sizes: list[int] = []
     absent = [0] * len(names)
 
-    def pieces() -> Iterator[pa.Table]:
-        for number, piece in source.read(names, chunk_rows, memory // READS_PER_CHUNK):
-            file_rows[number] += piece.num_rows
-            yield piece
+    def tables() -> Iterator[pa.Table]:
+        for number, table in source.read(names, chunk_rows, memory // READS_PER_CHUNK):
+            file_rows[number] += table.num_rows
+            yield table
 
     with contextlib.ExitStack() as files, Workers() as workers:
         labels: list[BatchWriter] = []
-        for chunk in in_chunks(pieces(), chunk_rows, memory):
+        for chunk in in_chunks(tables(), chunk_rows, memory):
             parts = workers.run(encode_part, [(name, chunk.column(name)) for name in names])
             if missing == "error":
                 _refuse_missing(names, parts, sum(sizes))

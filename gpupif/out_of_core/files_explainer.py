@@ -57,15 +57,15 @@ class FilesExplainer(RowExplainer):
         """Return the values of rows, see `RowExplainer`; raise TableReadError if a file has changed."""
         scored_columns = self.job.scored_columns
         rows = RowReader[list[npt.NDArray[Any]]](
-            (codes for codes, _ in self._pieces()),
+            (codes for codes, _ in self._chunks()),
             0,
             lambda codes: len(codes[0]),
             lambda codes, some: [column[some] for column in codes],
         )
 
         def between(start: int, stop: int) -> Callable[[int], npt.NDArray[Any]]:
-            pieces = list(rows.between(start, stop))
-            return lambda scored_column: np.concatenate([codes[scored_columns[scored_column]] for codes in pieces])
+            chunks = list(rows.between(start, stop))
+            return lambda scored_column: np.concatenate([codes[scored_columns[scored_column]] for codes in chunks])
 
         return RowValues([self.columns[scored_column] for scored_column in scored_columns], between)
 
@@ -77,7 +77,7 @@ class FilesExplainer(RowExplainer):
         """Return the cohorts of cells, see `Explainer`; raise TableReadError if a file has changed."""
         asked, subsets = self._asked(cells), self.subsets
         if subsets is None:
-            return asked.explain(asked.total(asked.count(*piece) for piece in self._pieces()))
+            return asked.explain(asked.total(asked.count(*chunk) for chunk in self._chunks()))
         weights_of = partial(weights_of_sets, self.engine, subsets)
         return asked.explain_worst(self._distinct_rows(), subsets, weights_of, by)
 
@@ -86,7 +86,7 @@ class FilesExplainer(RowExplainer):
         layout = self.job.layout
 
         def rows_of_chunks(workers: Workers) -> Iterator[list[npt.NDArray[Any]]]:
-            for codes, units in self._pieces():
+            for codes, units in self._chunks():
                 ones = np.ones(len(codes[0]), np.int64)
                 yield [layout.pack(codes, workers), ones, ones if units is None else units]
 
@@ -104,7 +104,7 @@ class FilesExplainer(RowExplainer):
         wanted = sorted({cell.row for cell in cells})
         keys: dict[int, list[int]] = {}
         start = 0
-        for codes, _ in self._pieces():
+        for codes, _ in self._chunks():
             size = len(codes[0])
             for row in wanted[len(keys) :]:
                 if row >= start + size:
@@ -115,10 +115,10 @@ class FilesExplainer(RowExplainer):
                 break
         return keys
 
-    def _pieces(self) -> Iterator[tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64] | None]]:
+    def _chunks(self) -> Iterator[tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64] | None]]:
         """Yield chunks of all rows: the codes in the used columns, and how often each row counts (None: once)."""
-        for _, piece in self.source.read([str(column.name) for column in self.columns], ROWS, BYTES):
-            codes = [_codes(column, piece.column(str(column.name))) for column in self.columns]
+        for _, chunk in self.source.read([str(column.name) for column in self.columns], ROWS, BYTES):
+            codes = [_codes(column, chunk.column(str(column.name))) for column in self.columns]
             yield codes[: len(self.job.counts)], None if self.units is None else self.units.multiplicities(codes[-1])
 
 

@@ -89,8 +89,8 @@ def keep_files(
         report.stage("read and encode", len(wanting), "files")
 
         def read(key: KeptFileKey, file: Path, helpers: Workers | None) -> KeptFile:
-            pieces = source.read_file(file, names, rows, memory // READS_PER_CHUNK)
-            written = store.write(key, in_chunks(pieces, rows, memory), names, helpers)
+            tables = source.read_file(file, names, rows, memory // READS_PER_CHUNK)
+            written = store.write(key, in_chunks(tables, rows, memory), names, helpers)
             report.advance()
             return written
 
@@ -129,13 +129,13 @@ def keep_stream(
     rows, memory = min(CHUNK_ROWS, budget.chunk_rows), budget.values_bytes()
     report.stage("read and encode", None, "rows")
 
-    def pieces() -> Iterator[pa.Table]:
+    def tables() -> Iterator[pa.Table]:
         for batch in batches():
             yield pa.Table.from_batches([batch]).select(names)
             report.advance(batch.num_rows)
 
     with Workers() as workers:
-        kept = store.write(key, in_chunks(pieces(), rows, memory), names, workers)
+        kept = store.write(key, in_chunks(tables(), rows, memory), names, workers)
     return KeptFiles([kept], [key], [0], int(store.has_other(key)))
 
 
@@ -217,8 +217,8 @@ class KeptSource(EncodedSource):
     def nothing(self) -> pa.Table:
         return pa.schema([self.full_schema.field(name) for name in self.names]).empty_table()
 
-    def as_given(self, piece: pa.Table) -> pa.Table:
-        return piece if self._live is None else self._live.as_given(piece)
+    def as_given(self, chunk: pa.Table) -> pa.Table:
+        return chunk if self._live is None else self._live.as_given(chunk)
 
     def labels(self, merged: pa.Array) -> pa.Array:
         return merged if self._live is None else self._live.labels(merged)
@@ -246,7 +246,7 @@ class KeptSource(EncodedSource):
     def table(self, names: Sequence[str]) -> pa.Table:
         if self._live is not None:
             return decode(read_table(self.input_files, lambda _: list(names)))
-        return pa.concat_tables(piece for _, piece in self.read(names, CHUNK_ROWS, 0))
+        return pa.concat_tables(table for _, table in self.read(names, CHUNK_ROWS, 0))
 
     def column(self, name: str) -> Column:
         """Return a column without the codes of rows: its values and their multiplicities."""
@@ -284,7 +284,7 @@ class KeptSource(EncodedSource):
                 raise missing_error(name, self._first_missing(place))
         done(self.rows)
         return {
-            "sizes": [stop - start for _, start, stop in _pieces(self._chunks, chunk_rows)],
+            "sizes": [stop - start for _, start, stop in _ranges(self._chunks, chunk_rows)],
             "file_rows": [file.rows for file in self._files],
             "missing": [self._merged.columns[place].missing_rows for place in places],
             "chunk rows": chunk_rows,
@@ -357,15 +357,15 @@ class KeptChunks(TableChunks):
     """Columns of a kept table in chunks of at most `rows` rows, with the codes of the whole table."""
 
     def __init__(self, chunks: Sequence[KeptChunk], merged: MergedColumns, places: Sequence[int], rows: int) -> None:
-        self._pieces = list(_pieces(chunks, rows))
-        self.sizes = [stop - start for _, start, stop in self._pieces]
+        self._ranges = list(_ranges(chunks, rows))
+        self.sizes = [stop - start for _, start, stop in self._ranges]
         self.columns = [merged.columns[place] for place in places]
         self._chunks = chunks
         self._merged = merged
         self._places = places
 
     def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
-        whole, start, stop = self._pieces[number]
+        whole, start, stop = self._ranges[number]
         chunk = self._chunks[whole]
         own = [self._places[place] for place in places]
         return [recode(chunk.codes(place)[start:stop], self._merged.new_codes(whole, place)) for place in own]
@@ -374,7 +374,7 @@ class KeptChunks(TableChunks):
         """Do nothing: the files belong to the table."""
 
 
-def _pieces(chunks: Sequence[KeptChunk], rows: int) -> Iterator[tuple[int, int, int]]:
+def _ranges(chunks: Sequence[KeptChunk], rows: int) -> Iterator[tuple[int, int, int]]:
     """Yield slices of at most `rows` rows: number of the chunk, first row, and last row plus 1."""
     for number, chunk in enumerate(chunks):
         for start in range(0, chunk.size, rows):

@@ -150,7 +150,7 @@ class Steps:
             ],
             "answers": [[name, aggregate, run.answers.to_stored()] for name, aggregate, run in every],
             "identity": [] if self.options.summary_only else identity(self.writer.staged(outputs)),
-            "files": [] if self.options.summary_only else [piece.path for piece in outputs],
+            "files": [] if self.options.summary_only else [output.path for output in outputs],
         }
 
     def _write_scores(self, runs: Sequence[AttackerRuns], chunks: TableChunks, outputs: list[ScoreFile]) -> float:
@@ -185,7 +185,7 @@ class Steps:
         ]
         first = runs[0].first
         priors = pack_priors({name: first.scoring.plan.prior_of[name] for name in self.request.scored_columns})
-        files = [] if is_file(self.options.output) else [piece.path for piece in outputs]
+        files = [] if is_file(self.options.output) else [output.path for output in outputs]
         selection = self.options.selection
         cells = None if selection is None else selection.to_dict()
         return ScoresDescription(self.about, outcomes, first.column_facts, priors, rows, files, cells)

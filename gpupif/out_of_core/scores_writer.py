@@ -81,7 +81,7 @@ class ScoreWriter:
                 self.report.advance(size)
             return
         _remove_others(folder, outputs)
-        left = [piece for piece in outputs if not (folder / piece.path).exists()]
+        left = [score_file for score_file in outputs if not (folder / score_file.path).exists()]
         self.report.stage("write", sum(sizes), "rows")
         if left:
             self.report.advance(_rows_of(outputs) - _rows_of(left))
@@ -116,26 +116,26 @@ class ScoreWriter:
                 write_tables(tables, file, describe=self._said_by_all, private=True)
                 return
             rows = RowReader(chunks, ends[first] - sizes[first], _rows_in, _some_rows)
-            for piece in run:
-                file = self.folder / "scores" / piece.path
+            for score_file in run:
+                file = self.folder / "scores" / score_file.path
                 with disk_errors(file):
                     private_folder(file.parent)
-                groups = ([group] for group in self._groups(joint_scores, rows, piece, given))
+                groups = ([group] for group in self._groups(joint_scores, rows, score_file, given))
                 # The last file is described when all scores are known.
-                describe = self._said_by_all if piece == final else lambda: self._said_by_each
+                describe = self._said_by_all if score_file == final else lambda: self._said_by_each
                 write_groups(groups, file, self.report.advance, describe=describe, private=True)
 
     def _groups(
-        self, joint_scores: JointScores, rows: RowReader[Scores], piece: ScoreFile, given: _Input | None
+        self, joint_scores: JointScores, rows: RowReader[Scores], score_file: ScoreFile, given: _Input | None
     ) -> Iterator[RowGroup]:
         """Yield the rows of a score file, chunk by chunk."""
         names = attacker_names(self.request.output_names, self.request.scored_columns, [])
-        if piece.start == piece.stop:
+        if score_file.start == score_file.stop:
             nothing = [pa.array(column) for column in joint_scores.nothing()]
             yield RowGroup.from_table(pa.table(nothing, names)).preceded_by(None if given is None else given.nothing())
-        start = piece.start
+        start = score_file.start
         multiples = joint_scores.multiples()
-        for arrays in rows.between(piece.start, piece.stop):
+        for arrays in rows.between(score_file.start, score_file.stop):
             columns = _columns(arrays, multiples)
             types = [pa.float64() if isinstance(one, Multiple) else one.type for one in columns]
             size = _rows_in(arrays)
@@ -191,23 +191,23 @@ def _some_rows(scores: Scores, rows: slice) -> Scores:
     return {name: array[:, rows] for name, array in scores.items()}
 
 
-def _rows_of(pieces: Sequence[ScoreFile]) -> int:
-    return sum(piece.stop - piece.start for piece in pieces)
+def _rows_of(score_files: Sequence[ScoreFile]) -> int:
+    return sum(score_file.stop - score_file.start for score_file in score_files)
 
 
-def _runs(pieces: Sequence[ScoreFile]) -> list[list[ScoreFile]]:
+def _runs(score_files: Sequence[ScoreFile]) -> list[list[ScoreFile]]:
     """Return runs of neighbouring score files: after a kill some files between them exist already."""
     runs: list[list[ScoreFile]] = []
-    for piece in pieces:
-        if not runs or runs[-1][-1].stop != piece.start:
+    for score_file in score_files:
+        if not runs or runs[-1][-1].stop != score_file.start:
             runs.append([])
-        runs[-1].append(piece)
+        runs[-1].append(score_file)
     return runs
 
 
 def _remove_others(folder: Path, outputs: Sequence[ScoreFile]) -> None:
     """Delete the files that a killed run left unfinished among the scores."""
-    finished = {folder / piece.path for piece in outputs}
+    finished = {folder / score_file.path for score_file in outputs}
     for entry in folder.rglob("*"):
         if entry.is_file() and entry not in finished:
             entry.unlink()
@@ -221,7 +221,7 @@ class _Input:
         self._names = [name for name in source.names if name not in left_out]
         read = source.read(self._names, budget.chunk_rows, budget.values_bytes())
         self._rows = RowReader[pa.Table](
-            (piece for _, piece in read), 0, len, lambda piece, rows: piece.slice(rows.start, rows.stop - rows.start)
+            (chunk for _, chunk in read), 0, len, lambda chunk, rows: chunk.slice(rows.start, rows.stop - rows.start)
         )
 
     def nothing(self) -> pa.Table:
@@ -230,4 +230,4 @@ class _Input:
 
     def rows(self, start: int, size: int) -> pa.Table:
         """Return `size` rows from `start` on."""
-        return pa.concat_tables(self._source.as_given(piece) for piece in self._rows.between(start, start + size))
+        return pa.concat_tables(self._source.as_given(chunk) for chunk in self._rows.between(start, start + size))

@@ -572,13 +572,13 @@ class StoredScores(contextlib.ExitStack):
         by_cut = read_batch(self._scoring.places_file(chunk))
         for cut, readers in self._cuts:
             names = self._scoring.score_names(cut.scored_columns)
-            pieces = [reader.repeated(chunk) for reader in readers]
-            places, size = find_places(*by_cut[2 * cut.number :][:2]), sum(len(piece[0]) for piece in pieces)
+            by_reader = [reader.repeated(chunk) for reader in readers]
+            places, size = find_places(*by_cut[2 * cut.number :][:2]), sum(len(arrays[0]) for arrays in by_reader)
 
-            def fill(place: int, name: str, pieces: Any = pieces, places: Any = places, size: int = size) -> None:
-                values, start = np.empty(size, pieces[0][place].dtype), 0
-                for piece in pieces:
-                    scores = piece[place]
+            def fill(place: int, name: str, by_reader: Any = by_reader, places: Any = places, size: int = size) -> None:
+                values, start = np.empty(size, by_reader[0][place].dtype), 0
+                for arrays in by_reader:
+                    scores = arrays[place]
                     own = values[start : start + len(scores)]
                     if isinstance(scores, Repeated):
                         np.take(scores.distinct, scores.numbers, out=own, mode="clip")

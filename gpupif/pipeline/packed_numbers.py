@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels import parcels as kernels
+from gpupif.kernels import messages as kernels
 from gpupif.kernels.pack import pack_bits, unpack_bits
 
 WORD_BITS = 64

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels import parcels as kernels
+from gpupif.kernels import messages as kernels
 from gpupif.kernels import spread
 
 from ..attack.request import ScoreRequest

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels import parcels as kernels
+from gpupif.kernels import messages as kernels
 from gpupif.kernels import spread
 
 from ..errors import GpupifError

@@ -135,11 +135,11 @@ class Tally(NamedTuple):
         )
 
 
-def answer_column(pieces: NumberChunks, query: ColumnQuery) -> ColumnAnswer:
-    """Return the answer to a query about numbers, which are read at most five times. pieces: see `percentiles`."""
+def answer_column(chunks: NumberChunks, query: ColumnQuery) -> ColumnAnswer:
+    """Return the answer to a query about numbers, which are read at most five times. chunks: see `percentiles`."""
     nothing = Tally((0,) * len(query.above))
-    tally = Tally.total([nothing, *(Tally.from_numbers(*one, query) for one in pieces())]) if query.tallied else nothing
-    return tally.answer(query, percentiles(pieces, query.percentiles) if query.percentiles else [])
+    tally = Tally.total([nothing, *(Tally.from_numbers(*one, query) for one in chunks())]) if query.tallied else nothing
+    return tally.answer(query, percentiles(chunks, query.percentiles) if query.percentiles else [])
 
 
 def answer_on_device(numbers: Any, query: ColumnQuery) -> ColumnAnswer:

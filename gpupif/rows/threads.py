@@ -197,6 +197,6 @@ class Workers:
 
     def ranges(self, size: int) -> list[tuple[int, int]]:
         """Cut range(size) into ranges (start, stop), a few for each thread."""
-        pieces = max(1, min(self.threads * TASKS_PER_THREAD, size // SMALLEST_TASK))
-        edges = [size * piece // pieces for piece in range(pieces + 1)]
+        tasks = max(1, min(self.threads * TASKS_PER_THREAD, size // SMALLEST_TASK))
+        edges = [size * task // tasks for task in range(tasks + 1)]
         return list(pairwise(edges))

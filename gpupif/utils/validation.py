@@ -21,7 +21,7 @@ LENGTH = 60
 
 def check_unique(names: Sequence[Hashable], argument: str = "table") -> None:
     """Raise InputError if column names repeat. argument: the name of the table in the message."""
-    repeated = [str(name) for name, multiplicities in Counter(names).items() if multiplicities > 1]
+    repeated = [str(name) for name, number in Counter(names).items() if number > 1]
     if repeated:
         raise InputError(
             f"{argument}: expected different column names, repeated are {', '.join(repeated)}. Rename them."
@@ -42,7 +42,7 @@ def as_list(argument: str, columns: Any) -> list[Hashable]:
     Raises InputError for None, for a value that cannot be a name, and for a column that is named twice.
     """
     names = list_names(argument, columns)
-    twice = [name for name, multiplicities in Counter(names).items() if multiplicities > 1]
+    twice = [name for name, number in Counter(names).items() if number > 1]
     if twice:
         raise InputError(f"{argument}: column {twice[0]!r} is named twice. Name it once.")
     return names

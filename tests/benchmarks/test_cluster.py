@@ -31,7 +31,7 @@ def test_the_benchmark_runs(tmp_path, monkeypatch):
     assert document["same_bits"]
     *_, on_workers = document["results"]
     assert [(result["workers"], result["threads"]) for result in document["results"]] == [(0, None), (0, 1), (1, 1)]
-    # What tasks returned went through the shuffles, each parcel with a few words of its own.
+    # What tasks returned went through the shuffles, each message with a few words of its own.
     sent = on_workers["sent_bytes"]
     assert 0 < min(sent.values()) < sum(sent.values()) < 1.1 * on_workers["shuffled_bytes"]
     assert sum(on_workers["seconds_of_a_worker"].values()) == pytest.approx(on_workers["seconds"])

@@ -111,9 +111,9 @@ class DenseSets:
         rows = len(codes[0])
         own = max(1, min(workers.threads, rows // SMALLEST_TASK))
         if own * self.tables.nbytes <= OWN_BYTES:
-            edges = [rows * piece // own for piece in range(own + 1)]
+            edges = [rows * number // own for number in range(own + 1)]
             parts = [self.tables, *(np.zeros_like(self.tables) for _ in range(own - 1))]
-            tasks = [(0, len(self.widths), edges[piece], edges[piece + 1], parts[piece]) for piece in range(own)]
+            tasks = [(0, len(self.widths), edges[number], edges[number + 1], parts[number]) for number in range(own)]
             workers.run(lambda *task: self._count(codes, multiplicities, *task), tasks)
             for part in parts[1:]:
                 self.tables += part

@@ -1,7 +1,7 @@
 """Counting of combinations of sets of columns, and the search for single rows, on GPUs, by sorting row keys.
 
 If all rows were added at once and fit on the device, a set is counted when it is requested, and its counts are not
-kept. Otherwise each piece of rows is counted on the device, and the host adds up the counts. Counts are whole numbers,
+kept. Otherwise each chunk of rows is counted on the device, and the host adds up the counts. Counts are whole numbers,
 so the result is equal.
 """
 
@@ -40,7 +40,7 @@ class Chunk(NamedTuple):
     multiplicities: Any
     rows: int
 
-    def piece(self, start: int, most: int) -> Chunk:
+    def smaller(self, start: int, most: int) -> Chunk:
         """Return at most `most` of the rows, from `start` on."""
         stop = min(self.rows, start + most)
         codes = [None if values is None else values[start:stop] for values in self.codes]
@@ -205,18 +205,18 @@ class CudaCounter:
             self._add_up(whole, range(len(self._subsets)))
 
     def _add_up(self, chunk: Chunk, places: Sequence[int]) -> None:
-        """Add rows to the counts of some sets on the host, in pieces that fit on the device."""
+        """Add rows to the counts of some sets on the host, in chunks that fit on the device."""
         start = 0
         while start < chunk.rows:
-            piece = chunk.piece(start, self._most)
-            left = self._add_piece(piece, places)
+            smaller = chunk.smaller(start, self._most)
+            left = self._add_chunk(smaller, places)
             if left:
                 self._library.release()
-                self._most = (piece.rows + 1) // 2
-                self._add_up(piece, left)
-            start += piece.rows
+                self._most = (smaller.rows + 1) // 2
+                self._add_up(smaller, left)
+            start += smaller.rows
 
-    def _add_piece(self, piece: Chunk, places: Sequence[int]) -> Sequence[int]:
+    def _add_chunk(self, smaller: Chunk, places: Sequence[int]) -> Sequence[int]:
         """Count rows of some sets, one after the other, and return the sets for which the device's memory was too
         small.
 
@@ -225,7 +225,7 @@ class CudaCounter:
         done = 0
         try:
             with self._library.active():
-                there = upload_chunk(self._library, piece)
+                there = upload_chunk(self._library, smaller)
                 for place in places:
                     layout = self._layouts[place]
                     counted = count_keys(self._library, there, self._subsets[place], layout)
@@ -234,7 +234,7 @@ class CudaCounter:
                     self._counter(place).add(combinations.codes or [combinations.counts], combinations.counts)
                     done += 1
         except DeviceMemoryError as error:
-            if piece.rows == 1:
+            if smaller.rows == 1:
                 raise self._too_large() from error
         return places[done:]
 
