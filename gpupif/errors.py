@@ -186,7 +186,7 @@ def reason_of(error: BaseException, has_values: bool = True) -> str:
     text = " ".join("\n".join(lines).split()).rstrip(".")
     # Arrow raises OSError, too, but without a number.
     of_system = isinstance(error, OSError) and error.errno is not None
-    return marked(text) if has_values and not of_system and not isinstance(error, GpupifError) else text
+    return marked(text) if text and has_values and not of_system and not isinstance(error, GpupifError) else text
 
 
 def warn(message: str, category: type[Warning]) -> None:
