@@ -92,8 +92,8 @@ def main() -> None:
     gc.set_threshold(LEAST_OBJECTS)
     warnings.showwarning = show_warning
     interruption.left = interruption.NOTHING
-    raise_interruptions()
     try:
+        raise_interruptions()
         code = app(standalone_mode=False)
         if code:
             raise SystemExit(code)

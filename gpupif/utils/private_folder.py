@@ -358,6 +358,7 @@ def _walk(path: Path) -> tuple[int, list[str]]:
     """Open the last existing folder of a path. Return its descriptor, and the names below it.
 
     Each name is looked up in the open folder before it, so that the folder that was checked is the folder that is used.
+    A folder is closed after the next one has taken its place: an interruption in between must not close it twice.
     """
     start, parts = (Path("/"), path.parts[1:]) if path.is_absolute() else (Path("."), path.parts)
     if path.parts[: len(DESCRIPTORS.parts)] == DESCRIPTORS.parts and len(path.parts) > len(DESCRIPTORS.parts):
@@ -375,39 +376,36 @@ def _walk(path: Path) -> tuple[int, list[str]]:
             status = os.fstat(entry)
             if not stat.S_ISLNK(status.st_mode):
                 if names:
-                    number = _instead(number, entry)
+                    number, above = entry, number
+                    os.close(above)
                     continue
                 folder = real_path(DESCRIPTORS / str(entry))
                 os.close(entry)
                 if name not in (".", "..") or folder == Path("/"):
                     return number, [name]
                 # The name is "." or "..": the folder has its own name in another folder.
-                os.close(number)
-                return _walk(folder)
-            try:
-                target = os.readlink("", dir_fd=entry)
-            finally:
-                os.close(entry)
-            if not is_own(status) and status.st_uid != ROOT:
-                link = real_path(DESCRIPTORS / str(number)) / name
-                raise OutputError(
-                    f"{real_path(path)}: {link} is a link that another user made (user {status.st_uid}), to {target}. "
-                    "Remove it, or name the place itself."
-                )
-            links += 1
-            if links > MOST_LINKS:
-                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+                target = str(folder)
+            else:
+                try:
+                    target = os.readlink("", dir_fd=entry)
+                finally:
+                    os.close(entry)
+                if not is_own(status) and status.st_uid != ROOT:
+                    link = real_path(DESCRIPTORS / str(number)) / name
+                    raise OutputError(
+                        f"{real_path(path)}: {link} is a link that another user made (user {status.st_uid}), to "
+                        f"{target}. Remove it, or name the place itself."
+                    )
+                links += 1
+                if links > MOST_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
             if os.path.isabs(target):
-                number = _instead(number, os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
+                number, above = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC), number
+                os.close(above)
             names += reversed([part for part in target.split("/") if part] or ["."])
     except BaseException:
         os.close(number)
         raise
-
-
-def _instead(number: int, other: int) -> int:
-    os.close(number)
-    return other
 
 
 def real_path(place: Path) -> Path:

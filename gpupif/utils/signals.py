@@ -69,11 +69,18 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
             unsafe = caller
     if unsafe is not None:
         _interrupt_at_return(unsafe, number)
-    elif frame is not None and frame.f_code.co_name in ("__enter__", "__exit__"):
-        # A lock may be taken, while the block of `with` that releases it is not yet entered.
+    elif frame is not None and _changes_lock(frame):
         _send_later(number)
     else:
         _raise(number)
+
+
+def _changes_lock(frame: FrameType) -> bool:
+    """Return whether a frame may have taken or released a lock, while the block that undoes it is not yet entered."""
+    if frame.f_code is threading.Condition.wait.__code__:
+        # The variable is set right before the block that takes the lock of the condition again.
+        return "gotit" not in frame.f_locals
+    return frame.f_code.co_name in ("__enter__", "__exit__", "_release_save", "_acquire_restore")
 
 
 def _raise(number: int) -> None:

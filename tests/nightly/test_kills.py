@@ -45,9 +45,11 @@ def test_a_terminated_run_ends_at_any_moment_and_leaves_a_good_state(tmp_path, k
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["problems"] == []
-    # With `random`, a run may have ended before its signal.
-    told = [run for run in found["seen"] if run["sent"] and (kind == "lock" or run["code"] != 0)]
-    assert {run["code"] for run in told} == {128 + signal.SIGTERM}
+    # With `random`, a run may have ended before its signal, and a signal before the first line of the command line ends
+    # the process at once.
+    too_early_or_late = (-signal.SIGTERM, 0) if kind == "random" else ()
+    told = [run for run in found["seen"] if run["sent"] and run["code"] not in too_early_or_late]
+    assert [run for run in told if run["code"] != 128 + signal.SIGTERM] == []
     assert len(told) >= runs // 2
     for run in told:
         on_record = f"{ENDED}run {run['run']} is on record: passed."

@@ -193,3 +193,27 @@ def test_only_own_files_pass_on_their_rights(tmp_path, monkeypatch):
     (tmp_path / "scores.csv").chmod(0o666)
     give_away(tmp_path / "scores.csv", monkeypatch)
     assert rights_of(tmp_path / "scores.csv") is None
+
+
+@pytest.mark.parametrize("name", ["a/link/b/file", "a/b/..", "a/absolute/c"])
+def test_an_interruption_while_a_path_is_followed_closes_no_folder_twice(tmp_path, monkeypatch, name):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "link").symlink_to("../a")
+    (tmp_path / "a" / "absolute").symlink_to(tmp_path)
+    close, closed, moment = os.close, 0, 0
+
+    def close_and_interrupt(number):
+        nonlocal closed
+        close(number)
+        closed += 1
+        if closed == moment:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "close", close_and_interrupt)
+    followed(tmp_path / name)
+    total = closed
+    assert total >= 3
+    for moment in range(1, total + 1):
+        closed = 0
+        with pytest.raises(KeyboardInterrupt):
+            followed(tmp_path / name)

@@ -16,7 +16,7 @@ from functools import partial
 import llvmlite.binding as llvm
 import pytest
 
-from gpupif.utils.signals import SIGNALS, Interrupted, held_back, raise_interruptions
+from gpupif.utils.signals import SIGNALS, Interrupted, callers, held_back, raise_interruptions
 
 
 def send(*numbers):
@@ -373,6 +373,45 @@ def test_a_signal_while_a_lock_is_taken_leaves_the_lock_free(raising):
     raising()
     until_interrupted(work)
     assert is_free(Lock.lock)
+
+
+@pytest.mark.parametrize("make", [threading.Lock, threading.RLock])
+def test_a_signal_while_a_condition_releases_its_lock_leaves_the_lock_in_order(raising, make):
+    """Handlers of signals run where a Python function begins and where a C function returns."""
+    calls = 0
+
+    def count(frame, event, argument):
+        nonlocal calls
+        waits = any(caller.f_code is threading.Condition.wait.__code__ for caller in callers(frame))
+        if waits and event in ("call", "c_return"):
+            calls += 1
+            if calls == moment:
+                sys.setprofile(None)
+                signal.getsignal(signal.SIGTERM)(signal.SIGTERM, frame)
+
+    moment = total = 0
+    while moment <= total:
+        condition = threading.Condition(make())
+        raise_interruptions()
+        calls = 0
+        try:
+            with condition:
+                sys.setprofile(count)
+                condition.wait(0.01)
+                sys.setprofile(None)
+                until = time.monotonic() + 10
+                while moment and time.monotonic() < until:
+                    pass
+            assert moment == 0
+        except Interrupted:
+            assert moment
+        finally:
+            sys.setprofile(None)
+        total = total or calls
+        assert condition.acquire(blocking=False)
+        condition.release()
+        moment += 1
+    assert total >= 6
 
 
 def test_signals_are_ignored_after_the_first(raising):
