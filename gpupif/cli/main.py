@@ -12,6 +12,7 @@ import typer
 
 from .._version import __version__
 from ..errors import GpupifError, printable
+from ..utils.heap import limit_arenas
 from ..utils.signals import Interrupted, raise_interruptions
 from . import nightly
 from .advise import advise
@@ -90,6 +91,7 @@ def main() -> None:
     # Imports make a million objects, which stay. To collect garbage among them as often as usual takes a tenth of the
     # time of a short command.
     gc.set_threshold(LEAST_OBJECTS)
+    limit_arenas()
     warnings.showwarning = show_warning
     interruption.left = interruption.NOTHING
     try:

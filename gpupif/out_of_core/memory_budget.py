@@ -21,6 +21,7 @@ from ..errors import InputError, OutputError
 from ..io.base import Source
 from ..io.checkpoints import free_disk
 from ..io.formats import written_format
+from ..utils.heap import limit_arenas
 from ..utils.memory import give_back_unused, resident_bytes, shown
 from .output_options import OutputOptions
 
@@ -204,6 +205,7 @@ def plan_reading(limit: int, columns: int, mend: str = "look at fewer columns") 
 
 def _fitting(limit: int, row: int, mend: str) -> Budget:
     """Return a budget with as many rows of a chunk as fit; raise InputError for too few. row: bytes of a row."""
+    limit_arenas()
     resident = resident_bytes()
     working = limit - resident - RESERVE
     fits = int(CHUNK_SHARE * working) // row

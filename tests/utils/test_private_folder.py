@@ -200,20 +200,20 @@ def test_an_interruption_while_a_path_is_followed_closes_no_folder_twice(tmp_pat
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "link").symlink_to("../a")
     (tmp_path / "a" / "absolute").symlink_to(tmp_path)
-    close, closed, moment = os.close, 0, 0
+    close, closed, interrupted_at = os.close, 0, 0
 
     def close_and_interrupt(number):
         nonlocal closed
         close(number)
         closed += 1
-        if closed == moment:
+        if closed == interrupted_at:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "close", close_and_interrupt)
     followed(tmp_path / name)
     total = closed
     assert total >= 3
-    for moment in range(1, total + 1):
-        closed = 0
+    for number in range(1, total + 1):
+        closed, interrupted_at = 0, number
         with pytest.raises(KeyboardInterrupt):
             followed(tmp_path / name)
