@@ -121,6 +121,7 @@ class AttackerRun:
                 if start >= row:
                     self._keep_facts(number, start, arrays, workers)
                 start += sizes[number]
+                self.scoring.context.budget.give_back_unused()
                 yield arrays
 
     def multiple(self, measure: str) -> tuple[str, Sequence[float]] | None:
