@@ -52,7 +52,9 @@ FEWER_COLUMNS = "score fewer columns"
 # working memory.
 RISKIEST_BYTES, RISKIEST_SCORE_BYTES, RISKIEST_SHARE = 160, 48, 0.3
 # The share of the memory limit from which unused memory is given back.
-NEAR_LIMIT = 0.85
+NEAR_LIMIT = 0.87
+# Bytes of tables of selected cells while they are written, measured.
+SELECTED_CELLS = 24 << 20
 # Bytes of a score in a text format.
 TEXT_BYTES = 18
 
@@ -161,7 +163,8 @@ def plan_budget(
     written = sum(np.dtype(measure.type_in(request.dtype)).itemsize for measure in request.outputs)
     # A chunk is written while the next chunk is put together from the scores of partitions.
     row = cells * (2 * written + 8 * len(request.outputs)) + 16 * len(request.read) + 64
-    most = _fitting(limit, row, mend)
+    selects = options is not None and options.selection is not None and options.selection.top is None
+    most = _fitting(limit, row, mend, RESERVE + selects * SELECTED_CELLS)
     fits = most.chunk_rows
     if options is not None and not options.summary_only and written_format(options.output).as_text:
         row += cells * TEXT_BYTES * len(request.outputs)
@@ -203,14 +206,18 @@ def plan_reading(limit: int, columns: int, mend: str = "look at fewer columns") 
     return most._replace(chunk_rows=min(MOST_CHUNK, most.chunk_rows))
 
 
-def _fitting(limit: int, row: int, mend: str) -> Budget:
-    """Return a budget with as many rows of a chunk as fit; raise InputError for too few. row: bytes of a row."""
+def _fitting(limit: int, row: int, mend: str, reserve: int = RESERVE) -> Budget:
+    """Return a budget with as many rows of a chunk as fit; raise InputError for too few.
+
+    row: int. The bytes of a row.
+    reserve: int. The bytes to keep free.
+    """
     limit_arenas()
     resident = resident_bytes()
-    working = limit - resident - RESERVE
+    working = limit - resident - reserve
     fits = int(CHUNK_SHARE * working) // row
     if fits < LEAST_CHUNK:
-        least = (resident + RESERVE + int(LEAST_CHUNK * row / CHUNK_SHARE)) / 2**20
+        least = (resident + reserve + int(LEAST_CHUNK * row / CHUNK_SHARE)) / 2**20
         came, more = f"{limit / 2**20:,.0f} MiB", "Raise it"
         if limit < 2**20:
             came, more = f"{limit}", f"A number without a unit counts bytes: write {limit}MiB"

@@ -24,7 +24,7 @@ from .provenance import to_metadata
 from .riskiest import CellBatch
 
 # The cells of one table. The names and values of cells are texts, so a cell takes far more memory than a score.
-TABLE_CELLS = 1 << 18
+TABLE_CELLS = 1 << 17
 
 ROW, COLUMN, VALUE = "row", "column", "value"
 
