@@ -87,8 +87,10 @@ class Budget(NamedTuple):
         """Return the most distinct scores of each of `columns` columns, which count all partitions of one table."""
         return int(DISTINCT_SCORES_SHARE * self.working) // (8 * columns * self.together)
 
-    def partition_rows(self, job: Job) -> int:
+    def partition_rows(self, job: Job, has_population: bool = False) -> int:
         """Return the rows of a partition that are scored at once, with half of the scored columns.
+
+        has_population: bool. Whether some of the rows are the population's.
 
         Raises InputError if memory is too small for LEAST_PARTITION rows.
         """
@@ -100,6 +102,9 @@ class Budget(NamedTuple):
         # Row numbers and counts; sums of weights are large.
         index = 4 if job.unit is None else 8
         row = codes + 8 * 5 * words + 12 * index + scores + 8
+        if has_population:
+            # The rows of the table apart from those of the population, and the size in the population of each cohort.
+            row += 8 * words + 2 * index + 8 * at_once
         return self._partition_bytes(job, row) // row
 
     def any_known_bytes(self, job: Job, needs: AnyKnownNeeds) -> int:

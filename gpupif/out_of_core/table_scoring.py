@@ -176,7 +176,7 @@ class TableScoring:
         """Score the table, unless that is done; return the sums from which weights are computed."""
         context, plan, rows = self.context, self.plan, self._all_rows
         started = time.perf_counter()
-        limit = context.budget.partition_rows(plan.job)
+        limit = context.budget.partition_rows(plan.job, plan.population is not None)
         planned = context.store.once(
             self.step("planned"),
             lambda: context.budget.planned_rows(limit, rows, len(plan.job.counts), context.budget.together),
