@@ -24,7 +24,7 @@ def in_pieces(chunk_rows=3, partition_rows=2):
         patch.setattr(budget, "LEAST_PARTITION", 1)
         patch.setattr(budget, "MOST_CHUNK", chunk_rows)
         patch.setattr(budget, "SLACK", 1)
-        patch.setattr(budget.Budget, "partition_rows", lambda self, job: partition_rows)
+        patch.setattr(budget.Budget, "partition_rows", lambda self, job, has_population=False: partition_rows)
         # No power of two, unlike the real ones.
         real = budget.plan_budget
         patch.setattr(
