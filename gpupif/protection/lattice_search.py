@@ -246,7 +246,7 @@ class LatticeSearch:
         likely, left = likely[likely != place], left[left != place]
         if may_be_best and not met:
             likely = window.not_below(likely, place)
-        if floor > window.losses[place]:
+        if floor > open_nodes.bounds[place]:
             open_nodes.raise_bounds(place, floor)
         if self._best is not None:
             best, lowest = self._best
@@ -340,9 +340,11 @@ class _OpenNodes:
         """Raise the bounds of all nodes that are not ruled out and that are above the node at a place."""
         if self.bounds is self.window.losses:
             self.bounds = self.window.losses.copy()
+        raised = np.zeros(len(self.bounds), bool)
         for nodes in (self.likely, self.left):
-            above = np.setdiff1d(nodes, self.window.not_above(nodes, place), assume_unique=True)
-            self.bounds[above] = np.maximum(self.bounds[above], floor)
+            raised[nodes] = True
+            raised[self.window.not_above(nodes, place)] = False
+        np.maximum(self.bounds, floor, out=self.bounds, where=raised)
 
 
 def _lowest_that_meets(low: int, high: int, meets: Callable[[int], bool]) -> int:

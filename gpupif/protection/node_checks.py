@@ -132,23 +132,30 @@ class NodeChecks:
         names = tuple(column.name for column in self._levels)
         classes = self._classes(names, node, None)
         assert classes is not None
-        roll_up = self._roll_ups[names]
         nothing = np.zeros(0, np.int64)
         found = NodeClasses(
-            classes.counts, roll_up.codes(classes), self._kept(node, classes), nothing, nothing, nothing
+            classes.counts, self._roll_ups[names].codes(classes), self._kept(node, classes), nothing, nothing, nothing
         )
         if column is None:
             return found
         by_value = self._classes((*names, column), node, None)
         assert by_value is not None
         *codes, values = self._roll_ups[*names, column].codes(by_value)
-        # Both have the same classes: in the order of their keys they have the same places.
-        order, keys = np.lexsort(classes.keys.T), roll_up.layout.pack(codes, self._workers)
-        own_order = np.lexsort(keys.T)
-        changes = (keys[own_order][1:] != keys[own_order][:-1]).any(axis=1)
-        number = np.empty(len(keys), np.int64)
-        number[own_order] = order[np.append(0, np.cumsum(changes))]
+        number = self._class_numbers(classes, codes)
         return replace(found, counts_by_value=by_value.counts, number=number, values=values)
+
+    def _class_numbers(self, classes: ClassRows, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+        """Return for each of some rows the number of its class. codes: by axis, at the node of the classes.
+
+        Every class has a row, so that rows and classes have the same places in the order of their keys.
+        """
+        layout = self._roll_ups[tuple(column.name for column in self._levels)].layout
+        keys = layout.pack(codes, self._workers)
+        order = np.lexsort(keys.T)
+        changes = (keys[order][1:] != keys[order][:-1]).any(axis=1)
+        number = np.empty(len(keys), np.int64)
+        number[order] = np.lexsort(classes.keys.T)[np.append(0, np.cumsum(changes))]
+        return number
 
     def _kept(self, node: Levels, classes: ClassRows) -> npt.NDArray[np.bool_]:
         """Return for each class over the quasi-identifiers at a node whether its rows are not suppressed."""
