@@ -31,6 +31,12 @@ def protect(
     ),
     keep: str | None = option("F", "Columns that stay although they name persons, or look like it."),
     roles: options.RolesFile = None,
+    objective: str = option(
+        "loss|precision|discernibility|'utility(income)'|...",
+        "What is minimised: entropy (bits lost), or entropy+suppression, loss, loss_gm, discernibility, "
+        "average_class_size, precision, height, utility(COLUMN).",
+        default="entropy",
+    ),
     suppress: float = option(
         "0.04", "Share of the rows that may be suppressed to reach a criterion on k.", default=0.0
     ),
@@ -82,6 +88,7 @@ def protect(
         from ..frames.open import table_names
         from ..io.paths import find_input
         from ..protection.identifiers import warn_of_identifiers
+        from ..protection.objectives import as_objective
         from ..protection.protect import protect as find_plan
         from ..protection.request import columns_read
 
@@ -98,6 +105,7 @@ def protect(
             attackers=attackers,
             distances=as_distances(distance),
             importance=as_numbers("--importance", importance or (), "age=2") or None,
+            objective=objective,
             suppress=suppress,
             cells=cells,
             time_limit=None if time_limit == float("inf") else time_limit,
@@ -110,10 +118,10 @@ def protect(
         if shared.place.named and known is not None:
             # Workers read no other columns than these.
             files = find_input(table, shared.sep)
-            named_too = {*known, *(attributes or ()), *named}
+            named_too = {*known, *(attributes or ()), *named, as_objective(objective).column}
             names, labels = table_names(files)
             warn_of_identifiers(files, [name for name in (*names, *labels) if name not in named_too], labels)
-        pick = partial(columns_read, require, known, attributes or (), attackers, named)
+        pick = partial(columns_read, require, known, attributes or (), attackers, named, objective)
         found = shared.find(find, table, pick)
         if output is not None:
             found.plan.save(output, overwrite=overwrite)

@@ -78,6 +78,10 @@ class Hierarchy(ABC):
             f"hierarchy; expected {self.expected}. Give values that have none a place there{mend}."
         )
 
+    def leaves(self, level: int) -> Mapping[str, int] | None:
+        """Return how many values each group at a level from 1 has; None if the hierarchy does not list its values."""
+        return None
+
     @property
     def said(self) -> str:
         """The name of the hierarchy in errors."""

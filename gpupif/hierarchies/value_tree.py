@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -103,6 +104,9 @@ class ValueTree(Hierarchy):
     def find(self, values: pa.Array, level: int) -> pa.Array:
         places = text_places(values, self._texts)
         return self._names[level - 1].take(pa.array(places, mask=places < 0))
+
+    def leaves(self, level: int) -> Mapping[str, int]:
+        return Counter(map(str, self._names[level - 1].to_pylist()))
 
     def to_plan(self) -> Any:
         if self.file is not None:

@@ -36,7 +36,8 @@ class Window:
     """All combinations of some chosen levels of each axis.
 
     levels: uint8 array (nodes, axes). Nodes are in the order of their cost; of equal cost, the lowest levels are first.
-    losses: float64 array (nodes). Equal losses (see `TIE`) are one number, the least of them.
+    losses: float64 array (nodes). Equal losses (see `TIE`) are one number, the least of them. They are lower bounds on
+        the losses if the costs of nodes are not sums over the levels.
     place: int64 array (nodes). The place of each node among the combinations in the order of their levels.
     shape: int64 array (axes). How many levels are chosen.
     chosen: by axis, the chosen levels, ascending.
@@ -49,14 +50,23 @@ class Window:
     chosen: Sequence[Sequence[int]]
 
     @classmethod
-    def from_levels(cls, costs: Sequence[Sequence[float]], chosen: Sequence[Sequence[int]]) -> Window:
-        """Lay out the nodes of chosen levels. costs: by axis and level. chosen: by axis, ascending."""
+    def from_levels(
+        cls,
+        costs: Sequence[Sequence[float]],
+        chosen: Sequence[Sequence[int]],
+        floors: Sequence[Sequence[float]] | None = None,
+    ) -> Window:
+        """Lay out the nodes of chosen levels. costs: by axis and level. chosen: by axis, ascending.
+
+        floors: by axis and level a loss that no node at the level is below.
+        """
         shape = [len(levels) for levels in chosen]
         total = np.zeros(shape)
-        for axis, some in enumerate(chosen):
-            view = [1] * len(shape)
-            view[axis] = -1
-            total += np.array([costs[axis][level] for level in some]).reshape(view)
+        for numbers, combine in ((costs, np.add), (floors or [[0.0] * len(own) for own in costs], np.maximum)):
+            for axis, some in enumerate(chosen):
+                view = [1] * len(shape)
+                view[axis] = -1
+                combine(total, np.array([numbers[axis][level] for level in some]).reshape(view), out=total)
         losses = with_ties(total.ravel())
         order = np.argsort(losses, kind="stable")
         grid = np.unravel_index(order, shape)

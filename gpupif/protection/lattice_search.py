@@ -9,6 +9,9 @@ node.
 Other criteria *select*: coarser values may break them. The search first treats them as if they pruned, to find a good
 node soon. Then it looks at the nodes that it passed over, in the order of their cost, so that the first one that meets
 all criteria is the best.
+
+If the costs of nodes are not sums over levels, the levels give lower bounds. Each node that holds is then priced. Its
+price may raise the bounds of all nodes above it. Nodes are ruled out whose bound is above the best price.
 """
 
 from __future__ import annotations
@@ -39,16 +42,24 @@ class SearchResult(NamedTuple):
     complete: bool
 
 
+class Price(NamedTuple):
+    """The price of a node. cost: its cost. floor: no node above it costs less."""
+
+    cost: float
+    floor: float
+
+
 class LatticeSearch:
     """A search.
 
-    costs: by axis and level.
+    costs: by axis and level. Their sum is the cost of a node, or with `price` a lower bound on it.
     holds: returns whether a node meets the criteria that prune; None without such criteria.
     failing: after `holds` returned False, returns by node of a window whether the node fails for the same reason; None
         if the reason says nothing of nodes that are not below the last one.
     is_met: returns whether a node meets the criteria that select; None without such criteria.
     deadline: the time, as of `time.monotonic`, after which no node is checked.
     on_check: is called after each check with the number of nodes that are left, and the lowest cost so far.
+    price: returns the price of a node; None if costs are sums. floors: by axis and level a lower bound by itself.
     """
 
     def __init__(
@@ -59,9 +70,13 @@ class LatticeSearch:
         is_met: Callable[[Levels], bool] | None,
         deadline: float = math.inf,
         on_check: Callable[[int, float], None] = lambda left, loss: None,
+        price: Callable[[Levels], Price] | None = None,
+        floors: Sequence[Sequence[float]] | None = None,
     ) -> None:
         self.costs, self.deadline = costs, deadline
         self._check_holds, self._failing, self._check_is_met, self._on_check = holds, failing, is_met, on_check
+        self._find_price, self._floors = price, floors
+        self.prices: dict[Levels, Price] = {}
         self.checked = 0
         self._heights = [len(cost) - 1 for cost in costs]
         self._best: tuple[float, Levels] | None = None
@@ -89,16 +104,18 @@ class LatticeSearch:
             # Laying out a window may take longer than the time that is left.
             return self._result(0.0, False)
         if count_nodes(heights) <= MOST_NODES:
-            return self._search(Window.from_levels(self.costs, [range(height + 1) for height in heights]))
+            return self._search(self._window([range(height + 1) for height in heights]))
         if not self._holds(tuple(heights)):
             # No node below the top holds either.
             return self._result(math.inf, True)
         lowest = self._lowest_levels()
-        bound = self._cost(lowest)
+        bound = max(
+            self._cost(lowest), *(own[level] for own, level in zip(self._floors or (), lowest, strict=False)), 0.0
+        )
         while True:
             best = self._best
             chosen = spread_levels(self.costs, lowest) if best is None else levels_around(self.costs, lowest, best[1])
-            self._search(Window.from_levels(self.costs, chosen))
+            self._search(self._window(chosen))
             if self._best is None or self._best == best or self.is_over:
                 bound = max(bound, self._bound_by_parts())
                 return self._result(bound, self._best is not None and self._best[0] <= bound * (1 + TIE))
@@ -114,11 +131,23 @@ class LatticeSearch:
             total += self.costs[axis][level]
         return total
 
+    def _window(self, chosen: Sequence[Sequence[int]]) -> Window:
+        return Window.from_levels(self.costs, chosen, self._floors)
+
+    def price(self, node: Levels) -> Price:
+        """Return the price of a node."""
+        if self._find_price is None:
+            cost = self._cost(node)
+            return Price(cost, cost)
+        if node not in self.prices:
+            self.prices[node] = self._find_price(node)
+        return self.prices[node]
+
     def _result(self, bound: float, complete: bool) -> SearchResult:
         if self._best is None:
             return SearchResult(None, math.inf, bound, complete)
         # A window gives equal losses (see `TIE`) one number, which may differ from this node's loss by rounding.
-        loss = self._cost(self._best[1])
+        loss = self.price(self._best[1]).cost
         return SearchResult(self._best[1], loss, loss if complete else min(bound, loss), complete)
 
     def _lowest_levels(self) -> list[int]:
@@ -173,16 +202,16 @@ class LatticeSearch:
         likely = np.arange(len(window.losses))
         if self._best is not None:
             likely = likely[: int((window.losses <= self._best[0] * (1 + TIE)).sum())]
-        open_nodes = _OpenNodes(window, likely, likely)
+        open_nodes = _OpenNodes(window, likely, likely, window.losses)
         for node in self._dived:
             place = None if self.is_over else window.find(node)
             if place is not None:
                 self._check(open_nodes, place)
         while len(open_nodes.likely) and not self.is_over:
             self._check(open_nodes, window.halving(open_nodes.likely, by_cost=True))
-        left = open_nodes.likely if self._check_is_met is None else self._check_in_order(window, open_nodes.left)
-        bound = float(window.losses[left[0]]) if len(left) else math.inf if self._best is None else self._best[0]
-        return self._result(bound, not len(left))
+        left = open_nodes.likely if self._check_is_met is None else self._check_in_order(open_nodes)
+        bound = math.inf if self._best is None else self._best[0]
+        return self._result(min(bound, float(open_nodes.bounds[left].min())) if len(left) else bound, not len(left))
 
     def _check(self, open_nodes: _OpenNodes, place: int) -> None:
         """Check the node at a place of the window, and rule out what follows from the result."""
@@ -191,7 +220,9 @@ class LatticeSearch:
         known = node in self._held
         held = self._holds(node)
         likely, left = open_nodes.likely, open_nodes.left
-        if held and self._is_met(node):
+        if held and self._find_price is not None:
+            self._check_price(open_nodes, place, node)
+        elif held and self._is_met(node):
             self._keep_if_best(float(window.losses[place]), node)
             open_nodes.likely, open_nodes.left = likely[likely < place], left[left < place]
         else:
@@ -204,6 +235,27 @@ class LatticeSearch:
             open_nodes.likely, open_nodes.left = likely, left
         self._tell(len(open_nodes.likely))
 
+    def _check_price(self, open_nodes: _OpenNodes, place: int, node: Levels) -> None:
+        """Price a node that holds, and rule out the nodes whose bounds are then above the best price."""
+        window, likely, left = open_nodes.window, open_nodes.likely, open_nodes.left
+        cost, floor = self.price(node)
+        may_be_best = self._best is None or cost <= self._best[0] * (1 + TIE)
+        met = may_be_best and self._is_met(node)
+        if met:
+            self._keep_if_best(cost, node)
+        likely, left = likely[likely != place], left[left != place]
+        if may_be_best and not met:
+            likely = window.not_below(likely, place)
+        if floor > open_nodes.bounds[place]:
+            open_nodes.raise_bounds(place, floor)
+        if self._best is not None:
+            best, lowest = self._best
+            likely, left = (nodes[open_nodes.bounds[nodes] <= best * (1 + TIE)] for nodes in (likely, left))
+            if floor * (1 + TIE) >= best and node >= lowest:
+                # Nodes above cost as much or more, and of equal costs the lowest levels win.
+                likely, left = window.not_above(likely, place), window.not_above(left, place)
+        open_nodes.likely, open_nodes.left = likely, left
+
     def _dive(self) -> None:
         """Find a good node soon: make all columns about equally coarse, then each as fine as it can be alone."""
         heights = self._heights
@@ -215,7 +267,7 @@ class LatticeSearch:
             self._dived.append(node)
             met = self._holds(node) and self._is_met(node)
             if met:
-                self._keep_if_best(self._cost(node), node)
+                self._keep_if_best(self.price(node).cost, node)
             self._tell(0)
             return met
 
@@ -243,8 +295,9 @@ class LatticeSearch:
     def _tell(self, left: int) -> None:
         self._on_check(left, math.inf if self._best is None else self._best[0])
 
-    def _check_in_order(self, window: Window, left: Nodes) -> Nodes:
+    def _check_in_order(self, open_nodes: _OpenNodes) -> Nodes:
         """Check nodes in the order of their cost until one meets all criteria. Return the nodes that are left then."""
+        window, left = open_nodes.window, open_nodes.left
         unknown = left if self._check_holds is not None else left[:0]
         while len(unknown) and not self.is_over:
             place = window.halving(unknown, by_cost=False)
@@ -253,6 +306,12 @@ class LatticeSearch:
             else:
                 unknown, left = window.not_below(unknown, place), window.not_below(left, place)
             self._tell(len(left))
+        if self._find_price is not None:
+            open_nodes.likely, open_nodes.left = left[:0], left
+            while len(open_nodes.left) and not self.is_over:
+                place = int(open_nodes.left[open_nodes.bounds[open_nodes.left].argmin()])
+                self._check(open_nodes, place)
+            return open_nodes.left
         for number, place in enumerate(left):
             if self.is_over:
                 return left[number:]
@@ -269,12 +328,23 @@ class _OpenNodes:
     """The nodes of a window that are not ruled out.
 
     likely: the nodes that may be better if selecting criteria are assumed to prune. left: the nodes that may be better
-    by proof alone.
+    by proof alone. bounds: float64 array (nodes of the window). A lower bound on the cost of each node.
     """
 
     window: Window
     likely: Nodes
     left: Nodes
+    bounds: npt.NDArray[np.float64]
+
+    def raise_bounds(self, place: int, floor: float) -> None:
+        """Raise the bounds of all nodes that are not ruled out and that are above the node at a place."""
+        if self.bounds is self.window.losses:
+            self.bounds = self.window.losses.copy()
+        raised = np.zeros(len(self.bounds), bool)
+        for nodes in (self.likely, self.left):
+            raised[nodes] = True
+            raised[self.window.not_above(nodes, place)] = False
+        np.maximum(self.bounds, floor, out=self.bounds, where=raised)
 
 
 def _lowest_that_meets(low: int, high: int, meets: Callable[[int], bool]) -> int:

@@ -7,7 +7,8 @@ criteria the table at the node is scored.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,23 @@ class Suppression(NamedTuple):
 
     k: int
     most: int
+
+
+@dataclass(frozen=True)
+class NodeClasses:
+    """The equivalence classes over the quasi-identifiers at a node.
+
+    counts: int64 array (classes), how many rows each has. codes: by axis the group of each class. kept: bool array
+    (classes), False for classes whose rows are suppressed.
+    With a further column, the rows of each class by its value: counts_by_value, their class `number`, their `values`.
+    """
+
+    counts: npt.NDArray[np.int64]
+    codes: Sequence[npt.NDArray[Any]]
+    kept: npt.NDArray[np.bool_]
+    counts_by_value: npt.NDArray[np.int64]
+    number: npt.NDArray[np.int64]
+    values: npt.NDArray[Any]
 
 
 class NodeChecks:
@@ -105,6 +123,45 @@ class NodeChecks:
     def suppressed_rows(self, node: Levels) -> int:
         """Return how many rows are suppressed at a node that holds."""
         return 0 if self._suppression is None else self._count_suppressed(node, self._suppression) or 0
+
+    def classes_at(self, node: Levels, column: Hashable = None) -> NodeClasses:
+        """Return the equivalence classes over the quasi-identifiers at a node, and which of them are suppressed.
+
+        column: a further column, by whose values the rows of each class are counted too; None for none.
+        """
+        names = tuple(column.name for column in self._levels)
+        classes = self._classes(names, node, None)
+        assert classes is not None
+        nothing = np.zeros(0, np.int64)
+        found = NodeClasses(
+            classes.counts, self._roll_ups[names].codes(classes), self._kept(node, classes), nothing, nothing, nothing
+        )
+        if column is None:
+            return found
+        by_value = self._classes((*names, column), node, None)
+        assert by_value is not None
+        *codes, values = self._roll_ups[*names, column].codes(by_value)
+        number = self._class_numbers(classes, codes)
+        return replace(found, counts_by_value=by_value.counts, number=number, values=values)
+
+    def _class_numbers(self, classes: ClassRows, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+        """Return for each of some rows the number of its class. codes: by axis, at the node of the classes.
+
+        Every class has a row, so that rows and classes have the same places in the order of their keys.
+        """
+        layout = self._roll_ups[tuple(column.name for column in self._levels)].layout
+        keys = layout.pack(codes, self._workers)
+        order = np.lexsort(keys.T)
+        changes = (keys[order][1:] != keys[order][:-1]).any(axis=1)
+        number = np.empty(len(keys), np.int64)
+        number[order] = np.lexsort(classes.keys.T)[np.append(0, np.cumsum(changes))]
+        return number
+
+    def _kept(self, node: Levels, classes: ClassRows) -> npt.NDArray[np.bool_]:
+        """Return for each class over the quasi-identifiers at a node whether its rows are not suppressed."""
+        if self._suppression is None:
+            return np.ones(len(classes.counts), bool)
+        return classes.counts >= self._suppression.k
 
     def _count_suppressed(self, node: Levels, suppression: Suppression) -> int | None:
         """Return how many rows are in classes of fewer than k at a node, None for more than may be suppressed."""

@@ -30,6 +30,7 @@ from .identifiers import as_identifiers, identifier_treatments, identifiers_by_r
 from .lattice import count_nodes
 from .lattice_search import LatticeSearch, SearchResult
 from .node_checks import NodeChecks, Suppression
+from .objectives import as_objective
 from .request import ProtectRequest, as_distances, as_importance, as_seconds, as_share_of_rows
 from .result import Protection, find_frontier
 from .treated_risk import TreatedRisk, measure_treated
@@ -48,6 +49,7 @@ def protect(
     attackers: Mapping[str, Knowledge] | None = None,
     distances: Mapping[Any, Any] | None = None,
     importance: Mapping[Hashable, float] | None = None,
+    objective: str = "entropy",
     suppress: float = 0.0,
     cells: bool = False,
     time_limit: float | None = 600,
@@ -92,7 +94,15 @@ def protect(
     distances:
         How far values of sensitive columns are apart, as in `gpupif.score`, for ``t`` and ``emd``.
     importance:
-        ``{column: importance}``, above 0: what a bit of the column is worth. Default 1.
+        ``{column: importance}``, above 0: what a bit of the column is worth, or its loss in `objective`. Default 1.
+    objective:
+        What the search minimises instead of the loss in bits. "entropy": that loss, for which suppressed rows cost
+        nothing. "entropy+suppression": they cost the entropy of their recoded values. "loss", "loss_gm": Iyengar's
+        loss, 0 to 1, by the arithmetic or geometric mean over the columns. "precision": 1 - Sweeney's precision.
+        "height": the sum of the levels. "discernibility" and "average_class_size" of equivalence classes.
+        "utility(income)": the share of the information on a column that the quasi-identifiers lose, or with
+        "utility(income, classify)" the share of the rows that they predict wrongly. The column must not be a
+        quasi-identifier. `importance` weighs the columns where the objective is a sum over columns.
     suppress:
         Share of the rows, from 0 to below 1, that may be suppressed: rows in classes of fewer than k rows. It needs a
         criterion on k. All other criteria then hold for the rows that are left.
@@ -110,9 +120,9 @@ def protect(
     Returns
     -------
     Protection
-        ``.plan``, for `gpupif.treat`; its loss, in bits; ``.risk``, the value of each criterion in the treated table;
-        ``.optimal``, ``.gap``, ``.frontier``. The result is the same for every kind of table and number of threads,
-        unless a time limit ends the search.
+        ``.plan``, for `gpupif.treat`; its loss, in bits or the unit of the objective; ``.risk``, the value of each
+        criterion in the treated table; ``.optimal``, ``.gap``, ``.frontier``. The result is the same for every kind of
+        table and number of threads, unless a time limit ends the search.
 
     Raises
     ------
@@ -165,6 +175,7 @@ def protect(
         suppress=as_share_of_rows(suppress),
         cells=cells,
         time_limit=as_seconds(time_limit),
+        objective=as_objective(objective),
         identifiers=as_identifiers(table, identifiers, pseudonymise, keep),
     )
     names, labels = table_names(table)
@@ -176,7 +187,6 @@ def protect(
     warn_of_identifiers(table, others, labels, coarser)
     engine = choose_engine(requested_device(counted.cells))
     seconds = {"read and count": clock() - began}
-    costs = [[request.importance.get(column.name, 1.0) * loss for loss in column.losses] for column in levels]
     most_suppressed = math.floor(request.suppress * counted.rows)
     suppression = Suppression(request.smallest_class, most_suppressed) if most_suppressed else None
     with Reporter() as report, announce_compilation():
@@ -189,19 +199,36 @@ def protect(
 
         with NodeChecks(counted, levels, criteria, engine, suppression) as checks:
             deadline = math.inf if request.time_limit is None else time.monotonic() + request.time_limit
+            minimised = request.objective.kind(
+                levels,
+                request.importance,
+                [used_hierarchies[column.name] for column in levels],
+                counted.rows,
+                checks,
+                suppression is not None,
+                next((name for name in counted.names if str(name) == request.objective.column), None),
+                request.objective.task,
+            )
+            bounds = minimised.bounds(lambda: time.monotonic() >= deadline)
             search = LatticeSearch(
-                costs,
+                bounds.sums,
                 checks.holds if checks.prunes else None,
                 checks.failing,
                 checks.is_met if checks.selects else None,
                 deadline,
                 show_check,
+                minimised.pricing,
+                bounds.floors,
             )
             best = search.run()
             if best.node is None:
                 _refuse_no_plan(best, search, checks, levels, criteria, counted)
             suppressed = checks.suppressed_rows(best.node)
-            frontier = find_frontier(checks.values, costs, levels, criteria)
+            # After the time limit no node is priced, as none is checked.
+            shown = [node for node in checks.values if node in search.prices or not search.is_over]
+            losses = {node: minimised.value(search.price(node).cost) for node in shown}
+            frontier = find_frontier(checks.values, losses, levels, criteria)
+            highest_loss = minimised.value(search.price(tuple(column.height for column in levels)).floor)
         before = criteria.measure(counted, engine)
         seconds["search"] = clock() - began
         began = clock()
@@ -226,7 +253,7 @@ def protect(
             plan = Plan([*recoding, *rows], recoded)
             after = measure_treated(table, plan, criteria)
         seconds["treat and measure again"] = clock() - began
-    highest_loss = sum(cost[-1] for cost in costs)
+    loss, bound = minimised.value(best.loss), minimised.value(best.bound)
     return Protection(
         plan=Plan([*identifier_treatments(request.identifiers), *plan.treatments], plan.hierarchies),
         rows=counted.rows,
@@ -237,14 +264,16 @@ def protect(
         levels=chosen,
         heights={column.name: column.height for column in levels},
         losses={column.name: column.losses[chosen[column.name]] for column in levels},
-        loss=best.loss,
-        loss_share=best.loss / highest_loss if highest_loss else 0.0,
+        objective=str(request.objective),
+        unit=minimised.unit,
+        loss=loss,
+        loss_share=loss / highest_loss if highest_loss else 0.0,
         risk=after.values,
         before=before,
         checks=search.checked,
         nodes=count_nodes([column.height for column in levels]),
         optimal=best.complete,
-        gap=0.0 if best.complete or not best.loss else (best.loss - best.bound) / best.loss,
+        gap=0.0 if best.complete or not loss else (loss - bound) / loss,
         frontier=frontier,
         proposed=[name for name in used_hierarchies if name not in request.hierarchies],
         identifiers=request.identifiers,

@@ -22,6 +22,7 @@ from ..marginals.request import CountRequest
 from ..utils.validation import brief, check_exist, check_not_known, is_number
 from .column_levels import with_proposed
 from .identifiers import ARGUMENTS, DROP
+from .objectives import ObjectiveChoice, as_objective
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class ProtectRequest:
     suppress: the share of the rows that may be suppressed, from 0 to below 1.
     cells: whether single cells are suppressed, not whole rows.
     time_limit: seconds, None for no limit.
+    objective: what is minimised.
     identifiers: by column what the plan does with it: "drop", "pseudonymise" or "keep".
     """
 
@@ -51,6 +53,7 @@ class ProtectRequest:
     suppress: Fraction
     cells: bool
     time_limit: float | None
+    objective: ObjectiveChoice
     identifiers: Mapping[Hashable, str]
 
     def __post_init__(self) -> None:
@@ -70,6 +73,11 @@ class ProtectRequest:
                     "out."
                 )
         self._check_identifiers()
+        if self.importance and not self.cells and not self.objective.kind.weighs_columns:
+            raise InputError(
+                f"importance: the objective {self.objective.kind.name!r} is not a sum over columns, so that no column "
+                "counts more. Leave importance= out, or choose another objective."
+            )
         if self.suppress and not self.smallest_class:
             raise InputError(
                 "suppress: expected with a criterion on k against an attacker who knows the quasi-identifiers, such as "
@@ -88,7 +96,7 @@ class ProtectRequest:
     @property
     def named_by(self) -> dict[Hashable, str]:
         """Return by column the argument that names it, as errors say it; quasi-identifiers are left out."""
-        return _named_by(self.criteria, self.quasi_identifiers, self.sensitive, self.attackers)
+        return _named_by(self.criteria, self.quasi_identifiers, self.sensitive, self.attackers, self.objective)
 
     def columns(self, names: Sequence[Hashable], labels: Sequence[Hashable]) -> list[Hashable] | None:
         """Return the columns that are read of a table with columns `names` and row labels, None for all.
@@ -121,6 +129,11 @@ class ProtectRequest:
             for others, what in ((self.quasi_identifiers or (), "a quasi-identifier"), (self.sensitive, "sensitive")):
                 if name in others:
                     raise InputError(f"{argument}: column {name!r} is {what} too. Name it in one of them only.")
+            if done == DROP and str(name) == self.objective.column:
+                raise InputError(
+                    f"objective: column {name!r} is an identifier, which the plan drops. Name a column that stays as "
+                    "it is, or name this column in keep=."
+                )
             if done == DROP and str(name) in known:
                 raise InputError(
                     f"{known[str(name)]}: column {name!r} is an identifier, which the plan drops, so that nobody finds "
@@ -145,6 +158,8 @@ class ProtectRequest:
             _check_quasi_identifier("hierarchies", name, known, self.hierarchies, names, only_misspelt=True)
         for name in self.importance:
             _check_quasi_identifier("importance", name, known, self.importance, names)
+        if self.objective.column is not None:
+            _check_predicted(self.objective.column, known, table)
         hierarchies = with_proposed(self.hierarchies, table, known)
         criteria = CriterionSet.from_arguments(
             self.criteria, known, self.sensitive, self.attackers or None, self.distances, names
@@ -157,19 +172,39 @@ class ProtectRequest:
         return criteria, hierarchies
 
 
+def _check_predicted(column: str, known: Sequence[Hashable], table: CountedTable) -> None:
+    """Raise InputError for a column of an objective that is not there, that the plan changes, or that has one value.
+
+    known: the quasi-identifiers.
+    """
+    found = next((name for name in table.names if str(name) == column), None)
+    if found is None:
+        check_exist("objective", [column], table.names)
+    if found in known:
+        raise InputError(
+            f"objective: column {found!r} is a quasi-identifier, which the plan makes coarser, so that less and less "
+            "would be left to predict. Name a column that stays as it is, or name this column in sensitive=."
+        )
+    if table.columns[table.place(found)].cardinality < 2:
+        raise InputError(f"objective: column {found!r} has the same value in all rows: there is nothing to predict.")
+
+
 def columns_read(
     require: Any,
     quasi_identifiers: Sequence[Hashable] | None,
     sensitive: Sequence[Hashable],
     attackers: Any,
     identifiers: Mapping[Hashable, str],
+    objective: str,
     names: Sequence[str],
 ) -> list[str] | None:
     """Return the columns of a file that `protect` reads, None for all. Raises InputError.
 
     identifiers: by column the argument that names it; these columns must exist. names: the columns of the file.
     """
-    named_by = _named_by(read_criteria(require), quasi_identifiers, sensitive, as_attackers(attackers) or {})
+    named_by = _named_by(
+        read_criteria(require), quasi_identifiers, sensitive, as_attackers(attackers) or {}, as_objective(objective)
+    )
     columns = None
     if quasi_identifiers is not None:
         columns = list(dict.fromkeys([*quasi_identifiers, *named_by, *identifiers]))
@@ -181,6 +216,7 @@ def _named_by(
     quasi_identifiers: Sequence[Hashable] | None,
     sensitive: Sequence[Hashable],
     attackers: Mapping[str, Known],
+    objective: ObjectiveChoice,
 ) -> dict[Hashable, str]:
     """Return by column the argument that names it, as errors say it, without quasi-identifiers.
 
@@ -194,6 +230,8 @@ def _named_by(
         if isinstance(criterion.known, tuple):
             for name in named_columns(criterion.known, scored):
                 argument_of.setdefault(name, f"criterion {str(criterion)!r}")
+    if objective.column is not None:
+        argument_of.setdefault(named_columns([objective.column], scored)[0], "objective")
     return {name: argument for name, argument in argument_of.items() if name not in quasi_identifiers}
 
 

@@ -11,7 +11,17 @@ import numpy as np
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, CriterionValue
 from ..treatment.plan import Plan
-from ..utils.display import Displayable, Heading, as_part, as_percent, draw_line, draw_table, json_value, plural
+from ..utils.display import (
+    Displayable,
+    Heading,
+    as_cell,
+    as_part,
+    as_percent,
+    draw_line,
+    draw_table,
+    json_value,
+    plural,
+)
 from .column_levels import ColumnLevels
 from .lattice import with_ties
 
@@ -32,7 +42,7 @@ SHOWN_NODES = 12
 class FrontierNode:
     """A node that was checked, and that no other checked node equals or beats in loss and in all criteria.
 
-    levels: by column. loss: bits, each times the importance of its column. values: by criterion its value at the node.
+    levels: by column. loss: in the unit of the objective. values: by criterion its value at the node.
     is_met: whether all criteria are met there.
     """
 
@@ -55,7 +65,9 @@ class Protection(Displayable):
     cells_unreached: whether single cells were asked for, but whole rows are taken away because no suppressed cells meet
         all criteria.
     levels: by column its level in the treated table. heights: by column the highest level.
-    losses: by column the loss, in bits over all rows. loss: their sum, each times the importance of the column.
+    losses: by column the loss, in bits over all rows, for any objective.
+    objective: what was minimised, such as "entropy" or "utility(income, information)". unit: the unit of its loss.
+    loss: the loss. For "entropy" it is the sum of `losses`, each times the importance of the column.
     loss_share: the loss as a share of the loss with every column at its top.
     risk: the value of each criterion in the treated table, which was treated by the plan and measured like any table.
     before: the value of each criterion in the table before.
@@ -79,6 +91,8 @@ class Protection(Displayable):
     levels: Mapping[Hashable, int]
     heights: Mapping[Hashable, int]
     losses: Mapping[Hashable, float]
+    objective: str
+    unit: str
     loss: float
     loss_share: float
     risk: Sequence[CriterionValue]
@@ -126,6 +140,8 @@ class Protection(Displayable):
         bound = "the least there is" if self.optimal else f"at most {as_percent(self.gap)} above the least there is"
         draw_line(console, self.attacker)
         spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in self.seconds.items())
+        if self.objective != "entropy":
+            draw_line(console, f"Objective: {self.objective}, loss {as_cell(self.loss)} ({self.unit})")
         console.print(
             f"[bold]{as_part(self.loss_share)}[/] of what may be lost is lost, {bound}: [bold]{self.checks:,}[/] of "
             f"{self.nodes:,} {plural(self.nodes, 'node')} checked, device [bold]{self.device}[/], {spent}",
@@ -170,7 +186,11 @@ class Protection(Displayable):
         tables = [draw_table("Risk", headings, risk), draw_table("Levels", of_columns, columns)]
         if len(self.frontier) > 1:
             criteria = list(self.frontier[0].values)
-            of_nodes = [Heading("bits lost"), *map(Heading, criteria), Heading("levels", text=True)]
+            of_nodes = [
+                Heading("bits lost" if self.unit == "bits" else "loss"),
+                *map(Heading, criteria),
+                Heading("levels", text=True),
+            ]
             # Nodes that are evenly spread over the frontier.
             step = max(1, -(-len(self.frontier) // SHOWN_NODES))
             nodes = [
@@ -183,13 +203,13 @@ class Protection(Displayable):
 
 def find_frontier(
     values: Mapping[tuple[int, ...], Mapping[Criterion, CriterionValue]],
-    costs: Sequence[Sequence[float]],
+    losses: Mapping[tuple[int, ...], float],
     levels: Sequence[ColumnLevels],
     criteria: CriterionSet,
 ) -> list[FrontierNode]:
-    """Return the frontier of the nodes at which every criterion has a value.
+    """Return the frontier of the nodes whose loss is known, and at which every criterion has a value.
 
-    values: by node the values of the criteria that were measured there. costs: by axis and level.
+    values: by node the values of the criteria that were measured there. losses: by node.
     """
     nodes = []
     for node, measured in values.items():
@@ -198,14 +218,11 @@ def find_frontier(
             for criterion in criteria.criteria
             if criterion in measured and (value := measured[criterion].value) is not None
         }
-        if len(known) < len(criteria.criteria):
+        if len(known) < len(criteria.criteria) or node not in losses:
             continue
-        loss = 0.0
-        for axis, level in enumerate(node):
-            loss += costs[axis][level]
         frontier_node = FrontierNode(
             {column.name: level for column, level in zip(levels, node, strict=True)},
-            loss,
+            losses[node],
             {str(criterion): float(value) for criterion, value in known.items()},
             all(measured[criterion].is_met for criterion in known),
         )

@@ -58,7 +58,22 @@ def test_json_has_the_figures_of_python(run, table):
         assert document[key] == expected[key]
 
 
+def test_an_objective_is_minimised_and_said(run, table):
+    ended = run(*BASE, "--require", "k>=4", "--objective", "utility(ill)")
+    assert ended.code == 0, ended.err
+    assert "Objective: utility(ill, information), loss" in ended.out
+    found = gpupif.protect("table.csv", "k>=4", hierarchies="H.toml", sensitive="ill", objective="utility(ill)")
+    document = json.loads(run(*BASE, "--require", "k>=4", "--objective", "utility(ill)", "--json").out)
+    assert (document["objective"], document["loss"]) == (found.objective, found.loss)
+
+
 REFUSED = [
+    (("--require", "k>=3", "--objective", "los"), "--objective: there is no objective 'los'. Did you mean 'loss'?"),
+    (("--require", "k>=3", "--objective", "utility(il)"), "--objective: no column 'il' in the table. Did you mean"),
+    (
+        ("--require", "k>=3", "--quasi-identifiers", "age", "--objective", "utility(il)"),
+        "--objective: no column 'il' in the table",
+    ),
     ((), "--require: expected at least one limit"),
     (("--require", "k<=3"), "k is safe if it is high: write k>=3"),
     (("--require", "k>=300"), "--require: no treatment meets the criteria. 'k>=300' is not even met"),
