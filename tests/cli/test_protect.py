@@ -232,6 +232,7 @@ def interrupted(find, *words):
     return process.returncode, out, [line for line in lines if line.startswith("gpupif: ") and "compiling" not in line]
 
 
+@pytest.mark.slow
 @pytest.mark.subprocess
 def test_ctrl_c_keeps_the_best_plan(folder):
     code, out, said = interrupted(True, "checked")
@@ -242,6 +243,7 @@ def test_ctrl_c_keeps_the_best_plan(folder):
     assert gpupif.risk(gpupif.treat("table.csv", "plan.toml").table, ["age", "sex", "region", "education"]).k >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.subprocess
 def test_a_second_ctrl_c_ends_at_once(folder):
     code, out, said = interrupted(True, "checked", "measuring")
@@ -249,6 +251,7 @@ def test_a_second_ctrl_c_ends_at_once(folder):
     assert not (folder / "plan.toml").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.subprocess
 def test_ctrl_c_before_a_plan_is_found_is_one_line(folder):
     code, out, said = interrupted(False, "checked")
