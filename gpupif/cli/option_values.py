@@ -109,6 +109,11 @@ def as_list_text(names: Iterable[str]) -> str:
     return text.getvalue()
 
 
+def compare_command(table: Path, treated: Path, plan: Path, columns: Iterable[str]) -> str:
+    """Return the command that compares a table with the treated table. columns: options that say their roles."""
+    return shlex.join(["gpupif", "compare", str(table), str(treated), "--plan", str(plan), *columns])
+
+
 def check_goes_with(needed: str, given: Any, **others: Any) -> None:
     """Raise InputError for options that do nothing without another option.
 

@@ -182,6 +182,11 @@ class PrintOptions:
         if not (self.as_json or self.quiet):
             say(line)
 
+    def say_commands(self, said: str, commands: Sequence[str]) -> None:
+        """Print the commands to go on with, each in a line of its own. said: the line before them."""
+        for line in (said, *(f"  {command}" for command in commands)):
+            self.say(line)
+
 
 @dataclass(frozen=True)
 class ReadOptions(PrintOptions):
@@ -207,10 +212,16 @@ class ReadOptions(PrintOptions):
         with configured(self.quiet, device, gpu_grouping, self.memory_limit, self.temp, compression):
             yield
 
-    def report(self, found: Displayable, from_file: FileRoles, **places: Path | None) -> None:
-        """Print what was found, and what came from a file of roles. places: of tables and outputs, None for none."""
-        named = {name: str(place) for name, place in places.items() if place is not None}
-        self.show(lambda: {**named, **from_file.facts(), **found.to_dict()}, found.print)
+    def report(
+        self, found: Displayable, from_file: FileRoles, commands: Sequence[str] = (), **places: Path | None
+    ) -> None:
+        """Print what was found, and what came from a file of roles.
+
+        commands: to go on with, for JSON. places: of tables and outputs, None for none.
+        """
+        named: dict[str, Any] = {name: str(place) for name, place in places.items() if place is not None}
+        more = {"commands": [*commands]} if commands else {}
+        self.show(lambda: {**named, **from_file.facts(), **found.to_dict(), **more}, found.print)
         self.say_roles(from_file)
 
     def say_roles(self, from_file: FileRoles) -> None:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Hashable
+import signal
+from collections.abc import Hashable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+import typer
 
 from ..errors import InputError
 from . import options
-from .option_values import FileRoles, as_attackers, as_distances, as_names, as_numbers
+from .messages import CommandFailedError
+from .option_values import FileRoles, as_attackers, as_distances, as_list_text, as_names, as_numbers, compare_command
 from .options import ClusterOptions, attack_option, option
+from .printing import interruption
+
+# The file of the secret key in the commands that are shown.
+KEY_FILE = "treat.key"
 
 
 def protect(
@@ -122,14 +131,47 @@ def protect(
             names, labels = table_names(files)
             warn_of_identifiers(files, [name for name in (*names, *labels) if name not in named_too], labels)
         pick = partial(columns_read, require, known, attributes or (), attackers, named, objective)
-        found = shared.find(find, table, pick)
+        try:
+            found = shared.find(find, table, pick)
+        except KeyboardInterrupt as interrupted:
+            raise CommandFailedError(f"interrupted: {interrupted}; nothing was written.", 128 + signal.SIGINT) from None
         if output is not None:
             found.plan.save(output, overwrite=overwrite)
-    shared.report(found, from_file, input=table, output=output)
+            interruption.left = f"the plan is complete: {output}"
+    listed = as_list_text(map(str, found.levels)) if roles is None and quasi_identifiers is None else quasi_identifiers
+    columns = _as_options(roles=roles, quasi_identifiers=listed, sensitive=sensitive)
+    commands = [] if output is None else _next_commands(table, output, roles, columns, bool(pseudonyms), shared.sep)
+    shared.report(found, from_file, commands, input=table, output=output)
     shared.say("")
     if output is None:
         shared.say("The plan was not kept. To keep it, for gpupif treat, add -o plan.toml.")
     else:
-        key = " --key-file ..." if pseudonyms else ""
-        command = shlex.join(["gpupif", "treat", str(table), "--plan", str(output)])
-        shared.say(f"Plan written to {output}: {command}{key} -o ...")
+        shared.say_commands(f"Plan written to {output}. To go on:", commands)
+    if found.stopped_by == "Ctrl-C":
+        raise typer.Exit(128 + signal.SIGINT)
+
+
+def _next_commands(
+    table: Path, plan: Path, roles: Path | None, columns: Sequence[str], with_key: bool, sep: str | None
+) -> list[str]:
+    """Return the commands that treat the table by the plan, and compare it with the treated table.
+
+    columns: options of `compare` that say which columns the attacker knows. with_key: whether the plan needs a key.
+    """
+    treated = Path("treated")
+    if table.stem and "*" not in str(table):
+        written = table.suffix in ("", ".csv", ".feather", ".parquet")
+        treated = Path(f"{table.stem}_treated{table.suffix if written else '.parquet'}")
+    options = _as_options(roles=roles, key_file=KEY_FILE if with_key else None, sep=sep)
+    treat = shlex.join(["gpupif", "treat", str(table), "--plan", str(plan), *options, "-o", str(treated)])
+    # A treated table has commas between its values, so compare has to find the separator of each table by itself.
+    compare = compare_command(table, treated, plan, columns)
+    if with_key and not Path(KEY_FILE).exists():
+        return [f"python -c \"import gpupif; gpupif.treatments.Key.new().save('{KEY_FILE}')\"", treat, compare]
+    return [treat, compare]
+
+
+def _as_options(**values: Any) -> list[str]:
+    """Return options and their values as they are typed; options without a value are left out."""
+    given = {f"--{name.replace('_', '-')}": str(value) for name, value in values.items() if value is not None}
+    return [text for option in given.items() for text in option]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import GpupifError, InputError
 from . import options
-from .option_values import FileRoles
+from .option_values import FileRoles, compare_command
 from .options import PrintOptions, configured, option, output_option, place_option
 from .printing import as_document, interruption
 
@@ -96,9 +96,11 @@ def treat(
         for file, document in written:
             if file is not None:
                 write_text(as_document(document.to_dict()) + "\n", file, overwrite or resume)
-        facts = {"input": str(table), "output": str(output), "record": done.record.to_dict()}
+        with_roles = [] if roles is None else ["--roles", str(roles)]
+        commands = [compare_command(table, output, plan, with_roles)]
+        facts = {"input": str(table), "output": str(output), "record": done.record.to_dict(), "commands": commands}
         shared.show(lambda: facts, done.record.print)
-        shared.say(f"Treated table written to {output}")
+        shared.say_commands(f"Treated table written to {output}. To go on:", commands)
 
 
 def _warn_of_index(found: Input, treated: Sequence[Hashable], identifiers: Sequence[Hashable]) -> None:

@@ -245,4 +245,5 @@ def next_commands(
         if len(roles.quasi_identifiers) > 1:
             commands.append(["toxic", *with_roles])
         commands.append(["score", *with_roles, "-o", "scores" if on_cluster else "scores.parquet"])
+        commands.append(["protect", *with_roles, "--require", "k>=5", "-o", "plan.toml"])
     return [shlex.join(["gpupif", *command]) for command in commands]

@@ -60,6 +60,7 @@ class LatticeSearch:
     deadline: the time, as of `time.monotonic`, after which no node is checked.
     on_check: is called after each check with the number of nodes that are left, and the lowest cost so far.
     price: returns the price of a node; None if costs are sums. floors: by axis and level a lower bound by itself.
+    is_interrupted: returns whether the user has asked to end the search. After that no node is checked either.
     """
 
     def __init__(
@@ -72,8 +73,9 @@ class LatticeSearch:
         on_check: Callable[[int, float], None] = lambda left, loss: None,
         price: Callable[[Levels], Price] | None = None,
         floors: Sequence[Sequence[float]] | None = None,
+        is_interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.costs, self.deadline = costs, deadline
+        self.costs, self.deadline, self.is_interrupted = costs, deadline, is_interrupted
         self._check_holds, self._failing, self._check_is_met, self._on_check = holds, failing, is_met, on_check
         self._find_price, self._floors = price, floors
         self.prices: dict[Levels, Price] = {}
@@ -85,18 +87,7 @@ class LatticeSearch:
         self._met: dict[Levels, bool] = {}
 
     def run(self) -> SearchResult:
-        """Search until no node is left or the time is over.
-
-        KeyboardInterrupt (Ctrl-C) ends the search too if a node has been found; else it is raised.
-        """
-        try:
-            return self._run()
-        except KeyboardInterrupt:
-            if self._best is None:
-                raise
-            return self._result(0.0, False)
-
-    def _run(self) -> SearchResult:
+        """Search until no node is left, the time is over, or the user asks to end the search."""
         heights = self._heights
         if self._check_is_met is not None or count_nodes(heights) > COUNTED:
             self._dive()
@@ -122,8 +113,8 @@ class LatticeSearch:
 
     @property
     def is_over(self) -> bool:
-        """Return whether the time is over."""
-        return time.monotonic() >= self.deadline
+        """Return whether the time is over, or the user has asked to end the search."""
+        return self.is_interrupted() or time.monotonic() >= self.deadline
 
     def _cost(self, node: Sequence[int]) -> float:
         total = 0.0
@@ -174,7 +165,9 @@ class LatticeSearch:
             costs = [cost if axis in axes else [0.0] * len(cost) for axis, cost in enumerate(self.costs)]
             chosen = [range(height + 1) if axis in axes else [height] for axis, height in enumerate(self._heights)]
             if not self.is_over:
-                part = LatticeSearch(costs, self._holds, self._failing, None, self.deadline)
+                part = LatticeSearch(
+                    costs, self._holds, self._failing, None, self.deadline, is_interrupted=self.is_interrupted
+                )
                 total += part._search(Window.from_levels(costs, chosen)).bound
         return total
 

@@ -24,6 +24,7 @@ from ..treatment.suppression.suppress import Suppress, SuppressRows
 from ..treatment.value_maps.recode import Recode
 from ..utils.display import as_cell, plural
 from ..utils.progress import Reporter, announce_compilation, short
+from ..utils.signals import first_interrupt
 from ..utils.validation import Columns, as_columns
 from .column_levels import ColumnLevels, column_levels
 from .identifiers import as_identifiers, identifier_treatments, identifiers_by_roles, warn_of_identifiers
@@ -34,6 +35,11 @@ from .objectives import as_objective
 from .request import ProtectRequest, as_distances, as_importance, as_seconds, as_share_of_rows
 from .result import Protection, find_frontier
 from .treated_risk import TreatedRisk, measure_treated
+
+# A criterion that every table meets: its value is how many rows are unique.
+UNIQUE_ROWS = Criterion.from_figure("uniques")
+# Seconds that a search may take without a word on its time beforehand.
+SHORT_SEARCH = 10.0
 
 
 def protect(
@@ -112,7 +118,8 @@ def protect(
         allows (``.rows_with_cells``), or if no cells make all criteria hold (``.cells_unreached``).
     time_limit:
         Seconds after which no further node is checked (None: no limit). The result is then the best plan so far, and
-        says how much cheaper another plan could be. The same happens when the user interrupts the search (Ctrl-C).
+        says how much cheaper another plan could be. The same happens when the user interrupts the search (Ctrl-C); a
+        second Ctrl-C ends `protect` at once. If the search may take long, its time at worst is told beforehand.
     roles:
         Roles of the columns, as in `gpupif.read_roles`, or the path of a file of them. Roles say which columns are
         quasi-identifiers and which are sensitive, if no other argument says so. Every column needs a role.
@@ -131,6 +138,8 @@ def protect(
         or the table is too large. If no node meets the criteria: the message names them and the columns at fault.
     TableReadError, OutputError, DeviceError
         As in `gpupif.score`.
+    KeyboardInterrupt
+        If Ctrl-C ends the search before it has found a node that meets the criteria.
 
     Warns
     -----
@@ -191,6 +200,8 @@ def protect(
     suppression = Suppression(request.smallest_class, most_suppressed) if most_suppressed else None
     with Reporter() as report, announce_compilation():
         began = clock()
+        before = criteria.measure(counted, engine)
+        unique_before = criteria.with_criteria([UNIQUE_ROWS]).measure(counted, engine)[0].value
         report.stage("search", None, "checks")
 
         def show_check(left: int, loss: float) -> None:
@@ -209,18 +220,33 @@ def protect(
                 next((name for name in counted.names if str(name) == request.objective.column), None),
                 request.objective.task,
             )
-            bounds = minimised.bounds(lambda: time.monotonic() >= deadline)
-            search = LatticeSearch(
-                bounds.sums,
-                checks.holds if checks.prunes else None,
-                checks.failing,
-                checks.is_met if checks.selects else None,
-                deadline,
-                show_check,
-                minimised.pricing,
-                bounds.floors,
-            )
-            best = search.run()
+            nodes = count_nodes([column.height for column in levels])
+            if checks.selects:
+                began_check = clock()
+                criteria.measure(counted, engine)
+                _tell_time(report, nodes, clock() - began_check, request.time_limit)
+            with first_interrupt() as is_interrupted:
+                bounds = minimised.bounds(lambda: is_interrupted() or time.monotonic() >= deadline)
+                search = LatticeSearch(
+                    bounds.sums,
+                    checks.holds if checks.prunes else None,
+                    checks.failing,
+                    checks.is_met if checks.selects else None,
+                    deadline,
+                    show_check,
+                    minimised.pricing,
+                    bounds.floors,
+                    is_interrupted,
+                )
+                best = search.run()
+            stopped_by = None
+            if not best.complete and search.is_over:
+                stopped_by = "Ctrl-C" if is_interrupted() else "time limit"
+            if best.node is None and is_interrupted():
+                checked = f"{search.checked:,} {plural(search.checked, 'check')}"
+                raise KeyboardInterrupt(f"no treatment that meets the criteria was found in {checked}")
+            if is_interrupted():
+                report.say("interrupted: the best plan so far is kept, and measured. Ctrl-C again ends at once.")
             if best.node is None:
                 _refuse_no_plan(best, search, checks, levels, criteria, counted)
             suppressed = checks.suppressed_rows(best.node)
@@ -229,7 +255,6 @@ def protect(
             losses = {node: minimised.value(search.price(node).cost) for node in shown}
             frontier = find_frontier(checks.values, losses, levels, criteria)
             highest_loss = minimised.value(search.price(tuple(column.height for column in levels)).floor)
-        before = criteria.measure(counted, engine)
         seconds["search"] = clock() - began
         began = clock()
         chosen = {column.name: level for column, level in zip(levels, best.node, strict=True)}
@@ -268,12 +293,17 @@ def protect(
         unit=minimised.unit,
         loss=loss,
         loss_share=loss / highest_loss if highest_loss else 0.0,
+        highest_loss=highest_loss,
         risk=after.values,
         before=before,
+        smallest_class=after.smallest_class,
+        unique_rows=after.unique_rows,
+        unique_rows_before=int(unique_before or 0),
         checks=search.checked,
-        nodes=count_nodes([column.height for column in levels]),
+        nodes=nodes,
         optimal=best.complete,
         gap=0.0 if best.complete or not loss else (loss - bound) / loss,
+        stopped_by=stopped_by,
         frontier=frontier,
         proposed=[name for name in used_hierarchies if name not in request.hierarchies],
         identifiers=request.identifiers,
@@ -281,6 +311,29 @@ def protect(
         seconds=seconds,
         attacker=attacker_line(criteria.quasi_identifiers, criteria.scored),
     )
+
+
+def _tell_time(report: Reporter, nodes: int, seconds: float, limit: float | None) -> None:
+    """Say before a search how long it takes at worst, if that is long.
+
+    seconds: of one check, in which all distinct rows are scored. limit: the time limit in seconds, None for none.
+    """
+    worst = seconds * nodes
+    if worst < SHORT_SEARCH:
+        return
+    ends = "" if limit is None or limit > worst else f" It ends after {limit:g} s, the time limit, with the best plan."
+    report.say(
+        f"the search may have to score each of {nodes:,} nodes, in up to {seconds:.2g} s each: {_duration(worst)} at "
+        f"worst.{ends} Ctrl-C keeps the best plan so far."
+    )
+
+
+def _duration(seconds: float) -> str:
+    """Return a time in its largest unit, such as "2.5 hours"."""
+    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def _suppress_cells(request: ProtectRequest, criteria: CriterionSet) -> Suppress:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,14 +29,16 @@ from .lattice import with_ties
 if TYPE_CHECKING:
     from rich.console import Console
 
-# What the printed result says of identifiers, by what the plan does with them.
+# What the plan does with identifiers, in words.
 IDENTIFIERS = {
-    "drop": "Identifiers dropped",
-    "pseudonymise": "Identifiers that get pseudonyms, by the secret key that the table is treated with",
-    "keep": "Identifiers kept as they are",
+    "drop": "drops {}",
+    "pseudonymise": "puts pseudonyms in {}, by a secret key",
+    "keep": "keeps {} as they are",
 }
 # How many nodes of the frontier are printed.
 SHOWN_NODES = 12
+# The length of a bar that is as long as the highest loss.
+BAR_LENGTH = 20
 
 
 @dataclass(frozen=True)
@@ -69,11 +72,15 @@ class Protection(Displayable):
     objective: what was minimised, such as "entropy" or "utility(income, information)". unit: the unit of its loss.
     loss: the loss. For "entropy" it is the sum of `losses`, each times the importance of the column.
     loss_share: the loss as a share of the loss with every column at its top.
+    highest_loss: the loss with every column at its top.
     risk: the value of each criterion in the treated table, which was treated by the plan and measured like any table.
     before: the value of each criterion in the table before.
+    smallest_class: the rows of the smallest equivalence class in the treated table, over the quasi-identifiers.
+    unique_rows: how many rows of the treated table are alone in their class. unique_rows_before: in the table before.
     checks: how many nodes were checked. nodes: how many there are.
     optimal: whether no node that meets the criteria costs less.
     gap: how much cheaper another plan could be at most, as a share of the loss; 0 if this plan is optimal.
+    stopped_by: what ended the search before it was complete: "time limit", "Ctrl-C", or None.
     frontier: the best nodes that were checked, the cheapest first.
     proposed: the columns whose hierarchies were proposed.
     identifiers: by column what the plan does with it: "drop", "pseudonymise" (by the key that the table is treated
@@ -95,12 +102,17 @@ class Protection(Displayable):
     unit: str
     loss: float
     loss_share: float
+    highest_loss: float
     risk: Sequence[CriterionValue]
     before: Sequence[CriterionValue]
+    smallest_class: int
+    unique_rows: int
+    unique_rows_before: int
     checks: int
     nodes: int
     optimal: bool
     gap: float
+    stopped_by: str | None
     frontier: Sequence[FrontierNode]
     proposed: Sequence[Hashable]
     identifiers: Mapping[Hashable, str]
@@ -137,39 +149,71 @@ class Protection(Displayable):
         return f"<Protection of {self.rows:,} {plural(self.rows, 'row')}: {as_percent(self.loss_share)} lost, {bound}>"
 
     def draw(self, console: Console) -> None:
-        bound = "the least there is" if self.optimal else f"at most {as_percent(self.gap)} above the least there is"
         draw_line(console, self.attacker)
-        spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in self.seconds.items())
-        if self.objective != "entropy":
-            draw_line(console, f"Objective: {self.objective}, loss {as_cell(self.loss)} ({self.unit})")
-        console.print(
-            f"[bold]{as_part(self.loss_share)}[/] of what may be lost is lost, {bound}: [bold]{self.checks:,}[/] of "
-            f"{self.nodes:,} {plural(self.nodes, 'node')} checked, device [bold]{self.device}[/], {spent}",
-            highlight=False,
-        )
-        if self.suppressed_rows:
-            share = as_percent(self.suppressed_rows / self.rows)
-            rows = f"{self.suppressed_rows:,} {plural(self.suppressed_rows, 'row')}"
-            cells = f"{self.suppressed_cells:,} {plural(self.suppressed_cells, 'cell')}"
-            done = f"{cells} suppressed, in {rows}" if self.suppressed_cells else f"{rows} suppressed"
-            console.print(f"{done} ({share})", highlight=False)
+        for label, said in (("Plan", self._done()), ("Cost", self._cost()), ("Risk left", self._risk_left())):
+            draw_line(console, f"{label}: {said}.", "bold")
         if self.rows_with_cells is not None:
-            console.print(
+            draw_line(
+                console,
                 f"Single cells would have been suppressed in {self.rows_with_cells:,} rows, more than may be: whole "
-                "rows are instead",
-                highlight=False,
+                "rows are instead.",
             )
         if self.cells_unreached:
-            console.print("No single cells meet all criteria when suppressed: whole rows are instead", highlight=False)
+            draw_line(console, "No single cells meet all criteria when suppressed: whole rows are instead.")
         if self.proposed:
             draw_line(console, f"Hierarchies proposed for: {', '.join(map(str, self.proposed))}")
-        for done, said in IDENTIFIERS.items():
-            named = ", ".join(str(name) for name, own in self.identifiers.items() if own == done)
-            if named:
-                draw_line(console, f"{said}: {named}")
         for table in self._tables():
             console.print()
             console.print(table)
+        spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in self.seconds.items())
+        nodes = f"{self.checks:,} of {self.nodes:,} {plural(self.nodes, 'node')} checked"
+        draw_line(console, f"{nodes}, device {self.device}, {spent}")
+
+    def _done(self) -> str:
+        """Return what the plan does, in words."""
+        tops = [name for name, level in self.levels.items() if level == self.heights[name] > 0]
+        recoded = [
+            f"{name} to level {level} of {self.heights[name]}"
+            for name, level in self.levels.items()
+            if 0 < level < self.heights[name]
+        ]
+        done = [f"recodes {_listed(recoded)}"] if recoded else []
+        if tops:
+            done.append(f"empties {_listed(tops)} (all values become one group)")
+        for what, said in IDENTIFIERS.items():
+            named = [name for name, own in self.identifiers.items() if own == what]
+            if named:
+                done.append(said.format(_listed(named)))
+        if self.suppressed_rows:
+            rows = f"{self.suppressed_rows:,} of {self.rows:,} rows ({as_percent(self.suppressed_rows / self.rows)})"
+            cells = f"{self.suppressed_cells:,} {plural(self.suppressed_cells, 'cell')} in " * (
+                self.suppressed_cells > 0
+            )
+            done.append(f"suppresses {cells}{rows}")
+        return "; ".join(done) or "nothing, for the table meets the criteria as it is"
+
+    def _cost(self) -> str:
+        """Return what the plan loses, and whether another plan may lose less, in words."""
+        weighed = "" if math.isclose(math.fsum(self.losses.values()), self.loss) else ", weighed by importance"
+        bits = f"{self.loss:,.0f} of {self.highest_loss:,.0f} bits{weighed}"
+        lost = f"{as_part(self.loss_share)} of the information in the quasi-identifiers is lost ({bits})"
+        if self.objective != "entropy":
+            share = f"{as_part(self.loss_share)} of the highest"
+            lost = f"loss by {self.objective}: {as_cell(self.loss)} ({self.unit}), {share}"
+        if self.optimal:
+            return f"{lost}, the least possible"
+        ended = f"{self.stopped_by} ended the search, and " if self.stopped_by else ""
+        less = f"up to {as_percent(self.gap)} less" if self.gap < 1 else "less"
+        return f"{lost}; {ended}another plan may lose {less}"
+
+    def _risk_left(self) -> str:
+        """Return the value of each criterion, how many rows are unique, and the chance of an attacker, in words."""
+        values = [
+            f"{after.criterion}{'' if after.is_met else ' NOT MET'}: {_shown(after)} (before: {_shown(before)})"
+            for before, after in zip(self.before, self.risk, strict=True)
+        ]
+        unique = f"{self.unique_rows:,} {plural(self.unique_rows, 'row')} unique (before: {self.unique_rows_before:,})"
+        return f"{'; '.join(values)}. {unique}, highest chance to be found {as_percent(1 / self.smallest_class)}"
 
     def _tables(self) -> Sequence[Any]:
         headings = [Heading("criterion", text=True), Heading("before"), Heading("after"), Heading("met", text=True)]
@@ -186,19 +230,40 @@ class Protection(Displayable):
         tables = [draw_table("Risk", headings, risk), draw_table("Levels", of_columns, columns)]
         if len(self.frontier) > 1:
             criteria = list(self.frontier[0].values)
-            of_nodes = [
-                Heading("bits lost" if self.unit == "bits" else "loss"),
-                *map(Heading, criteria),
-                Heading("levels", text=True),
-            ]
-            # Nodes that are evenly spread over the frontier.
+            lost = "of all bits" if self.unit == "bits" else "of the highest loss"
+            of_nodes = [Heading("", text=True), Heading("lost"), Heading(lost, text=True)]
+            of_nodes += [*map(Heading, criteria), Heading("levels", text=True)]
+            # Nodes that are evenly spread over the frontier, and the node of the plan.
             step = max(1, -(-len(self.frontier) // SHOWN_NODES))
             nodes = [
-                [node.loss, *(node.values[name] for name in criteria), ",".join(map(str, node.levels.values()))]
-                for node in self.frontier[::step]
+                [
+                    "plan" if node.levels == self.levels else "",
+                    *_bar(node.loss, self.highest_loss),
+                    *(int(value) if (value := node.values[name]).is_integer() else value for name in criteria),
+                    ",".join(map(str, node.levels.values())),
+                ]
+                for place, node in enumerate(self.frontier)
+                if place % step == 0 or node.levels == self.levels
             ]
-            tables.append(draw_table("Loss against risk", of_nodes, nodes))
+            tables.append(draw_table("Loss against risk, of the best nodes that were checked", of_nodes, nodes))
         return tables
+
+
+def _listed(names: Sequence[Hashable]) -> str:
+    """Return names in words: "a, b and c"."""
+    *others, last = map(str, names)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _shown(value: CriterionValue) -> str:
+    """Return the value of a criterion as text."""
+    return "not defined" if value.value is None else as_cell(value.value)
+
+
+def _bar(loss: float, highest: float) -> tuple[str, str]:
+    """Return a loss as a share of the highest loss: in percent, and as a bar."""
+    share = loss / highest if highest else 0.0
+    return as_part(share), "█" * round(share * BAR_LENGTH)
 
 
 def find_frontier(

@@ -36,12 +36,15 @@ class TreatedRisk(NamedTuple):
     """The risk of a treated table.
 
     values: of each criterion, in their order. rows: how many rows were taken away or, if single cells were suppressed,
-    have such cells. cells: how many cells of the rows that are left were suppressed.
+    have such cells. cells: how many cells of the rows that are left were suppressed. smallest_class: the rows of the
+    smallest equivalence class over the quasi-identifiers. unique_rows: how many rows are alone in their class.
     """
 
     values: Sequence[CriterionValue]
     rows: int
     cells: int
+    smallest_class: int
+    unique_rows: int
 
 
 def measure_treated(table: Any, plan: Plan, criteria: CriterionSet, cells: bool = False) -> TreatedRisk:
@@ -57,16 +60,31 @@ def measure_treated(table: Any, plan: Plan, criteria: CriterionSet, cells: bool 
         treated = _treated(table, plan, opened)
         values = measure_table(treated.table, criteria)
         if not cells:
-            return TreatedRisk(values, treated.record.rows_removed or 0, 0)
+            sizes = _smallest_and_unique(treated.table, values, criteria)
+            return TreatedRisk(values, treated.record.rows_removed or 0, 0, *sizes)
         matching = measure_table(treated.table, replace(criteria, missing="wildcard"))
         worse = [_worse(own, other) for own, other in zip(values, matching, strict=True)]
         last = treated.record.treatments[-1]
-        return TreatedRisk(worse, int(last.found["rows"]), sum((last.suppressed or {}).values()))
+        sizes = _smallest_and_unique(treated.table, worse, criteria)
+        return TreatedRisk(worse, int(last.found["rows"]), sum((last.suppressed or {}).values()), *sizes)
 
 
 def measure_table(table: Any, criteria: CriterionSet) -> list[CriterionValue]:
     """Return the value of each criterion in a table of any kind, from `gpupif.risk` and `gpupif.score`."""
     return [_value(table, criterion, criteria) for criterion in criteria.criteria]
+
+
+def _smallest_and_unique(table: Any, values: Sequence[CriterionValue], criteria: CriterionSet) -> tuple[int, int]:
+    """Return the rows of the smallest class over the quasi-identifiers, and how many rows are alone in their class.
+
+    values: of the criteria in the table. If k is among them, the table is not counted again.
+    """
+    for criterion, value, *_ in values:
+        of_k = isinstance(criterion.quantity, ModelQuantity) and criterion.smallest_class is not None
+        if of_k and value is not None and value > 1:
+            return int(value), 0
+    classes = risk(table, list(criteria.quasi_identifiers), groups=0, missing=criteria.missing).classes
+    return classes.k, classes.uniques
 
 
 def _treated(table: Any, plan: Plan, opened: contextlib.ExitStack) -> Treated:

@@ -6,7 +6,7 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -158,6 +158,32 @@ class Shield:
             # A handler that is not Python's reads as None and could not be put back.
             if signal.getsignal(number) is not None:
                 self._before[number] = signal.signal(number, signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def first_interrupt() -> Iterator[Callable[[], bool]]:
+    """Note the first Ctrl-C while the block runs, in place of its exception; the second one acts as before.
+
+    Yields a function that returns whether Ctrl-C came. In other threads than the main thread Ctrl-C is not noted:
+    signals do not reach them.
+    """
+    came = False
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(*_: object) -> None:
+        nonlocal came
+        came = True
+        signal.signal(signal.SIGINT, before)
+
+    # A handler that is no function of Python ignores the signal, or could not be put back.
+    noted = callable(before) and threading.current_thread() is threading.main_thread()
+    if noted:
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: came
+    finally:
+        if noted and signal.getsignal(signal.SIGINT) is note:
+            signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager

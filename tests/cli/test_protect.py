@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import gpupif
+from gpupif.protection.protect import _tell_time
 
 HIERARCHIES = """[hierarchies]
 age = { widths = [10, 20] }
@@ -61,7 +67,7 @@ def test_json_has_the_figures_of_python(run, table):
 def test_an_objective_is_minimised_and_said(run, table):
     ended = run(*BASE, "--require", "k>=4", "--objective", "utility(ill)")
     assert ended.code == 0, ended.err
-    assert "Objective: utility(ill, information), loss" in ended.out
+    assert "Cost: loss by utility(ill, information): " in ended.out
     found = gpupif.protect("table.csv", "k>=4", hierarchies="H.toml", sensitive="ill", objective="utility(ill)")
     document = json.loads(run(*BASE, "--require", "k>=4", "--objective", "utility(ill)", "--json").out)
     assert (document["objective"], document["loss"]) == (found.objective, found.loss)
@@ -128,10 +134,172 @@ def test_the_command_that_follows_can_be_pasted(run, table, folder):
     (folder / "r.toml").write_text(
         '[roles]\nage = "quasi-identifier"\n"my home" = "quasi-identifier"\nill = "sensitive"\n'
     )
-    ended = run("protect", "table [1].csv", "--roles", "r.toml", "--require", "k>=1", "-o", "my plan.toml")
+    ended = run("protect", "table [1].csv", "--roles", "r.toml", "--require", "k>=3", "-o", "my plan.toml")
     assert ended.code == 0, ended.err
     assert "From r.toml: --quasi-identifiers 'age,my home'" in ended.out
-    assert "Plan written to my plan.toml: gpupif treat 'table [1].csv' --plan 'my plan.toml' -o ..." in ended.out
+    treat, compare = printed_commands(ended)
+    assert treat == "gpupif treat 'table [1].csv' --plan 'my plan.toml' --roles r.toml -o 'table [1]_treated.csv'"
+    for command in (treat, compare):
+        ended = run(*shlex.split(command)[1:])
+        assert ended.code == 0, ended.err
+    assert printed_commands(run(*shlex.split(treat)[1:], "--overwrite")) == [compare]
+
+
+def printed_commands(ended):
+    """Return the commands that a command prints to go on with."""
+    return [line.strip() for line in ended.out.split("To go on:\n")[1].splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("t.csv", ("--sep", ";")),
+        ("t.parquet", ()),
+        ("t.parquet", ("--quasi-identifiers", "home", "--keep", "age")),
+        ("*.parquet", ()),
+        ("folder", ()),
+    ],
+)
+def test_the_printed_commands_run_for_each_kind_of_table(run, table, folder, name, options):
+    (folder / "folder").mkdir()
+    table.to_csv("t.csv", sep=";", index=False)
+    for place in ("t.parquet", "folder/0.parquet", "folder/1.parquet"):
+        table.to_parquet(place)
+    ended = run("protect", name, *BASE[2:], *options, "--require", "k>=25", "-o", "plan.toml", "--json")
+    commands = json.loads(ended.out)["commands"]
+    assert [command.split()[1] for command in commands] == ["treat", "compare"]
+    for command in commands:
+        ended = run(*shlex.split(command)[1:], "--json")
+        assert ended.code == 0, ended.err
+    assert json.loads(ended.out)["risk"]["k"]["after"] >= 25
+
+
+def test_three_lines_say_what_the_plan_does_costs_and_leaves(run, table):
+    ended = run(*BASE, "--require", "k>=3", "--require", "pif95<=100", "--suppress", "0.05", "--json")
+    document = json.loads(ended.out)
+    classes = gpupif.risk(table, ["age", "home"]).classes
+    assert document["unique_rows_before"] == classes.uniques > 0
+    assert (document["unique_rows"], document["smallest_class"]) == (0, document["risk"][0]["value"])
+    lines = run(*BASE, "--require", "k>=3", "--require", "pif95<=100", "--suppress", "0.05").out.splitlines()
+    plan, cost, risk = (line.partition(": ") for line in lines[1:4])
+    assert (plan[0], cost[0], risk[0]) == ("Plan", "Cost", "Risk left")
+    suppressed = document["suppressed_rows"]
+    assert plan[2].endswith(f"; suppresses {suppressed} of 80 rows ({100 * suppressed / 80:.4g} %).")
+    assert f"({document['loss']:,.0f} of {document['highest_loss']:,.0f} bits), the least possible." in cost[2]
+    assert f"k>=3: {document['risk'][0]['value']} (before: 1); pif95<=100: " in risk[2]
+    assert f" 0 rows unique (before: {classes.uniques}), highest chance to be found " in risk[2]
+
+
+def test_rows_that_stay_unique_are_counted(run, table, folder):
+    document = json.loads(run(*BASE, "--require", "pif95<=100", "-o", "plan.toml", "--json").out)
+    classes = gpupif.risk(gpupif.treat("table.csv", "plan.toml").table, ["age", "home"]).classes
+    assert (document["unique_rows"], document["smallest_class"]) == (classes.uniques, classes.k)
+
+
+def test_the_frontier_is_drawn_with_the_plan_in_it(run, table):
+    ended = run(*BASE, "--require", "pif95<=2")
+    shown = ended.out.split("Loss against risk, of the best nodes that were checked")[1].splitlines()
+    (plan,) = (line for line in shown if line.startswith("│ plan"))
+    document = json.loads(run(*BASE, "--require", "pif95<=2", "--json").out)
+    share = document["loss_share"]
+    assert f" {100 * share:.4g} % │ {'█' * round(20 * share)} " in plan
+    assert plan.split("│")[-2].strip() == ",".join(map(str, document["levels"].values()))
+
+
+# The command line. It says when a check of a node has been done, or a plan is measured, and waits a second.
+SLOW = """
+import sys, time
+from gpupif.cli import main
+from gpupif.protection import node_checks, protect
+real, measure = node_checks.NodeChecks.holds, protect.measure_treated
+def wait(word):
+    print(word, file=sys.stderr, flush=True)
+    time.sleep(1)
+def holds(self, node):
+    held = {find} and real(self, node)
+    if held == {find}:
+        wait("checked")
+    return held
+def measured(*given, **more):
+    wait("measuring")
+    return measure(*given, **more)
+node_checks.NodeChecks.holds, protect.measure_treated = holds, measured
+main.main()
+"""
+
+
+def interrupted(find, *words):
+    """Run the command, send SIGINT when it says each of the words. Return its exit code, and both outputs."""
+    table = gpupif.datasets.census(2_000, seed=1)[["age", "sex", "region", "education"]]
+    table.to_csv("table.csv", index=False)
+    code = SLOW.format(find=find)
+    arguments = ["protect", "table.csv", "--require", "k>=5", "-o", "plan.toml"]
+    command = [sys.executable, "-W", "ignore", "-c", code, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        said = []
+        for word in words:
+            while not said or said[-1] != f"{word}\n":
+                said.append(process.stderr.readline())
+                assert said[-1], said
+            process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    lines = "".join([*said, err]).splitlines()
+    return process.returncode, out, [line for line in lines if line.startswith("gpupif: ") and "compiling" not in line]
+
+
+@pytest.mark.slow
+@pytest.mark.subprocess
+def test_ctrl_c_keeps_the_best_plan(folder):
+    code, out, said = interrupted(True, "checked")
+    assert code == 130
+    assert said == ["gpupif: interrupted: the best plan so far is kept, and measured. Ctrl-C again ends at once."]
+    assert "Ctrl-C ended the search, and another plan may lose" in " ".join(out.split())
+    assert "Plan written to plan.toml" in out
+    assert gpupif.risk(gpupif.treat("table.csv", "plan.toml").table, ["age", "sex", "region", "education"]).k >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.subprocess
+def test_a_second_ctrl_c_ends_at_once(folder):
+    code, out, said = interrupted(True, "checked", "measuring")
+    assert (code, out, said[1:]) == (130, "", ["gpupif: interrupted; nothing was written."])
+    assert not (folder / "plan.toml").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.subprocess
+def test_ctrl_c_before_a_plan_is_found_is_one_line(folder):
+    code, out, said = interrupted(False, "checked")
+    assert (code, out) == (130, "")
+    assert said == [
+        "gpupif: error: interrupted: no treatment that meets the criteria was found in 1 check; nothing was written."
+    ]
+    assert not (folder / "plan.toml").exists()
+
+
+@pytest.mark.parametrize(("criterion", "told"), [("k>=3", False), ("pif95<=100", True)])
+def test_the_time_of_a_long_search_is_told_beforehand(run, table, monkeypatch, criterion, told):
+    monkeypatch.setattr("gpupif.protection.protect.SHORT_SEARCH", 0)
+    ended = run(*BASE, "--require", criterion)
+    said = [line for line in ended.err.splitlines() if "the search may have to score each of 12 nodes" in line]
+    assert len(said) == told
+    assert all(re.search(r"in up to \S+ s each: \S+ s at worst\. Ctrl-C keeps", line) for line in said)
+
+
+def test_the_time_at_worst_is_in_words():
+    class Said(list):
+        say = list.append
+
+    said = Said()
+    _tell_time(said, 1_000_000, 0.01, 600)
+    _tell_time(said, 1_000, 0.5, None)
+    _tell_time(said, 100, 0.01, 600)
+    assert said == [
+        "the search may have to score each of 1,000,000 nodes, in up to 0.01 s each: 2.8 hours at worst. It ends after "
+        "600 s, the time limit, with the best plan. Ctrl-C keeps the best plan so far.",
+        "the search may have to score each of 1,000 nodes, in up to 0.5 s each: 8.3 minutes at worst. Ctrl-C keeps the "
+        "best plan so far.",
+    ]
 
 
 @pytest.fixture
@@ -160,16 +328,18 @@ def test_identifiers_of_roles_are_dropped(run, named):
         )
         in ended.out
     )
-    assert "Identifiers dropped: person_id, email" in ended.out
+    assert "drops person_id and email." in ended.out
     assert list(gpupif.treat("table.csv", "plan.toml").table) == ["age", "home", "ill"]
 
 
 def test_identifiers_get_pseudonyms_or_are_kept(run, named, folder):
     ended = run(*WITH_ROLES, "--pseudonymise", "email", "-o", "plan.toml")
     assert ended.code == 0, ended.err
-    assert "Identifiers dropped: person_id\n" in ended.out
-    assert "--plan plan.toml --key-file ... -o ..." in ended.out
+    assert "drops person_id; puts pseudonyms in email, by a secret key." in ended.out
+    assert "To go on:\n  python -c" in ended.out
+    assert "--plan plan.toml --roles roles.toml --key-file treat.key -o table_treated.csv\n" in ended.out
     gpupif.treatments.Key.new().save("treat.key")
+    assert "To go on:\n  gpupif treat" in run(*WITH_ROLES, "--pseudonymise", "email", "-o", "other.toml").out
     assert run("treat", "table.csv", "--plan", "plan.toml", "-o", "out.csv").code == 2
     ended = run("treat", "table.csv", "--plan", "plan.toml", "--key-file", "treat.key", "-o", "out.csv")
     assert ended.code == 0, ended.err

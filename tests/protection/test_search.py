@@ -191,20 +191,34 @@ def test_no_window_is_built_after_the_time_limit(monkeypatch):
     assert (found.bound, found.complete) == (0, False)
 
 
-def test_an_interrupted_search_keeps_the_best_node():
-    class Interrupted(Checks):
-        seen = 0
+@pytest.mark.parametrize("selects", [False, True])
+def test_an_interrupted_search_keeps_the_best_node(selects):
+    for checks in range(1, 40):
+        search = search_of(
+            [[0.0, 1.0, 2.0, 3.0]] * 5, Checks([(1, 1, 1, 1, 1)], (lambda node: True) if selects else None)
+        )
+        search.is_interrupted = lambda search=search, checks=checks: search.checked >= checks
+        found = search.run()
+        assert search.checked <= checks
+        assert found.complete or found.bound <= 5
+        if found.node is not None:
+            assert min(found.node) >= 1
+            assert found.loss >= 5
 
-        def holds(self, node):
-            Interrupted.seen += 1
-            if Interrupted.seen == 8:
-                raise KeyboardInterrupt
-            return super().holds(node)
 
-    found = search_of([[0.0, 1.0, 2.0, 3.0]] * 5, Interrupted([(1, 1, 1, 1, 1)])).run()
-    assert found.node is not None
-    assert not found.complete
-    assert found.bound == 0
+def test_an_interrupted_search_of_parts_ends(monkeypatch):
+    monkeypatch.setattr(lattice, "MOST_NODES", 100)
+    monkeypatch.setattr(lattice_search, "MOST_NODES", 100)
+    monkeypatch.setattr(lattice_search, "COUNTED", 20)
+
+    def checked(most):
+        search = search_of([[0.0, 1.0, 2.0, 3.0]] * 5, Checks([(1, 1, 1, 1, 1)]))
+        search.is_interrupted = lambda: search.checked >= most
+        search.run()
+        return search.checked
+
+    every = checked(10_000)
+    assert all(checked(most) == most for most in range(1, every))
 
 
 @pytest.mark.parametrize("words", [1, 2])
