@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,8 @@ class Protection(Displayable):
     loss_share: the loss as a share of the loss with every column at its top.
     risk: the value of each criterion in the treated table, which was treated by the plan and measured like any table.
     before: the value of each criterion in the table before.
+    searched: the values of the criteria by whose classes rows are suppressed, as the search compares these classes:
+        with the whole table, suppressed rows among them, as ARX does. Empty unless the plan suppresses whole rows.
     checks: how many nodes were checked. nodes: how many there are.
     optimal: whether no node that meets the criteria costs less.
     gap: how much cheaper another plan could be at most, as a share of the loss; 0 if this plan is optimal.
@@ -83,6 +86,7 @@ class Protection(Displayable):
     loss_share: float
     risk: Sequence[CriterionValue]
     before: Sequence[CriterionValue]
+    searched: Sequence[CriterionValue]
     checks: int
     nodes: int
     optimal: bool
@@ -96,8 +100,23 @@ class Protection(Displayable):
 
     @property
     def is_met(self) -> bool:
-        """Return whether the treated table meets all criteria. It always should."""
+        """Return whether the treated table, measured as it is, meets all criteria.
+
+        It should, unless rows are suppressed by a criterion that compares classes with the table: see `differing`.
+        """
         return all(value.is_met for value in self.risk)
+
+    @property
+    def differing(self) -> list[tuple[CriterionValue, CriterionValue]]:
+        """Return the values of criteria as the search read them, and in the treated table, where the two differ."""
+        after = {value.criterion: value for value in self.risk}
+        return [
+            (own, after[own.criterion])
+            for own in self.searched
+            if own.value is None
+            or after[own.criterion].value is None
+            or not math.isclose(own.value, after[own.criterion].value or 0.0, rel_tol=1e-9)
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, ready for JSON."""
@@ -106,7 +125,7 @@ class Protection(Displayable):
             {**vars(node), "levels": _with_text_keys(node.levels), "values": _with_text_keys(node.values)}
             for node in self.frontier
         ]
-        for name, values in (("risk", self.risk), ("before", self.before)):
+        for name, values in (("risk", self.risk), ("before", self.before), ("searched", self.searched)):
             document[name] = [
                 {
                     "criterion": str(value.criterion),
@@ -137,6 +156,13 @@ class Protection(Displayable):
             cells = f"{self.suppressed_cells:,} {plural(self.suppressed_cells, 'cell')}"
             done = f"{cells} suppressed, in {rows}" if self.suppressed_cells else f"{rows} suppressed"
             console.print(f"{done} ({share})", highlight=False)
+        for searched, after in self.differing:
+            met = "which meets it too" if after.is_met else "which does NOT meet it"
+            draw_line(
+                console,
+                f"{searched.criterion}: {_said(searched.value)} if classes are compared with all rows, suppressed rows "
+                f"among them, as the search does; {_said(after.value)} in the treated table alone, {met}",
+            )
         if self.rows_with_cells is not None:
             console.print(
                 f"Single cells would have been suppressed in {self.rows_with_cells:,} rows, more than may be: whole "
@@ -228,6 +254,10 @@ def _non_dominated(nodes: Sequence[tuple[FrontierNode, Sequence[float]]]) -> lis
         if not any(all(x <= y for x, y in zip(other, risks, strict=True)) for _, other in best):
             best.append((node, risks))
     return [node for node, _ in best]
+
+
+def _said(value: float | None) -> str:
+    return "not defined" if value is None else f"{value:.6g}"
 
 
 def _with_text_keys(values: Mapping[Any, Any]) -> dict[str, Any]:
