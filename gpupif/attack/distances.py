@@ -48,7 +48,7 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
         file, distance = distance.file, _of_values(name, distance, [*values, *extra])
     # A column that has only missing values takes its type from the other values of its prior.
     known = [value for value in extra if value is not None]
-    natural = _natural(column) if len(column.labels) else bool(known) and all(isinstance(v, KINDS) for v in known)
+    natural = has_order(column) if len(column.labels) else bool(known) and all(isinstance(v, KINDS) for v in known)
     if distance is None:
         distance = "ordered" if natural else "nominal"
     if distance == "nominal":
@@ -101,7 +101,7 @@ def _of_values(name: Hashable, given: TextOrder | TextTree, values: Sequence[Any
     return tree
 
 
-def _natural(column: Column) -> bool:
+def has_order(column: Column) -> bool:
     """Return whether the values of a column have an order of their own."""
     labels = column.labels
     if isinstance(labels, pa.Array | pa.ChunkedArray):

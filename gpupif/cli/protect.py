@@ -47,7 +47,7 @@ def protect(
         default="entropy",
     ),
     suppress: float = option(
-        "0.04", "Share of the rows that may be suppressed to reach a criterion on k.", default=0.0
+        "0.04", "Share of the rows that may be suppressed, in classes that break a criterion.", default=0.0
     ),
     cells: bool = option(
         None,

@@ -93,6 +93,14 @@ class Criterion:
         )
 
     @property
+    def of_each_class(self) -> bool:
+        """True if each class over the quasi-identifiers meets or breaks the criterion on its own."""
+        quantity = self.quantity
+        if self.known is not None or self.attacker is not None or math.isinf(self.limit):
+            return False
+        return self.smallest_class is not None or (isinstance(quantity, ModelQuantity) and quantity.sensitive)
+
+    @property
     def smallest_class(self) -> int | None:
         """Return k if it says that each class over the quasi-identifiers has at least k rows, else None."""
         return None if self.known is not None or self.attacker is not None else self.smallest_class_of_all

@@ -14,13 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ..attack.attackers import AnyKnown
+from ..criteria.class_criteria import ClassCriteria
+from ..criteria.counted_scores import CellScores, score_counted
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, CriterionValue, value_of_classes
 from ..criteria.quantities import ModelQuantity
 from ..disclosure.class_sizes import ClassSizes
 from ..encoding.column import Column
-from ..engines.base import Engine
+from ..engines.base import Engine, Job
+from ..rows.distinct import distinct_rows
+from ..rows.partition import Rows
 from ..rows.threads import Workers
 from .class_roll_up import ClassRollUp, ClassRows
 from .column_levels import ColumnLevels
@@ -28,9 +32,12 @@ from .lattice import Levels, Window
 
 
 class Suppression(NamedTuple):
-    """The rows that may be suppressed: at most `most` rows, in classes of fewer than `k`."""
+    """The rows that may be suppressed: at most `most` rows, in classes that break any of `criteria`.
 
-    k: int
+    The criteria hold classes against the distribution of the whole table, suppressed rows among them, as ARX does.
+    """
+
+    criteria: ClassCriteria
     most: int
 
 
@@ -56,7 +63,7 @@ class NodeChecks:
 
     table: distinct rows over all columns that the criteria need.
     levels: of the columns that may be made coarser.
-    suppression: the rows that may be suppressed, None for none. All criteria except k are then for the rows left.
+    suppression: the rows that may be suppressed, None for none. All other criteria are then for the rows left.
     prunes: whether any criterion is pruning: coarser values never break it. selects: whether any criterion is not.
     values: by node the values of the criteria that were measured.
     """
@@ -73,9 +80,17 @@ class NodeChecks:
         self._suppression = suppression
         self._workers = Workers()
         self._roll_ups: dict[tuple[Hashable, ...], ClassRollUp] = {}
-        self._pruning = [criterion for criterion in criteria.criteria if self._prunes(criterion)]
-        self._selecting = [criterion for criterion in criteria.criteria if not self._prunes(criterion)]
-        self.prunes, self.selects = bool(self._pruning), bool(self._selecting)
+        if suppression is None:
+            self._pruning = [criterion for criterion in criteria.criteria if criteria.only_improves(criterion)]
+            self._selecting = [criterion for criterion in criteria.criteria if not criteria.only_improves(criterion)]
+            self.prunes, self.selects = bool(self._pruning), bool(self._selecting)
+        else:
+            # Rows are suppressed by the criteria on classes; the rows that are left have to meet the others.
+            self._selecting = [criterion for criterion in criteria.criteria if not criterion.of_each_class]
+            self._longest = self._find_longest(suppression.criteria)
+            self._least_values = self._find_least_values(suppression.criteria)
+            self.prunes = suppression.criteria.k > 1 or bool(self._least_values)
+            self.selects = bool(self._selecting) or not suppression.criteria.count_alone
         # The class that was found to be too small last: its columns, its node, and how many rows it needs.
         self._small: tuple[tuple[Hashable, ...], Levels, int] | None = None
         self.values: dict[Levels, dict[Criterion, CriterionValue]] = {}
@@ -86,17 +101,11 @@ class NodeChecks:
     def __exit__(self, *error: object) -> None:
         self._workers.__exit__(*error)
 
-    def _prunes(self, criterion: Criterion) -> bool:
-        if self._suppression is not None:
-            # The rows that are left have other priors at each node; only the sizes of their classes do not change.
-            return criterion.smallest_class is not None
-        return self._criteria.only_improves(criterion)
-
     def holds(self, node: Levels) -> bool:
         """Return whether a node meets the criteria that coarser values never break."""
         self._small = None
         if self._suppression is not None:
-            return self._count_suppressed(node, self._suppression) is not None
+            return self._fewest_suppressed(node, self._suppression) is not None
         return self._meets(self._pruning, node)
 
     def failing(self, window: Window) -> npt.NDArray[np.bool_] | None:
@@ -114,15 +123,28 @@ class NodeChecks:
 
     def is_met(self, node: Levels) -> bool:
         """Return whether a node meets the criteria that coarser values may break."""
-        return self._meets(self._selecting, node)
+        if self._suppression is None:
+            return self._meets(self._selecting, node)
+        table = self.at_levels(node)
+        failing = self._failing_rows(table, self._suppression.criteria, node)
+        if int(table.multiplicities[failing].sum()) > self._suppression.most:
+            return False
+        if not self._selecting:
+            return True
+        values = self._criteria.with_criteria(self._selecting).measure(table.kept(~failing), self._engine)
+        self._keep(node, values)
+        return all(value.is_met for value in values)
 
     def values_of_all_rows(self, node: Levels) -> list[CriterionValue]:
         """Return the value of each criterion at a node, with no row suppressed."""
         return self._criteria.measure(self.at_levels(node), self._engine)
 
     def suppressed_rows(self, node: Levels) -> int:
-        """Return how many rows are suppressed at a node that holds."""
-        return 0 if self._suppression is None else self._count_suppressed(node, self._suppression) or 0
+        """Return how many rows are suppressed at a node."""
+        if self._suppression is None:
+            return 0
+        table = self.at_levels(node)
+        return int(table.multiplicities[self._failing_rows(table, self._suppression.criteria, node)].sum())
 
     def classes_at(self, node: Levels, column: Hashable = None) -> NodeClasses:
         """Return the equivalence classes over the quasi-identifiers at a node, and which of them are suppressed.
@@ -161,27 +183,112 @@ class NodeChecks:
         """Return for each class over the quasi-identifiers at a node whether its rows are not suppressed."""
         if self._suppression is None:
             return np.ones(len(classes.counts), bool)
-        return classes.counts >= self._suppression.k
+        criteria = self._suppression.criteria
+        if not criteria.measures:
+            return classes.counts >= criteria.k
+        table = self.at_levels(node)
+        failing = self._failing_rows(table, criteria, node)
+        codes = [table.columns[table.place(column.name)].codes for column in self._levels]
+        kept = np.ones(len(classes.counts), bool)
+        kept[self._class_numbers(classes, codes)[failing]] = False
+        return kept
 
-    def _count_suppressed(self, node: Levels, suppression: Suppression) -> int | None:
-        """Return how many rows are in classes of fewer than k at a node, None for more than may be suppressed."""
-        k, most = suppression
-        most_classes = most + (self._table.rows - most) // k
-        classes = self._classes(tuple(self._criteria.quasi_identifiers), node, most_classes)
+    def _failing_rows(self, table: CountedTable, criteria: ClassCriteria, node: Levels) -> npt.NDArray[np.bool_]:
+        """Return for each distinct row of the table at a node whether its class breaks a criterion on classes."""
+        known = self._criteria.quasi_identifiers
+        sizes = table.class_sizes(known, self._workers)
+        columns, measures = criteria.columns, criteria.measures
+        scores = self._score(table, criteria)[1] if measures else {}
+        by_column = {
+            (measure, name): np.asarray(scores[measure.name][slot].scores)
+            for measure in measures
+            for slot, name in enumerate(columns)
+        }
+        failing, values = criteria.failing(sizes, lambda measure, name: by_column[measure, name], self._longest)
+        self._keep(node, values)
+        return failing
+
+    def _score(self, table: CountedTable, criteria: ClassCriteria) -> tuple[Job, dict[str, list[CellScores]]]:
+        known, distances = self._criteria.quasi_identifiers, self._criteria.distances
+        return score_counted(table, known, criteria.columns, criteria.measures, distances, self._engine)
+
+    def _find_longest(self, criteria: ClassCriteria) -> dict[Hashable, int]:
+        """Return by sensitive attribute the longest distance of two values, where a criterion is on distances."""
+        if not any(measure.walks for measure in criteria.measures):
+            return {}
+        job, _ = self._score(self._table, criteria)
+        assert job.axes is not None
+        axes = [job.axes[place] for place in job.scored_columns]
+        return {name: axis.longest for name, axis in zip(criteria.columns, axes, strict=True) if axis is not None}
+
+    def _find_least_values(self, criteria: ClassCriteria) -> dict[Hashable, int]:
+        """Return by sensitive attribute how many values a class has at least that meets the criteria; 1 is left out."""
+        found = {}
+        for name in criteria.columns:
+            counts = self._table.columns[self._table.place(name)].counts
+            shares = counts[counts > 0] / self._table.rows
+            least = criteria.least_values(name, shares, self._longest.get(name, 1))
+            if least > 1:
+                found[name] = least
+        return found
+
+    def _fewest_suppressed(self, node: Levels, suppression: Suppression) -> int | None:
+        """Return how many rows are in classes that are too small or have too few values; None for too many.
+
+        Coarser values never make a class smaller, nor take a value away from it.
+        """
+        criteria, most = suppression
+        known, names = tuple(self._criteria.quasi_identifiers), tuple(self._least_values)
+        classes = self._classes(known, node, most + (self._table.rows - most) // criteria.k)
         if classes is None:
             return None
-        rows = int(classes.counts[classes.counts < k].sum())
-        if rows > most or rows == self._table.rows:
+        sizes, values = classes.counts, dict[Hashable, npt.NDArray[np.int64]]()
+        if names:
+            sizes, values = self._values_by_class(known, names, node)
+        failing = sizes < criteria.k
+        for name, least in self._least_values.items():
+            failing |= values[name] < least
+        rows = int(sizes[failing].sum())
+        if rows > most:
             return None
-        self._keep(node, _values_of_classes(self._pruning, classes.counts[classes.counts >= k]))
+        if not self.selects or not criteria.models:
+            least_of = {name: int(own[~failing].min()) for name, own in values.items()}
+            self._keep(
+                node, criteria.reached(int(sizes[~failing].min()), dict.fromkeys(criteria.columns, 1) | least_of)
+            )
         return rows
+
+    def _values_by_class(
+        self, known: tuple[Hashable, ...], names: tuple[Hashable, ...], node: Levels
+    ) -> tuple[npt.NDArray[np.int64], dict[Hashable, npt.NDArray[np.int64]]]:
+        """Return the size of each equivalence class at a node, and by attribute how many different values it has."""
+        columns = (*known, *names)
+        rows = self._classes(columns, node, None)
+        assert rows is not None
+        roll_up = self._roll_ups[columns]
+        layout, keys = roll_up.layout, rows.keys.copy()
+        codes = roll_up.codes(rows)
+        for place in range(len(known), len(columns)):
+            word, shift, mask = layout.fields[place]
+            keys[:, word] &= ~np.uint64(mask << shift)
+        one_each = np.ones(len(keys), np.int64)
+        number = distinct_rows(Rows(keys, one_each), len(keys), self._workers).number.astype(np.int64)
+        sizes = np.bincount(number, rows.counts).astype(np.int64)
+        values = {}
+        for place, name in enumerate(names, len(known)):
+            values_of_column = layout.fields[place].mask + 1
+            pairs = number * values_of_column + codes[place]
+            # Rows differ in these columns alone: with one attribute each row is a value of its class.
+            different = pairs if len(names) == 1 else np.unique(pairs)
+            values[name] = np.bincount(different // values_of_column, minlength=len(sizes))
+        return sizes, values
 
     def _meets(self, criteria: Sequence[Criterion], node: Levels) -> bool:
         by_classes: dict[tuple[Hashable, ...], list[Criterion]] = {}
         others = []
         for criterion in criteria:
             known = self._criteria.known(criterion)
-            if self._suppression or isinstance(known, AnyKnown) or not known or not criterion.is_of_sizes:
+            if isinstance(known, AnyKnown) or not known or not criterion.is_of_sizes:
                 others.append(criterion)
             else:
                 by_classes.setdefault(tuple(sorted(known, key=self._criteria.columns.index)), []).append(criterion)
@@ -198,10 +305,7 @@ class NodeChecks:
                 return False
         if not others:
             return True
-        table = self._without_suppressed(self.at_levels(node))
-        if table is None:
-            return False
-        values = self._criteria.with_criteria(others).measure(table, self._engine)
+        values = self._criteria.with_criteria(others).measure(self.at_levels(node), self._engine)
         self._keep(node, values)
         return all(value.is_met for value in values)
 
@@ -214,13 +318,6 @@ class NodeChecks:
             places = [self._table.place(name) for name in columns]
             self._roll_ups[columns] = ClassRollUp(self._table, places, self._levels, self._workers)
         return self._roll_ups[columns].classes(node, most)
-
-    def _without_suppressed(self, table: CountedTable) -> CountedTable | None:
-        """Return a table without the rows that are suppressed; None if all are."""
-        if self._suppression is None:
-            return table
-        kept = table.class_sizes(self._criteria.quasi_identifiers, self._workers) >= self._suppression.k
-        return table.kept(kept) if kept.any() else None
 
     def at_levels(self, node: Levels) -> CountedTable:
         """Return the table at a node, with its distinct rows found anew."""

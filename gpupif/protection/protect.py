@@ -11,6 +11,7 @@ from ..attack.arguments import Knowledge, as_attackers
 from ..attack.attackers import AnyKnown, attacker_line
 from ..attack.request import warn_of_unique
 from ..attack.roles import classes_by_roles
+from ..criteria.class_criteria import ClassCriteria
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion, read_criteria
 from ..criteria.criterion_set import CriterionSet, CriterionValue
@@ -110,8 +111,12 @@ def protect(
         "utility(income, classify)" the share of the rows that they predict wrongly. The column must not be a
         quasi-identifier. `importance` weighs the columns where the objective is a sum over columns.
     suppress:
-        Share of the rows, from 0 to below 1, that may be suppressed: rows in classes of fewer than k rows. It needs a
-        criterion on k. All other criteria then hold for the rows that are left.
+        Share of the rows, from 0 to below 1, that may be suppressed: rows of equivalence classes that break any
+        criterion on classes (k, or a disclosure measure such as ``distinct_l`` or ``t``, without an attacker of its
+        own). It needs such a criterion. All other criteria then hold for the rows that are left. The search compares
+        classes with the whole table, suppressed rows among them, as ARX does (for ``t``, ``basic_beta``,
+        ``enhanced_beta`` and ``delta``). `Protection.risk` compares them with the treated table, and may break the
+        limit: `Protection.searched` has the values of the search, and the printed result says where both differ.
     cells:
         Suppress single cells instead of these rows, as few as make all criteria hold; if a criterion needs it, also
         cells of further rows. Whole rows are suppressed after all if these cells are in more rows than `suppress`
@@ -197,7 +202,7 @@ def protect(
     engine = choose_engine(requested_device(counted.cells))
     seconds = {"read and count": clock() - began}
     most_suppressed = math.floor(request.suppress * counted.rows)
-    suppression = Suppression(request.smallest_class, most_suppressed) if most_suppressed else None
+    suppression = Suppression(ClassCriteria.from_set(criteria), most_suppressed) if most_suppressed else None
     with Reporter() as report, announce_compilation():
         began = clock()
         before = criteria.measure(counted, engine)
@@ -263,6 +268,7 @@ def protect(
         report.stage("measure again", None, "")
         after: TreatedRisk | None = None
         rows_with_cells, cells_unreached = None, False
+        searched: list[CriterionValue] = []
         if request.cells and suppressed:
             plan = Plan([*recoding, _suppress_cells(request, criteria)], recoded)
             try:
@@ -273,10 +279,11 @@ def protect(
                 if after.rows > most_suppressed:
                     rows_with_cells, after = after.rows, None
         if after is None:
-            known = list(criteria.quasi_identifiers)
-            rows = [SuppressRows(k=request.smallest_class, quasi_identifiers=known)] if suppressed else []
+            rows = [_suppress_rows(request, criteria, counted)] if suppressed else []
             plan = Plan([*recoding, *rows], recoded)
             after = measure_treated(table, plan, criteria)
+            if suppressed:
+                searched = [checks.values[best.node][own] for own in ClassCriteria.from_set(criteria).criteria]
         seconds["treat and measure again"] = clock() - began
     loss, bound = minimised.value(best.loss), minimised.value(best.bound)
     return Protection(
@@ -299,6 +306,7 @@ def protect(
         smallest_class=after.smallest_class,
         unique_rows=after.unique_rows,
         unique_rows_before=int(unique_before or 0),
+        searched=searched,
         checks=search.checked,
         nodes=nodes,
         optimal=best.complete,
@@ -346,6 +354,20 @@ def _suppress_cells(request: ProtectRequest, criteria: CriterionSet) -> Suppress
         sensitive=list(request.sensitive) or None,
         attackers=request.attackers or None,
         importance=dict(request.importance) or None,
+    )
+
+
+def _suppress_rows(request: ProtectRequest, criteria: CriterionSet, table: CountedTable) -> SuppressRows:
+    """Return the treatment that suppresses the rows of classes that break a criterion on classes."""
+    known, own = list(criteria.quasi_identifiers), ClassCriteria.from_set(criteria)
+    if not own.models:
+        return SuppressRows(k=own.k, quasi_identifiers=known)
+    distances = {**{name: list(order) for name, order in table.orders.items()}, **request.distances}
+    return SuppressRows(
+        require=[str(criterion) for criterion in own.criteria],
+        quasi_identifiers=known,
+        sensitive=own.columns,
+        distances={name: distances[name] for name in own.columns if name in distances} or None,
     )
 
 

@@ -78,20 +78,16 @@ class ProtectRequest:
                 f"importance: the objective {self.objective.kind.name!r} is not a sum over columns, so that no column "
                 "counts more. Leave importance= out, or choose another objective."
             )
-        if self.suppress and not self.smallest_class:
+        if self.suppress and not any(criterion.of_each_class for criterion in self.criteria):
             raise InputError(
-                "suppress: expected with a criterion on k against an attacker who knows the quasi-identifiers, such as "
-                "'k>=5': rows of smaller classes are suppressed. Add one, or leave suppress= out."
+                "suppress: expected with a criterion on each equivalence class over the quasi-identifiers, such as "
+                "'k>=5' or 'distinct_l>=2': rows of classes that break it are suppressed. Add one, or leave suppress= "
+                "out."
             )
         if self.cells and not self.suppress:
             raise InputError(
                 "cells: expected with suppress=, the share of the rows in which cells may be suppressed; got none."
             )
-
-    @property
-    def smallest_class(self) -> int:
-        """Return the highest k of all criteria on k, 0 without any."""
-        return max(criterion.smallest_class or 0 for criterion in self.criteria)
 
     @property
     def named_by(self) -> dict[Hashable, str]:

@@ -77,6 +77,8 @@ class Protection(Displayable):
     before: the value of each criterion in the table before.
     smallest_class: the rows of the smallest equivalence class in the treated table, over the quasi-identifiers.
     unique_rows: how many rows of the treated table are alone in their class. unique_rows_before: in the table before.
+    searched: the values of the criteria by whose classes rows are suppressed, as the search compares these classes:
+        with the whole table, suppressed rows among them, as ARX does. Empty unless the plan suppresses whole rows.
     checks: how many nodes were checked. nodes: how many there are.
     optimal: whether no node that meets the criteria costs less.
     gap: how much cheaper another plan could be at most, as a share of the loss; 0 if this plan is optimal.
@@ -108,6 +110,7 @@ class Protection(Displayable):
     smallest_class: int
     unique_rows: int
     unique_rows_before: int
+    searched: Sequence[CriterionValue]
     checks: int
     nodes: int
     optimal: bool
@@ -122,8 +125,23 @@ class Protection(Displayable):
 
     @property
     def is_met(self) -> bool:
-        """Return whether the treated table meets all criteria. It always should."""
+        """Return whether the treated table, measured as it is, meets all criteria.
+
+        It should, unless rows are suppressed by a criterion that compares classes with the table: see `differing`.
+        """
         return all(value.is_met for value in self.risk)
+
+    @property
+    def differing(self) -> list[tuple[CriterionValue, CriterionValue]]:
+        """Return the values of criteria as the search read them, and in the treated table, where the two differ."""
+        after = {value.criterion: value for value in self.risk}
+        return [
+            (own, after[own.criterion])
+            for own in self.searched
+            if own.value is None
+            or after[own.criterion].value is None
+            or not math.isclose(own.value, after[own.criterion].value or 0.0, rel_tol=1e-9)
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, ready for JSON."""
@@ -132,7 +150,7 @@ class Protection(Displayable):
             {**vars(node), "levels": _with_text_keys(node.levels), "values": _with_text_keys(node.values)}
             for node in self.frontier
         ]
-        for name, values in (("risk", self.risk), ("before", self.before)):
+        for name, values in (("risk", self.risk), ("before", self.before), ("searched", self.searched)):
             document[name] = [
                 {
                     "criterion": str(value.criterion),
@@ -152,6 +170,13 @@ class Protection(Displayable):
         draw_line(console, self.attacker)
         for label, said in (("Plan", self._done()), ("Cost", self._cost()), ("Risk left", self._risk_left())):
             draw_line(console, f"{label}: {said}.", "bold")
+        for searched, after in self.differing:
+            met = "which meets it too" if after.is_met else "which does NOT meet it"
+            draw_line(
+                console,
+                f"{searched.criterion}: {_said(searched.value)} if classes are compared with all rows, suppressed rows "
+                f"among them, as the search does; {_said(after.value)} in the treated table alone, {met}",
+            )
         if self.rows_with_cells is not None:
             draw_line(
                 console,
@@ -310,6 +335,10 @@ def _non_dominated(nodes: Sequence[tuple[FrontierNode, Sequence[float]]]) -> lis
         if not any(all(x <= y for x, y in zip(other, risks, strict=True)) for _, other in best):
             best.append((node, risks))
     return [node for node, _ in best]
+
+
+def _said(value: float | None) -> str:
+    return "not defined" if value is None else f"{value:.6g}"
 
 
 def _with_text_keys(values: Mapping[Any, Any]) -> dict[str, Any]:

@@ -48,6 +48,7 @@ INSTEAD = {
     ("advise", "sensitive"): {"quasi_identifiers": ["sex", "home"]},
     ("Suppress", "sensitive"): {"columns": ["sex", "home"], "require": ["k>=2", "distinct_l(religion)>=2"]},
     ("Suppress", "known"): {"columns": ["sex", "home"], "where": "csf > 0.1"},
+    ("SuppressRows", "sensitive"): {"quasi_identifiers": ["sex", "home"], "require": ["distinct_l(religion)>=2"]},
     ("SuppressRows", "known"): {"where": "csf > 0.1", "columns": ["sex"]},
 }
 # One column alone is refused, whichever way it is given.

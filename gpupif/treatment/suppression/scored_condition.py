@@ -11,8 +11,13 @@ import numpy.typing as npt
 
 from ...attack.arguments import Arguments, Knowledge, as_attackers, as_known
 from ...attack.attackers import AGGREGATES, AnyKnown
+from ...attack.distances import has_order, make_axis
+from ...attack.priors import make_prior
+from ...criteria.class_criteria import ClassCriteria
+from ...criteria.criterion_set import CriterionSet
+from ...encoding.column import Column
 from ...errors import InputError
-from ...measures import MEASURES, is_measure, suggest_measure
+from ...measures import MEASURES, find_measure, is_measure, suggest_measure
 from ...results.cell_condition import Condition, parse_condition
 from ...results.cell_selection import Selection
 from ...results.score_outputs import ScoredAttacker, ScoreView
@@ -64,6 +69,37 @@ def cells_where(
         missing=missing,
     )
     return table.scores(arguments, _cell_finder(condition, where, arguments, table, columns, together))
+
+
+def rows_of_failing_classes(criteria: CriterionSet, table: TreatedTable) -> RowFacts:
+    """Return the rows of equivalence classes that break a criterion on classes, as facts: booleans (rows,), "0"."""
+    classes = ClassCriteria.from_set(criteria)
+    scored = classes.columns or criteria.quasi_identifiers[:1]
+    size = find_measure("class_size")
+    distances, longest = dict[Hashable, Any](), dict[Hashable, int]()
+    if any(measure.walks for measure in classes.measures):
+        for name in scored:
+            values = table.values(name)
+            counts = np.append(values.counts, values.missing) if values.missing else values.counts
+            column = Column(name, np.arange(len(counts)), counts, values.labels, bool(values.missing))
+            # A frame's ordered categories are not known in files: without distances they have no order.
+            given = criteria.distances.get(name)
+            distances[name] = ("ordered" if has_order(column) else "nominal") if given is None else given
+            prior = make_prior(column, None, int(counts.sum()), counts)
+            longest[name] = make_axis(column, prior, distances[name]).longest
+    arguments = Arguments.from_user(
+        [size.name, *(measure.name for measure in classes.measures)],
+        scored,
+        known=list(criteria.quasi_identifiers),
+        distances=distances or None,
+    )
+
+    def make(scores: Arrays) -> Arrays:
+        sizes = scores[f"{size.name}_{scored[0]}"]
+        failing, _ = classes.failing(sizes, lambda measure, name: scores[f"{measure.name}_{name}"], longest)
+        return {"0": failing}
+
+    return table.scores(arguments, make)
 
 
 def _with_default(known: Knowledge, columns: Sequence[Hashable]) -> Knowledge:

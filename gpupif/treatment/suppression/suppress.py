@@ -18,7 +18,7 @@ from ..steps import Chunk, RowFacts, Step
 from ..treatment import Tools, TreatedTable, Treatment
 from .class_suppression import with_missing
 from .measured_criteria import suppress_to_criteria
-from .scored_condition import cells_where, check_condition
+from .scored_condition import cells_where, check_condition, rows_of_failing_classes
 
 WAYS = ("where", "k", "require")
 # The arguments of `Suppress` that are only allowed with some ways, by way.
@@ -186,14 +186,19 @@ def suppress_in(chunk: Chunk, name: Hashable, rows: Any) -> None:
         chunk[name] = CodedColumn(with_missing(column.codes, rows, len(column.labels)), column.labels)
 
 
-WAYS_OF_ROWS = ("where", "k")
+ONLY_WITH_OF_ROWS: Mapping[str, Sequence[str]] = {
+    "where": ("columns", "known", "attackers", "weights", "missing"),
+    "k": (),
+    "require": ("sensitive", "distances"),
+}
+WAYS_OF_ROWS = ("where", "k", "require")
 
 
 @dataclass(frozen=True)
 class SuppressRows(Treatment):
-    """Remove rows, or all their quasi-identifiers, by a condition on scores or if their equivalence class is small.
+    """Remove rows, or all their quasi-identifiers, by a condition on scores or if their class breaks a criterion.
 
-    Give exactly one of ``where`` and ``k``.
+    Give exactly one of ``where``, ``k`` and ``require``.
 
     Parameters
     ----------
@@ -204,9 +209,19 @@ class SuppressRows(Treatment):
         The fewest rows of an equivalence class: rows of smaller classes are suppressed. A missing value is a value of
         its own. Every class that is left has at least k rows. This also holds if missing values match every value: then
         more rows agree.
+    require:
+        A criterion or a list of criteria on each equivalence class, see `gpupif.protect`: ``"k>=5"``,
+        ``"distinct_l>=2"``, ``"entropy_l(disease)>=2"``, ``"t<=0.3"``, ``"uniques<=0"``. Rows of classes that break any
+        of them are suppressed, all at once. Classes are compared with the whole table, suppressed rows among them, as
+        in ARX. So ``t``, ``basic_beta``, ``enhanced_beta`` and ``delta`` of the rows that are left may differ.
     quasi_identifiers:
-        Names of the columns that the attacker knows. Needed with k, and with ``remove=False``. Default with where: all
-        columns of the table except the column of weights.
+        Names of the columns that the attacker knows. Needed with k and require, and with ``remove=False``. Default with
+        where: all columns of the table except the column of weights.
+    sensitive:
+        With require: names of sensitive attributes, for ``distinct_l``, ``t`` and others.
+    distances:
+        With require: how far values of sensitive attributes are apart, for ``t``, as in `gpupif.score`. Default:
+        "ordered" for numbers, dates, times and booleans, "nominal" for all other values, ordered categories too.
     columns:
         With where: names of the columns whose cells are scored. Default: the quasi-identifiers.
     known, attackers, weights, missing:
@@ -220,7 +235,8 @@ class SuppressRows(Treatment):
     Raises
     ------
     InputError
-        None or both of where and k are given. Quasi-identifiers are needed and not given. A condition is wrong. A
+        None or several of where, k and require are given. A criterion is not on each class. Quasi-identifiers are
+        needed and not given. A condition is wrong. A
         column does not exist.
 
     Notes
@@ -234,7 +250,10 @@ class SuppressRows(Treatment):
 
     where: str | None = None
     k: Annotated[int | None, whole("rows")] = None
+    require: Sequence[str] | str | None = None
     quasi_identifiers: Annotated[Sequence[Hashable] | None, not_empty] = None
+    sensitive: Annotated[Sequence[Hashable] | None, not_empty] = None
+    distances: Mapping[Hashable, Any] | None = None
     columns: Annotated[Sequence[Hashable] | None, not_empty] = None
     known: Any = None
     attackers: Mapping[str, Any] | None = None
@@ -244,18 +263,23 @@ class SuppressRows(Treatment):
 
     def check(self) -> None:
         super().check()
-        way = check_way(self, WAYS_OF_ROWS, {"where": ("columns", "known", "attackers", "weights", "missing"), "k": ()})
-        if self.quasi_identifiers is None and (way == "k" or not self.remove):
-            raise InputError(
-                f"quasi_identifiers: expected the columns that {'classes are of' if way == 'k' else 'become missing'}, "
-                "got none."
-            )
+        way = check_way(self, WAYS_OF_ROWS, ONLY_WITH_OF_ROWS)
+        if self.quasi_identifiers is None and (way != "where" or not self.remove):
+            what = "become missing" if way == "where" else "classes are of"
+            raise InputError(f"quasi_identifiers: expected the columns that {what}, got none.")
         if way == "where":
             check_condition(self.where, self.attackers)
+        if way == "require":
+            for criterion in read_criteria(self.require):
+                if not criterion.of_each_class:
+                    raise InputError(
+                        f"require: criterion {str(criterion)!r} is not on each equivalence class over the "
+                        "quasi-identifiers. Expected criteria such as 'k>=5', 'distinct_l>=2' or 't<=0.3'."
+                    )
 
     def named(self) -> Sequence[Hashable]:
-        """Return the columns that the table must have: quasi-identifiers and `columns`."""
-        return list(dict.fromkeys([*(self.quasi_identifiers or ()), *(self.columns or ())]))
+        """Return the columns that the table must have: quasi-identifiers, sensitive attributes and `columns`."""
+        return list(dict.fromkeys([*(self.quasi_identifiers or ()), *(self.sensitive or ()), *(self.columns or ())]))
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         known = self.quasi_identifiers
@@ -263,6 +287,12 @@ class SuppressRows(Treatment):
             assert known is not None
             # The class size of a row does not depend on the scored column: scoring one column is enough.
             facts = cells_where(f"class_size < {self.k}", table, known[:1], known, None, None, "category", True)
+        elif self.require is not None:
+            assert known is not None
+            criteria = CriterionSet.from_arguments(
+                self.require, known, self.sensitive or [], distances=self.distances, names=table.names
+            )
+            facts = rows_of_failing_classes(criteria, table)
         else:
             assert self.where is not None
             everything = [name for name in table.names if name != self.weights]

@@ -51,7 +51,7 @@ def test_rows_with_a_cell_that_meets_the_condition_are_removed():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "expected one of where or k, got none"),
+        ({}, "expected one of where, k or require, got none"),
         ({"k": 2, "where": "csf > 1"}, "got where and k"),
         ({"k": 2}, "quasi_identifiers: expected the columns that classes are of"),
         ({"where": "csf > 1", "remove": False}, "quasi_identifiers: expected the columns that become missing"),
