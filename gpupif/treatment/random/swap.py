@@ -55,12 +55,7 @@ class Swap(Treatment):
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         columns = self.columns
         check_exist(f"{self.do}: within", self.within, table.names)
-        needed, allowed = ROW_BYTES * table.rows, resources().memory
-        if needed > allowed:
-            raise InputError(
-                f"{self.do}: {table.rows:,} rows need {shown(needed)} of memory, and {shown(allowed)} are "
-                "allowed. Allow more (gpupif.config(memory_limit=)), or swap on a machine with more memory."
-            )
+        check_memory(self.do, table.rows, ROW_BYTES, "swap")
         takes_part = tools.draws(self.do, tuple(columns), "takes part").of_rows(0, table.rows)
         taking = np.flatnonzero(takes_part <= np.uint64(min(int(self.share * 2**64), 2**64) - 1))
         del takes_part
@@ -73,10 +68,20 @@ class Swap(Treatment):
         for number, own in enumerate(coded[: len(columns)]):
             codes = own.codes.astype(code_type(len(own.labels) + 1), copy=True)
             codes[taking] = own.codes[taking[sources]]
-            arrays[f"swapped {number}"] = codes
+            arrays[f"codes {number}"] = codes
             labels.append(own.labels)
         facts = {"rows_swapped": len(taking) - alone, "rows_alone_in_their_class": alone}
-        return SwapStep(labels, table.facts_of(arrays), writes=columns, record=facts, revealing=list(facts))
+        return NewCodesStep(labels, table.facts_of(arrays), writes=columns, record=facts, revealing=list(facts))
+
+
+def check_memory(do: str, rows: int, row_bytes: int, verb: str) -> None:
+    """Raise InputError if a treatment needs more memory than is allowed. row_bytes: bytes for each row."""
+    needed, allowed = row_bytes * rows, resources().memory
+    if needed > allowed:
+        raise InputError(
+            f"{do}: {rows:,} rows need {shown(needed)} of memory, and {shown(allowed)} are "
+            f"allowed. Allow more (gpupif.config(memory_limit=)), or {verb} on a machine with more memory."
+        )
 
 
 def class_numbers(columns: Sequence[tuple[npt.NDArray[Any], int]], rows: int) -> npt.NDArray[np.int64]:
@@ -112,8 +117,11 @@ def circles(classes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]
 
 
 @dataclass(frozen=True)
-class SwapStep(Step):
-    """The prepared `Swap`. labels: by column. facts: codes of rows after swapping."""
+class NewCodesStep(Step):
+    """The step of a treatment that found the new value of every row, such as `Swap`.
+
+    labels: new labels by column. facts: "codes 0", "codes 1", ..., the new codes of all rows, by column.
+    """
 
     labels: Sequence[Any]
     facts: RowFacts
@@ -121,4 +129,4 @@ class SwapStep(Step):
     def apply(self, chunk: Chunk) -> None:
         arrays = self.facts.read(chunk)
         for number, (name, labels) in enumerate(zip(self.writes, self.labels, strict=True)):
-            chunk[name] = CodedColumn(arrays[f"swapped {number}"], labels)
+            chunk[name] = CodedColumn(arrays[f"codes {number}"], labels)
