@@ -1,5 +1,9 @@
 """Treatments of columns and rows, to be put into a `gpupif.Plan`, and the key by which random treatments draw."""
 
+from .treatment.continuous.correlated_noise import CorrelatedNoise as CorrelatedNoise
+from .treatment.continuous.microaggregate_together import MicroaggregateTogether as MicroaggregateTogether
+from .treatment.continuous.rank_swap import RankSwap as RankSwap
+from .treatment.continuous.shuffle import Shuffle as Shuffle
 from .treatment.dropped_columns import DeclaredColumns as DeclaredColumns
 from .treatment.dropped_columns import Drop as Drop
 from .treatment.random.key import Key as Key

@@ -37,3 +37,65 @@ def best_groups(numbers, counts, k, costs, firsts):
             if enough > 0 and costs[first] + squares < costs[stop]:
                 costs[stop] = costs[first] + squares
                 firsts[stop] = first
+
+
+@kernel
+def mdav_groups(points, k, left, distances, centre, nearest, groups):
+    """Find the groups of k to 2 k - 1 rows by MDAV; groups[row] gets the number of the row's group.
+
+    points: float64 (columns, rows), overwritten. left: int64 (rows,), overwritten. At the call it holds 0, 1, 2, ...
+    distances: float64 (rows,), centre: float64 (columns,), nearest: int64 (k,), overwritten. groups: int64 (rows,).
+
+    The method is of Domingo-Ferrer and Mateo-Sanz (2002). Of rows that are equally far from a point, the earlier row
+    counts as nearer. So the farthest row is never among the k nearest ones.
+    """
+    columns, rows = points.shape
+    group = int64(0)
+    while rows >= 2 * k:
+        for column in range(columns):
+            total = 0.0
+            for row in range(rows):
+                total += points[column, row]
+            centre[column] = total / float64(rows)
+        # A pass without a group finds the row that is farthest from the centre; further passes form one group each.
+        passes = 3 if rows >= 3 * k else 2
+        for number in range(passes):
+            for row in range(rows):
+                distances[row] = 0.0
+            for column in range(columns):
+                middle = centre[column]
+                for row in range(rows):
+                    off = points[column, row] - middle
+                    distances[row] += off * off
+            far = 0
+            for row in range(rows):
+                if distances[row] >= distances[far]:
+                    far = row
+            # The next centre is read before the rows of this group are removed. They never include row `far`.
+            for column in range(columns):
+                centre[column] = points[column, far]
+            if number > 0:
+                taken = 0
+                for row in range(rows):
+                    if taken < k or distances[row] < distances[nearest[k - 1]]:
+                        place = taken if taken < k else k - 1
+                        while place > 0 and distances[row] < distances[nearest[place - 1]]:
+                            nearest[place] = nearest[place - 1]
+                            place -= 1
+                        nearest[place] = row
+                        taken = min(taken + 1, k)
+                for place in range(k):
+                    groups[left[nearest[place]]] = group
+                    left[nearest[place]] = -1
+                group += 1
+                after = 0
+                for row in range(rows):
+                    if left[row] >= 0:
+                        if after < row:
+                            left[after] = left[row]
+                            for column in range(columns):
+                                points[column, after] = points[column, row]
+                        after += 1
+                rows = after
+    for row in range(rows):
+        groups[left[row]] = group

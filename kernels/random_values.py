@@ -197,3 +197,49 @@ def draw_column(codes, column, begin, stop, seed, parents, shifts, keep, other, 
         level = ((word >> uint64(32)) * uint64(levels)) >> uint64(32)
         cell = table + level
         codes[column, row] = level if (word & uint64(LOW_32)) < uint64(keep[cell]) else uint64(other[cell])
+
+
+@kernel
+def swap_ranks(numbers, reach, tree, partners):
+    """Swap each rank, from the lowest on, with one of the `reach` next ranks that are not swapped yet.
+
+    numbers: uint64 (ranks,), a random number for each rank. tree: int64 (ranks + 1,), overwritten. partners: int64
+    (ranks,). partners[rank] gets the rank with which it is swapped; its own rank if no rank is left within reach.
+
+    The ranks that are not swapped yet are counted by a Fenwick tree.
+    """
+    ranks = len(numbers)
+    top = int64(1)
+    while 2 * top <= ranks:
+        top *= 2
+    for node in range(1, ranks + 1):
+        tree[node] = node & -node
+    for rank in range(ranks):
+        partners[rank] = -1
+    for rank in range(ranks):
+        if partners[rank] >= 0:
+            continue
+        # All ranks below this one are swapped: it is the first of those that are left.
+        left = int64(0)
+        node = min(rank + reach + 1, ranks)
+        while node > 0:
+            left += tree[node]
+            node -= node & -node
+        other = rank
+        if left > 1:
+            # The whole number from 2 to `left` that the upper half of the random number picks.
+            wanted = 2 + int64(((numbers[rank] >> uint64(32)) * uint64(left - 1)) >> uint64(32))
+            node, step = int64(0), top
+            while step > 0:
+                if node + step <= ranks and tree[node + step] < wanted:
+                    node += step
+                    wanted -= tree[node]
+                step //= 2
+            other = node
+        partners[rank] = other
+        partners[other] = rank
+        for number in range(1 if other == rank else 2):
+            node = (other if number else rank) + 1
+            while node <= ranks:
+                tree[node] -= 1
+                node += node & -node

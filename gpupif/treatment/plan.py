@@ -16,6 +16,10 @@ from ..io.documents import DOCUMENTS, document_kind, read_document, toml_comment
 from ..io.write import check_output, write_text
 from ..utils.display import json_text
 from ..utils.validation import brief, check_path
+from .continuous.correlated_noise import CorrelatedNoise
+from .continuous.microaggregate_together import MicroaggregateTogether
+from .continuous.rank_swap import RankSwap
+from .continuous.shuffle import Shuffle
 from .dropped_columns import DeclaredColumns, Drop
 from .plan_fields import as_call, plain_fields, refuse_secret, treatment_from, with_types
 from .random.moved_values import Jitter, Noise, ShiftDates
@@ -50,14 +54,18 @@ TREATMENTS: Mapping[str, type[Treatment]] = {
         Round,
         Pseudonym,
         Microaggregate,
+        MicroaggregateTogether,
         Suppress,
         SuppressRows,
         Jitter,
         Noise,
+        CorrelatedNoise,
         Pram,
         RandomizedResponse,
         ShiftDates,
         Swap,
+        RankSwap,
+        Shuffle,
     )
 }
 # The keys of a plan's document.

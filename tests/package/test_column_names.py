@@ -22,6 +22,7 @@ TABLE = pd.DataFrame(
         "sex": ["f", "m"] * 4,
         "born": pd.date_range("2000-01-01", periods=8),
         "home": ["n", "n", "n", "n", "s", "s", "s", "s"],
+        "age": [31, 45, 28, 60, 52, 39, 44, 71],
     }
 )
 # By function: what it is given beside.
@@ -41,6 +42,10 @@ WITH = {
     "SuppressRows": {"quasi_identifiers": ["sex", "home"], "where": "class_size < 3"},
     "Swap": {"columns": ["sex"], "within": ["home"], "share": 1.0},
     "ShiftDates": {"columns": ["born"], "person": "home", "days": 3},
+    "MicroaggregateTogether": {"columns": ["age"], "k": 2},
+    "CorrelatedNoise": {"columns": ["age"], "variance": 0.5},
+    "RankSwap": {"columns": ["age"], "reach": 0.5},
+    "Shuffle": {"columns": ["age"], "given": ["born"]},
     "mutual_information": {"a": ["sex"], "b": ["home"]},
 }
 # By function and argument: what it is given in place of that.
@@ -50,6 +55,12 @@ INSTEAD = {
     ("Suppress", "known"): {"columns": ["sex", "home"], "where": "csf > 0.1"},
     ("SuppressRows", "sensitive"): {"quasi_identifiers": ["sex", "home"], "require": ["distinct_l(religion)>=2"]},
     ("SuppressRows", "known"): {"where": "csf > 0.1", "columns": ["sex"]},
+}
+# By function and argument: the column that is named, where it may not be a text.
+COLUMN = {
+    ("ShiftDates", "columns"): "born",
+    ("Shuffle", "given"): "born",
+    **{(name, "columns"): "age" for name in ("MicroaggregateTogether", "CorrelatedNoise", "RankSwap", "Shuffle")},
 }
 # One column alone is refused, whichever way it is given.
 REFUSED = {("toxic_pairs", "columns"), ("DeclaredColumns", "columns")}
@@ -135,7 +146,7 @@ def test_arguments_for_columns_are_found():
 @pytest.mark.parametrize(("name", "argument"), CASES)
 def test_a_single_name_is_taken_as_a_list_of_one(name, argument, tmp_path):
     function = functions()[name]
-    column = "born" if name == "ShiftDates" else "religion"
+    column = COLUMN.get((name, argument), "religion")
     given = arguments_of(name, argument)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import gpupif
+from gpupif.criteria.class_criteria import ClassCriteria
 from gpupif.criteria.counted_table import CountedTable
 from gpupif.criteria.criterion_set import CriterionSet
 from gpupif.engines.choose import choose_engine, requested_device
@@ -154,7 +155,8 @@ def test_no_bound_exceeds_the_cost_of_a_node_above(objective, most):
     used = open_hierarchies(given(hierarchies))
     levels = column_levels(counted, used)
     criteria = CriterionSet.from_arguments("k>=3", NAMES, ["ill"])
-    choice, suppression = as_objective(objective), Suppression(3, most) if most else None
+    choice = as_objective(objective)
+    suppression = Suppression(ClassCriteria.from_set(criteria), most) if most else None
     with NodeChecks(counted, levels, criteria, choose_engine(requested_device(counted.cells)), suppression) as checks:
         predicted = choice.column
         made = choice.kind(levels, {}, list(used.values()), counted.rows, checks, most > 0, predicted, choice.task)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,13 +30,16 @@ class Swap(Treatment):
     columns: names of the columns whose values are swapped together.
     within: names of the columns on which rows agree that swap values. A missing value is a value of its own.
     share: the probability of each row to take part, from 0 to 1.
+    household: name of the column that identifies households. Whole households of equal size then swap values, and take
+        part as one row does. All rows of a household must agree on `columns` and `within`. Default None: rows swap.
 
     The rows of an equivalence class that take part pass their values on in a random circle. No such row gets its own
     values back, but it may get equal values. The number of rows with each value, or with each combination of values,
     stays exactly the same in each class. A row that takes part alone in its class keeps its values; the record counts
     such rows. Missing values are swapped, too.
 
-    Raises InputError if the columns of all rows, and 96 bytes for each row, do not fit into memory.
+    Raises InputError if the columns of all rows, and 96 bytes for each row, do not fit into memory. Also raises it for
+    rows without a household, and for a household with two values in a column.
     """
 
     do: ClassVar[str] = "swap"
@@ -45,9 +48,14 @@ class Swap(Treatment):
     columns: Annotated[Sequence[Hashable], not_empty]
     within: Sequence[Hashable]
     share: Annotated[float, share]
+    household: Hashable | None = None
 
     def check(self) -> None:
         super().check()
+        if self.household in [*self.columns, *self.within]:
+            raise InputError(
+                f"{self.do}: household: {self.household!r} is in columns or in within. Leave it out there."
+            )
         both = [name for name in self.columns if name in self.within]
         if both:
             raise InputError(f"{self.do}: column {both[0]!r} is in columns and in within. Leave it out of one of them.")
@@ -55,28 +63,76 @@ class Swap(Treatment):
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         columns = self.columns
         check_exist(f"{self.do}: within", self.within, table.names)
-        needed, allowed = ROW_BYTES * table.rows, resources().memory
-        if needed > allowed:
-            raise InputError(
-                f"{self.do}: {table.rows:,} rows need {shown(needed)} of memory, and {shown(allowed)} are "
-                "allowed. Allow more (gpupif.config(memory_limit=)), or swap on a machine with more memory."
-            )
-        takes_part = tools.draws(self.do, tuple(columns), "takes part").of_rows(0, table.rows)
+        check_exist(f"{self.do}: household", [] if self.household is None else [self.household], table.names)
+        check_memory(self.do, table.rows, ROW_BYTES, "swap")
+        coded = table.codes([*columns, *self.within, *([] if self.household is None else [self.household])])
+        agreed = coded[: len(columns) + len(self.within)]
+        households = None if self.household is None else self._households(agreed, coded[-1])
+        # The first row of each household stands for it.
+        heads = np.arange(table.rows) if households is None else households.heads
+        takes_part = tools.draws(self.do, tuple(columns), "takes part").of_rows(0, table.rows)[heads]
         taking = np.flatnonzero(takes_part <= np.uint64(min(int(self.share * 2**64), 2**64) - 1))
         del takes_part
-        order = tools.draws(self.do, tuple(columns), "order").of_rows(0, table.rows)[taking]
-        coded = table.codes([*columns, *self.within])
-        classes = class_numbers([(own.codes, len(own.labels) + 1) for own in coded[len(columns) :]], table.rows)
+        order = tools.draws(self.do, tuple(columns), "order").of_rows(0, table.rows)[heads[taking]]
+        alike = [(own.codes[heads], len(own.labels) + 1) for own in agreed[len(columns) :]]
+        if households is not None:
+            alike.append((households.sizes, int(households.sizes.max(initial=0)) + 1))
+        classes = class_numbers(alike, len(heads))
         taking = taking[np.lexsort((order, classes[taking]))]
         sources, alone = circles(classes[taking])
         arrays, labels = {}, []
         for number, own in enumerate(coded[: len(columns)]):
-            codes = own.codes.astype(code_type(len(own.labels) + 1), copy=True)
-            codes[taking] = own.codes[taking[sources]]
-            arrays[f"swapped {number}"] = codes
+            codes = own.codes[heads].astype(code_type(len(own.labels) + 1), copy=True)
+            codes[taking] = own.codes[heads[taking[sources]]]
+            arrays[f"codes {number}"] = codes if households is None else codes[households.numbers]
             labels.append(own.labels)
+        if households is not None:
+            facts = {"households_swapped": len(taking) - alone, "households_alone_in_their_class": alone}
+            return NewCodesStep(labels, table.facts_of(arrays), writes=columns, record=facts, revealing=list(facts))
         facts = {"rows_swapped": len(taking) - alone, "rows_alone_in_their_class": alone}
-        return SwapStep(labels, table.facts_of(arrays), writes=columns, record=facts, revealing=list(facts))
+        return NewCodesStep(labels, table.facts_of(arrays), writes=columns, record=facts, revealing=list(facts))
+
+    def _households(self, agreed: Sequence[CodedColumn], household: CodedColumn) -> Households:
+        """Return the households. agreed: `columns` and `within`. Raises InputError if a household has two values."""
+        unknown = int(np.count_nonzero(household.codes == len(household.labels)))
+        if unknown:
+            raise InputError(
+                f"{self.do}: household: column {self.household!r}: expected a household in each row, got {unknown:,} "
+                "rows without. Fill them in, or remove these rows first."
+            )
+        _, heads, numbers, sizes = np.unique(
+            household.codes, return_index=True, return_inverse=True, return_counts=True
+        )
+        for name, own in zip([*self.columns, *self.within], agreed, strict=True):
+            other = np.flatnonzero(own.codes != own.codes[heads][numbers])
+            if len(other):
+                raise InputError(
+                    f"{self.do}: column {name!r}: expected one value in all rows of a household, got two in the "
+                    f"household of row {other[0]:,} (from 0). Leave the column out, or swap rows: no household."
+                )
+        return Households(heads, numbers, sizes)
+
+
+class Households(NamedTuple):
+    """The households of a table.
+
+    heads: int64 (households,). The first row of each household. numbers: int64 (rows,). The number of each row's
+    household. sizes: int64 (households,). The number of rows of each household.
+    """
+
+    heads: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
+
+
+def check_memory(do: str, rows: int, row_bytes: int, verb: str) -> None:
+    """Raise InputError if a treatment needs more memory than is allowed. row_bytes: bytes for each row."""
+    needed, allowed = row_bytes * rows, resources().memory
+    if needed > allowed:
+        raise InputError(
+            f"{do}: {rows:,} rows need {shown(needed)} of memory, and {shown(allowed)} are "
+            f"allowed. Allow more (gpupif.config(memory_limit=)), or {verb} on a machine with more memory."
+        )
 
 
 def class_numbers(columns: Sequence[tuple[npt.NDArray[Any], int]], rows: int) -> npt.NDArray[np.int64]:
@@ -112,8 +168,11 @@ def circles(classes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]
 
 
 @dataclass(frozen=True)
-class SwapStep(Step):
-    """The prepared `Swap`. labels: by column. facts: codes of rows after swapping."""
+class NewCodesStep(Step):
+    """The step of a treatment that found the new value of every row, such as `Swap`.
+
+    labels: new labels by column. facts: "codes 0", "codes 1", ..., the new codes of all rows, by column.
+    """
 
     labels: Sequence[Any]
     facts: RowFacts
@@ -121,4 +180,4 @@ class SwapStep(Step):
     def apply(self, chunk: Chunk) -> None:
         arrays = self.facts.read(chunk)
         for number, (name, labels) in enumerate(zip(self.writes, self.labels, strict=True)):
-            chunk[name] = CodedColumn(arrays[f"swapped {number}"], labels)
+            chunk[name] = CodedColumn(arrays[f"codes {number}"], labels)

@@ -36,8 +36,7 @@ class Microaggregate(ValueMap):
     that keep equal numbers together. Missing values stay missing, and belong to no group. The time grows with k times
     the number of distinct numbers.
 
-    A treatment is for a single column. Methods for several columns, such as MDAV, compare all rows with all others:
-    their time grows with the square of the number of rows.
+    A treatment is for a single column. `MicroaggregateTogether` groups rows by several columns.
 
     Raises InputError if fewer than k rows have a number, for infinite numbers, and for a text that is no number. Raises
     ColumnTypeError for values that are no numbers.
@@ -51,9 +50,8 @@ class Microaggregate(ValueMap):
     def check(self) -> None:
         if isinstance(self.column, list):
             raise InputError(
-                f"microaggregate: column: expected the name of one column, got {brief(self.column)}. Methods for "
-                "several columns (MDAV) compare all pairs of rows, which is too slow for large tables: give each "
-                "column a treatment of its own, or recode the columns."
+                f"microaggregate: column: expected the name of one column, got {brief(self.column)}. For several "
+                "columns together (MDAV) take microaggregate_together."
             )
         super().check()
 
@@ -84,7 +82,7 @@ class Microaggregate(ValueMap):
         group_of = np.repeat(np.arange(len(groups)), np.diff(np.append(groups, len(amounts))))
         if self.replaced == "median":
             return labels.take(pa.array(first[_middles(number_counts, groups)][group_of[number]]))
-        means = _means(distinct, number_counts, groups, labels.type)
+        means = group_means(distinct, number_counts, groups, labels.type)
         return means.take(pa.array(group_of[number]))
 
 
@@ -111,7 +109,9 @@ def _middles(counts: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]) -> np
     return middles
 
 
-def _means(exact: Numbers, counts: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], kind: pa.DataType) -> pa.Array:
+def group_means(
+    exact: Numbers, counts: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], kind: pa.DataType
+) -> pa.Array:
     """Return the mean of each group, in the new type of the column. kind: the type of the column before."""
     rows = np.add.reduceat(counts, starts)
     if exact.places is None:

@@ -112,6 +112,50 @@ def test_classes_of_many_columns_are_told_apart():
     assert len(pairs) == len(set(rows)) == len(set(found.tolist()))
 
 
+def homes(households=300):
+    """Return a table of persons in households: all of a household have its town and its rooms."""
+    random = np.random.default_rng(8)
+    home = np.repeat(np.arange(households), random.integers(1, 5, households))
+    own = {"rooms": random.integers(1, 9, households)[home], "town": random.integers(0, 6, households)[home]}
+    return pa.table({"home": home, **own, "age": random.integers(0, 90, len(home))}).take(random.permutation(len(home)))
+
+
+def test_whole_households_of_equal_size_swap_their_values():
+    table, plan = homes(), Swap(["town"], ["rooms"], 1, "home")
+    found, rows = treated(table, plan, KEY, [50, 51]), table.to_pylist()
+    size = Counter(table["home"].to_pylist())
+    order = KEY.draws(0, ("town",), "order").of_rows(0, len(rows))
+    classes, town = {}, {}
+    for row, own in enumerate(rows):
+        if own["home"] not in town:
+            town[own["home"]] = own["town"]
+            classes.setdefault((own["rooms"], size[own["home"]]), []).append((int(order[row]), own["home"]))
+    after, alone = dict(town), 0
+    for members in classes.values():
+        circle = [home for _, home in sorted(members)]
+        alone += len(circle) == 1
+        for place, home in enumerate(circle):
+            after[home] = town[circle[place - 1]]
+    assert found["town"].to_pylist() == [after[own["home"]] for own in rows]
+    record = prepared(table, plan, KEY).record
+    assert record == {"households_swapped": 300 - alone, "households_alone_in_their_class": alone}
+    assert Counter(found["town"].to_pylist()) == Counter(table["town"].to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("columns", "treatment", "said"),
+    [
+        ({"h": [1, None], "a": [1, 2]}, Swap(["a"], [], 1, "h"), "expected a household in each row, got 1 rows"),
+        ({"h": [1, 1], "a": [1, 2]}, Swap(["a"], [], 1, "h"), "column 'a': expected one value in all rows of a house"),
+        ({"h": [1, 1], "a": [1, 2]}, Swap(["a"], [], 1, "a"), "household: 'a' is in columns or in within"),
+        ({"h": [1, 1], "a": [1, 2]}, Swap(["a"], [], 1, "x"), "household: no column 'x'"),
+    ],
+)
+def test_wrong_households_are_refused(columns, treatment, said):
+    with pytest.raises(InputError, match=said):
+        prepared(pa.table(columns), treatment, KEY)
+
+
 def test_a_table_that_does_not_fit_the_memory_is_refused():
     with gpupif.config(memory_limit="1 MB"), pytest.raises(InputError, match=r"swap: 30,000 rows need 2.* of memory"):
         prepared(people(30_000), Swap(["row"], ["town"], 1), KEY)

@@ -104,7 +104,7 @@ def test_a_column_of_missing_values_stays_as_it_is():
     [
         ([1, 2], Microaggregate("x", 0), "k: expected a whole number of rows, 1 or more"),
         ([1, 2], Microaggregate("x", 2, "mode"), "replaced: expected 'mean' or 'median', got 'mode'"),
-        ([1, 2], Microaggregate(["x", "y"], 2), "Methods for several columns (MDAV) compare all pairs of rows"),
+        ([1, 2], Microaggregate(["x", "y"], 2), "For several columns together (MDAV) take microaggregate_together"),
         ([1.0, math.inf], Microaggregate("x", 2), "expected finite numbers, got infinite ones"),
         (["1", "a"], Microaggregate("x", 2), "expected numbers, got 'a'"),
     ],
