@@ -1,9 +1,10 @@
 """gpupif beside sdcMicro: `python -m benchmarks.sdcmicro`, where R has sdcMicro (docs/benchmarks.md says how).
 
-Frequency counts, k-anonymity, l-diversity, individual risk, SUDA and local suppression of the tables that sdcMicro ships and of generated
-ones, with and without missing values: how far the numbers of the two differ, and how long each takes. gpupif may not suppress more cells than sdcMicro. Both read the
-same CSV file, in a process of its own each, in turns, with as many threads; what is timed is the call on a table in
-memory. Writes sdcmicro.json to benchmarks/results/, and ends with 1 where numbers differ that should not.
+Frequency counts, k-anonymity, l-diversity, individual risk, SUDA and local suppression of the tables that sdcMicro
+ships and of generated ones, with and without missing values: how far the numbers of the two differ, and how long each
+takes. gpupif may not suppress more cells than sdcMicro. Both read the same CSV file, in a process of its own each, in
+turns, with as many threads; what is timed is the call on a table in memory. Writes sdcmicro.json to
+benchmarks/results/, and ends with 1 where numbers differ that should not.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def test_the_largest_difference_counts_unknown_numbers():
 def test_gpupif_computes_the_numbers_counted_by_hand(tmp_path, table):
     """Special uniques are checked against the oracle."""
     found = {}
-    # The jobs of this table are too few for classes of five rows within each.
+    # No job has five rows, so that no class of five rows can be within a job.
     for work in WORK.keys() - {"suppression_in_strata"}:
         assert len(run(Job(work, table, tmp_path, fraction=0.1))) == 3
         found |= {file.stem: np.fromfile(file) for file in tmp_path.glob("*.f64")}
@@ -126,13 +126,13 @@ def test_gpupif_computes_the_numbers_counted_by_hand(tmp_path, table):
 @pytest.mark.slow
 def test_no_class_spans_strata_and_strata_stay(tmp_path):
     census = generated_census(tmp_path, 300, 4)
-    census = census.with_keys([*census.keys[1:], census.keys[0]])
+    census = census.with_keys([*(name for name in census.keys if name != "sex"), "sex"])
     found = {}
     for work in ("suppression", "suppression_in_strata"):
         run(Job(work, census, tmp_path))
         assert np.fromfile(tmp_path / "small_classes.f64").tolist() == [0, 0, 0]
         found[work] = np.fromfile(tmp_path / "suppressed_cells.f64")
-    assert (0 < found["suppression"]).all()
+    assert (found["suppression"] > 0).all()
     assert (found["suppression_in_strata"][:-1] < found["suppression_in_strata"][1:]).all()
 
 
