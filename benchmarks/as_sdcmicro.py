@@ -124,6 +124,28 @@ def suda(frame: pd.DataFrame, job: Job) -> Arrays:
     }
 
 
+def suppression(frame: pd.DataFrame, job: Job) -> Arrays:
+    """Compute `localSuppression` for each k: the suppressed cells, and the rows of smaller classes that are left."""
+    return _suppressed_for_k(frame, list(job.table.keys), job)
+
+
+def suppression_in_strata(frame: pd.DataFrame, job: Job) -> Arrays:
+    """Compute `localSuppression` within the values of the last key variable, which stays as it is."""
+    return _suppressed_for_k(frame, list(job.table.keys[:-1]), job)
+
+
+def _suppressed_for_k(frame: pd.DataFrame, columns: list[str], job: Job) -> Arrays:
+    """Suppress cells of some columns for each k. A missing value matches every value, as in sdcMicro."""
+    keys = list(job.table.keys)
+    cells, small = [], []
+    for k in SIZES:
+        treatment = gpupif.treatments.Suppress(columns, k=k, quasi_identifiers=keys, missing="wildcard")
+        table = gpupif.treat(frame[keys], treatment).table
+        cells.append(int(table.isna().sum().sum() - frame[keys].isna().sum().sum()))
+        small.append(int((_of_rows(table, "class_size", job) < k).sum()))
+    return {"suppressed_cells": np.array(cells, np.float64), "small_classes": np.array(small, np.float64)}
+
+
 def _of_rows(frame: pd.DataFrame, measure: str, job: Job, *, weights: bool = False) -> npt.NDArray[np.float64]:
     """Score whole rows by one measure; any key variable gives the same scores."""
     keys = list(job.table.keys)
@@ -144,6 +166,8 @@ WORK: dict[str, Callable[[pd.DataFrame, Job], Arrays]] = {
     "violations": violations,
     "l_diversity": l_diversity,
     "suda": suda,
+    "suppression": suppression,
+    "suppression_in_strata": suppression_in_strata,
 }
 
 

@@ -32,7 +32,7 @@ if (arguments$work == "versions") {
 }
 
 if (arguments$work == "shipped") {
-  for (name in c("testdata", "free1", "francdat", "EIA", "CASCrefmicrodata", "Tarragona")) {
+  for (name in c("testdata", "testdata2", "free1", "francdat", "EIA", "CASCrefmicrodata", "Tarragona")) {
     data(list = name, package = "sdcMicro")
     fwrite(as.data.frame(get(name)), file.path(arguments$out, paste0(name, ".csv")), na = "")
   }
@@ -98,6 +98,22 @@ suda <- function() {
   contributions <- as.matrix(found$contributionPercent)
   list(score = found$score, dis_score = found$disScore, contributions = as.vector(t(contributions)))
 }
+
+# How many cells are suppressed for each k, and how many rows are in classes of fewer than k rows afterwards, where a
+# missing value matches every value. `strata`: a column whose values no class may span.
+suppressed_for_k <- function(keys, strata = NULL) {
+  count <- function(k) {
+    treated <- suppressWarnings(localSuppression(table, k = k, keyVars = keys, strataVars = strata))$xAnon
+    cells <- sum(is.na(treated[keys])) - sum(is.na(table[keys]))
+    groups <- if (is.null(strata)) list(treated) else split(treated, table[[strata]])
+    left <- vapply(groups, function(group) sum(freqCalc(group, keyVars = keys)$fk < k), numeric(1))
+    c(cells, sum(left))
+  }
+  found <- vapply(c(2, 3, 5), count, numeric(2))
+  list(suppressed_cells = found[1, ], small_classes = found[2, ])
+}
+suppression <- function() suppressed_for_k(keys)
+suppression_in_strata <- function() suppressed_for_k(head(keys, -1), tail(keys, 1))
 
 work <- get(arguments$work)
 taken <- numeric(0)

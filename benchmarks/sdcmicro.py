@@ -1,9 +1,10 @@
 """gpupif beside sdcMicro: `python -m benchmarks.sdcmicro`, where R has sdcMicro (docs/benchmarks.md says how).
 
-Frequency counts, k-anonymity, l-diversity, individual risk and SUDA of the tables that sdcMicro ships and of generated
-ones, with and without missing values: how far the numbers of the two differ, and how long each takes. Both read the
-same CSV file, in a process of its own each, in turns, with as many threads; what is timed is the call on a table in
-memory. Writes sdcmicro.json to benchmarks/results/, and ends with 1 where numbers differ that should not.
+Frequency counts, k-anonymity, l-diversity, individual risk, SUDA and local suppression of the tables that sdcMicro
+ships and of generated ones, with and without missing values: how far the numbers of the two differ, and how long each
+takes. gpupif may not suppress more cells than sdcMicro. Both read the same CSV file, in a process of its own each, in
+turns, with as many threads; what is timed is the call on a table in memory. Writes sdcmicro.json to
+benchmarks/results/, and ends with 1 where numbers differ that should not.
 """
 
 from __future__ import annotations
@@ -62,11 +63,18 @@ TOLERANCES = {
     "score": 1e-12,
     "dis_score": 1e-6,
     "contributions": 1e-12,
+    "suppressed_cells": 0.0,
+    "small_classes": 0.0,
 }
+# Quantities of which gpupif may have less than sdcMicro: only what it has more differs.
+NEVER_MORE = "suppressed_cells"
+# Local suppression is compared for these shipped tables; also within strata, for tables whose strata have enough rows.
+SUPPRESSED = ("testdata", "testdata2", "francdat")
+IN_STRATA = ("testdata", "testdata2")
 # Of tables with twins (see `PeerTable.has_twins`) sdcMicro gives what larger sets contribute to one of the two columns.
 NOT_OF_TWINS = "contributions"
 # Of this work sdcMicro's function does more than what is compared.
-NOT_TIMED = ("violations", "exact_individual_risk")
+NOT_TIMED = ("violations", "exact_individual_risk", "suppression", "suppression_in_strata")
 # Seconds after which a job is not run again in its process; after a first run of more than SLOW, in no process.
 MOST_SECONDS, ONCE, SLOW = 20.0, 1e-9, 15.0
 
@@ -194,12 +202,17 @@ def _compared(result: Mapping[str, Any], jobs: Mapping[str, Job]) -> dict[str, A
         found["ratio_first"] = result["sdcMicro"]["first"] / result["gpupif"]["first"]
         found["ratio"] = result["sdcMicro"]["best"] / result["gpupif"]["best"]
     files = {file.stem: file for file in sorted(theirs.out.glob("*.f64"))}
+    if NEVER_MORE in files:
+        counts = {side: np.fromfile(job.out / files[NEVER_MORE].name) for side, job in jobs.items()}
+        found[NEVER_MORE] = {side: own.astype(int).tolist() for side, own in counts.items()}
     if NOT_OF_TWINS in files and theirs.table.has_twins():
         del files[NOT_OF_TWINS]
         found["twins"] = True
-    found["differences"] = {
-        name: largest_difference(np.fromfile(ours.out / file.name), np.fromfile(file)) for name, file in files.items()
-    }
+    found["differences"] = {}
+    for name, file in files.items():
+        own, peer = np.fromfile(ours.out / file.name), np.fromfile(file)
+        expected = np.minimum(own, peer) if name == NEVER_MORE else peer
+        found["differences"][name] = largest_difference(own, expected)
     return found
 
 
@@ -237,6 +250,10 @@ def _all_work(table: PeerTable) -> Iterator[tuple[str, PeerTable]]:
     yield "frequencies", table
     yield "violations", table
     yield "suda", table
+    if table.name in SUPPRESSED:
+        yield "suppression", table
+    if table.name in IN_STRATA:
+        yield "suppression_in_strata", table
     if table.weight is not None:
         yield "weighted_frequencies", table
         yield "individual_risk", table
@@ -280,6 +297,9 @@ def print_result(result: Mapping[str, Any]) -> None:
         for side in sides
     ]
     times = f"{result['ratio']:6.1f} times" if "ratio" in result else " " * 12
+    if NEVER_MORE in result:
+        cells = result[NEVER_MORE]
+        times = f"cells {cells['sdcMicro']} {cells['gpupif']}"
     differs = f"differ by {max(result['differences'].values()):.0e}" if "differences" in result else ""
     print(
         f"{result['work']:21} {result['rows']:>9,} x {result['keys']:<2} {result['table']:38} "

@@ -65,6 +65,7 @@ def shipped_tables(folder: Path) -> dict[str, PeerTable]:
     tables = [
         testdata,
         testdata.with_keys([*DWELLING, "age"], "testdata with age"),
+        _of_file(folder, "testdata2", DWELLING, "sampling_weight"),
         _of_file(folder, "free1", ["REGION", "SEX", "AGE", "MARSTAT", "EDUC1"], "WEIGHT", None, "POSLABM"),
         _of_file(folder, "francdat", ["Key1", "Key2", "Key3", "Key4"], "w"),
         _in_classes(folder, "EIA", ["UTILNAME", "STATE", "MONTH"], ["RESSALES"], 10),

@@ -23,5 +23,6 @@ from .treatment.value_maps.pooled_values import Rare as Rare
 from .treatment.value_maps.pooled_values import TopCode as TopCode
 from .treatment.value_maps.pseudonym import Pseudonym as Pseudonym
 from .treatment.value_maps.recode import Recode as Recode
+from .treatment.value_maps.recode_rows import RecodeRows as RecodeRows
 from .treatment.value_maps.rounding import Round as Round
 from .treatment.value_maps.zip3 import Zip3 as Zip3

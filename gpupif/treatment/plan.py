@@ -35,6 +35,7 @@ from .value_maps.microaggregate import Microaggregate
 from .value_maps.pooled_values import BottomCode, Cap, Rare, TopCode
 from .value_maps.pseudonym import Pseudonym
 from .value_maps.recode import Recode
+from .value_maps.recode_rows import RecodeRows
 from .value_maps.rounding import Round
 from .value_maps.zip3 import Zip3
 
@@ -45,6 +46,7 @@ TREATMENTS: Mapping[str, type[Treatment]] = {
         DeclaredColumns,
         Drop,
         Recode,
+        RecodeRows,
         Cap,
         TopCode,
         BottomCode,

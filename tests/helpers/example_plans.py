@@ -41,6 +41,7 @@ def _examples():
             kind("job", mapping={"a": "white", "b": "white", "c": "blue"}, unmapped="keep"),
             kind("zip", mapping={"02139": "MA", "02138": "MA"}, unmapped="suppress"),
         ],
+        "recode_rows": lambda kind: [kind({"kept": [0, 1, 2], "sex": [0, 0, 0]}, k=14)],
         "cap": lambda kind: [kind("age")],
         "top_code": lambda kind: [kind("income", limit=3000)],
         "bottom_code": lambda kind: [kind("income", limit=2000)],
@@ -73,11 +74,16 @@ def _examples():
 
 
 EXAMPLES = _examples()
+HIERARCHIES = {"kept": {"widths": [2]}}
 
 
 def plans():
     """Return plans by name: for each treatment its examples, "all" that may follow each other, and the "rest"."""
-    found = {do: gpupif.Plan(EXAMPLES[do](kind)) for do, kind in TREATMENTS.items() if EXAMPLES.get(do) is not None}
+    found = {
+        do: gpupif.Plan(EXAMPLES[do](kind), HIERARCHIES if do == "recode_rows" else None)
+        for do, kind in TREATMENTS.items()
+        if EXAMPLES.get(do) is not None
+    }
     order = [
         "pram",
         "randomized_response",
@@ -97,7 +103,7 @@ def plans():
     # Once ages are capped they are no numbers.
     rest.sort(key=["cap", "rare"].__contains__)
     found["all"] = gpupif.Plan([one for do in order if do in found for one in found[do].treatments])
-    found["rest"] = gpupif.Plan([one for do in rest for one in found[do].treatments])
+    found["rest"] = gpupif.Plan([one for do in rest for one in found[do].treatments], HIERARCHIES)
     return found
 
 
