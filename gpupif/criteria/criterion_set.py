@@ -195,7 +195,7 @@ class CriterionSet:
         )
         if isinstance(quantity, RiskQuantity):
             for name in sorted(quantity.figure.needs - self.given.given):
-                raise InputError(f"{about}: it needs {name}=, which gpupif.protect takes; got none.")
+                raise InputError(f"{about}: it needs {name}=, an argument of protect; got none.")
             if isinstance(known, AnyKnown) or not known:
                 raise InputError(f"{about}: expected an attacker who knows a list of columns; got none, or any few.")
         elif self.given.weights is not None and not criterion.is_of_sizes:
