@@ -14,8 +14,17 @@ import typer
 from ..errors import InputError
 from . import options
 from .messages import CommandFailedError
-from .option_values import FileRoles, as_attackers, as_distances, as_list_text, as_names, as_numbers, compare_command
-from .options import ClusterOptions, attack_option, option
+from .option_values import (
+    FileRoles,
+    as_attackers,
+    as_distances,
+    as_list_text,
+    as_names,
+    as_numbers,
+    as_population,
+    compare_command,
+)
+from .options import ClusterOptions, attack_option, option, table_option
 from .printing import interruption
 
 # The file of the secret key in the commands that are shown.
@@ -56,6 +65,17 @@ def protect(
         default=False,
     ),
     importance: list[str] | None = option("COLUMN=2", "What a bit of a column is worth. Default: 1. May be repeated."),
+    population: Path | None = table_option(
+        "FILE", "The population that TABLE is a part of, for criteria such as 'population.k_map>=5'."
+    ),
+    population_lacks: options.PopulationLacks = "error",
+    weights: options.SamplingWeights = None,
+    household: str | None = table_option("COLUMN", "Rows of a household have the same value there: 'households....'."),
+    sampling_fraction: float | None = table_option("0.01", "Share of the population in TABLE, for 'uniques.uniques'."),
+    population_size: int | None = table_option("N", "People in that population, instead of --sampling-fraction."),
+    missing: str = table_option(
+        "category|wildcard", "Missing values: one more value, or match any.", default="category"
+    ),
     time_limit: float = option("SECONDS", "The best plan found so far is taken then; inf for no limit.", default=600.0),
     attacker: list[str] | None = attack_option(
         "NAME=A,B", "An attacker, and the columns it knows, for criteria 'NAME: ...'; may be repeated."
@@ -82,8 +102,9 @@ def protect(
         as_names(text, argument) or []
         for argument, text in (("identifiers", identifiers), ("pseudonymise", pseudonymise), ("keep", keep))
     )
-    from_file = FileRoles(roles, table, shared.sep, [*(known or ()), *(attributes or ())])
-    from_file.warn_of_weights()
+    from_file = FileRoles(roles, table, shared.sep, [*(known or ()), *(attributes or ()), weights, household])
+    if weights is None:
+        from_file.warn_of_weights()
     known = from_file.quasi_identifiers("quasi-identifiers", known)
     attributes = from_file.sensitive(attributes)
     both = [name for name in dropped if name in kept]
@@ -94,6 +115,7 @@ def protect(
     # Columns that options name are identifiers too, but what becomes of them is said by the option.
     dropped += from_file.identifiers([*dropped, *pseudonyms, *kept])
     with shared.configured(device, gpu_grouping):
+        from ..disclosure.risk_figures import RiskArguments
         from ..frames.open import table_names
         from ..io.paths import find_input
         from ..protection.identifiers import warn_of_identifiers
@@ -118,19 +140,26 @@ def protect(
             suppress=suppress,
             cells=cells,
             time_limit=None if time_limit == float("inf") else time_limit,
+            population=as_population(population, population_lacks),
+            weights=weights,
+            household=household,
+            sampling_fraction=sampling_fraction,
+            population_size=population_size,
+            missing=missing,
         )
         named: dict[Hashable, str] = {
             **dict.fromkeys(dropped, "identifiers"),
             **dict.fromkeys(pseudonyms, "pseudonymise"),
             **dict.fromkeys(kept, "keep"),
         }
+        beside = RiskArguments(weights=weights, household=household).columns
         if shared.place.named and known is not None:
             # Workers read no other columns than these.
             files = find_input(table, shared.sep)
-            named_too = {*known, *(attributes or ()), *named, as_objective(objective).column}
+            named_too = {*known, *(attributes or ()), *named, *beside, as_objective(objective).column}
             names, labels = table_names(files)
             warn_of_identifiers(files, [name for name in (*names, *labels) if name not in named_too], labels)
-        pick = partial(columns_read, require, known, attributes or (), attackers, named, objective)
+        pick = partial(columns_read, require, known, attributes or (), attackers, named, objective, others=beside)
         try:
             found = shared.find(find, table, pick)
         except KeyboardInterrupt as interrupted:

@@ -39,6 +39,7 @@ class CountedTable:
     rows: int. The number of rows of the table.
     orders: for each column of ordered categories, all values in their order.
     is_distinct: bool. False if some of the rows may be equal, because values or columns were removed.
+    population: CountedTable or None. The population that the table is a part of. None without one.
     """
 
     columns: Sequence[Column]
@@ -46,6 +47,7 @@ class CountedTable:
     rows: int
     orders: Mapping[Hashable, Sequence[Any]] = field(default_factory=dict)
     is_distinct: bool = False
+    population: CountedTable | None = None
 
     @classmethod
     def from_table(

@@ -10,10 +10,10 @@ from typing import Any
 
 from ..errors import InputError
 from ..utils.validation import brief
-from .quantities import ClassQuantity, ModelQuantity, Quantity, read_quantity
+from .quantities import ClassQuantity, ModelQuantity, Quantity, RiskQuantity, read_quantity
 
 _FORM = re.compile(
-    r"(?:(?P<statistic>mean|max|min|p_?\d+(?:\.\d+)?)\s+)?(?P<word>[A-Za-z_]\w*(?:\.\d+)?)\s*(?:\((?P<inside>.*)\))?\s*"
+    r"(?:(?P<statistic>mean|max|min|p_?\d+(?:\.\d+)?)\s+)?(?P<word>[A-Za-z_]\w*(?:\.\w+)*)\s*(?:\((?P<inside>.*)\))?\s*"
     r"(?P<operator><=|>=|≤|≥|==|=|<|>)\s*(?P<number>[^\s<>=].*)?"
 )
 _OPERATORS = {"≤": "<=", "≥": ">="}
@@ -83,7 +83,7 @@ class Criterion:
     @property
     def of_classes(self) -> bool:
         """True if the criterion is on equivalence classes or sensitive attributes, not on the cells of all columns."""
-        return isinstance(self.quantity, ClassQuantity | ModelQuantity)
+        return isinstance(self.quantity, ClassQuantity | ModelQuantity | RiskQuantity)
 
     @property
     def is_of_sizes(self) -> bool:

@@ -16,17 +16,28 @@ from ..attack.attackers import AnyKnown, Known, check_known
 from ..disclosure.class_risks import risks_of
 from ..disclosure.class_sizes import ClassSizes
 from ..disclosure.request import NO_ATTRIBUTE
+from ..disclosure.risk import check_size
+from ..disclosure.risk_figures import NOTHING_GIVEN, RiskArguments
 from ..engines.base import Engine
 from ..errors import InputError, did_you_mean
 from ..measures import Measure, find_measure
 from ..utils.exact_sums import ExactSum, sum_rows
 from ..utils.percentiles import percentiles
 from ..utils.validation import check_exist
+from .counted_risk import counted_risk
 from .counted_scores import class_sizes, known_columns, score_counted
 from .counted_table import CountedTable
 from .criterion import Criterion, read_criteria
-from .quantities import ClassQuantity, ModelQuantity, ScoreQuantity
+from .quantities import ClassQuantity, ModelQuantity, RiskQuantity, ScoreQuantity
 
+# A criterion that needs an argument, for messages.
+EXAMPLES_BY_ARGUMENT = {
+    "population": "population.k_map>=5",
+    "weights": "estimated.individual.highest<=0.1",
+    "household": "households.risk.highest<=0.2",
+    "game": "games.prosecutor.attacked<=0",
+    "population_size": "uniques.unique_share<=0.01",
+}
 # Overlapping classes: figures that need the number of classes are not defined.
 _OVERLAPPING = ClassSizes({1: 1}, overlapping=True)
 
@@ -55,6 +66,8 @@ class CriterionSet:
     attackers: the columns that each attacker knows, by name.
     distances: how far values are apart, by column, for ``t`` and ``emd``.
     missing: "category" or "wildcard", as in `gpupif.score`.
+    given: the population, the sampling weights and whatever else figures of `gpupif.risk` need. With weights the shares
+        of which disclosure measures are made are of weights.
     """
 
     criteria: Sequence[Criterion]
@@ -63,6 +76,7 @@ class CriterionSet:
     attackers: Mapping[str, Known] = field(default_factory=dict)
     distances: Mapping[Any, Any] = field(default_factory=dict)
     missing: str = "category"
+    given: RiskArguments = NOTHING_GIVEN
 
     @classmethod
     def from_arguments(
@@ -74,6 +88,7 @@ class CriterionSet:
         distances: Mapping[Any, Any] | None = None,
         names: Sequence[Hashable] | None = None,
         missing: str = "category",
+        given: RiskArguments = NOTHING_GIVEN,
     ) -> CriterionSet:
         """Check criteria against the columns of a table.
 
@@ -87,7 +102,9 @@ class CriterionSet:
             as_attackers(attackers) or {},
             distances or {},
             missing,
+            given,
         )
+        made._check_given()
         for criterion in made.criteria:
             made._check(criterion, made.scored if names is None else names)
         return made
@@ -101,7 +118,7 @@ class CriterionSet:
     def columns(self) -> list[Hashable]:
         """The columns that the criteria need: scored columns and further columns that attackers know."""
         names = [name for known in self._known_by_criterion.values() for name in known_columns(known)]
-        return list(dict.fromkeys([*self.scored, *names]))
+        return list(dict.fromkeys([*self.scored, *names, *self.given.columns]))
 
     def with_criteria(self, criteria: Sequence[Criterion]) -> CriterionSet:
         """Return this set with other criteria."""
@@ -109,7 +126,13 @@ class CriterionSet:
 
     def only_improves(self, criterion: Criterion) -> bool:
         """Return whether every table that meets a criterion still meets it with coarser values of any column."""
-        return criterion.quantity.only_improves(isinstance(self._known_by_criterion[criterion], AnyKnown))
+        quantity = criterion.quantity
+        if isinstance(quantity, RiskQuantity):
+            return quantity.figure.only_improves(self.given)
+        if self.missing == "wildcard" and not criterion.is_of_sizes:
+            # Coarser values make more rows match a row. Of distributions in classes that overlap nothing is proved.
+            return isinstance(quantity, ScoreQuantity) and quantity.is_of_size and quantity.only_improves(True)
+        return quantity.only_improves(isinstance(self._known_by_criterion[criterion], AnyKnown))
 
     def known(self, criterion: Criterion) -> Sequence[Hashable] | AnyKnown:
         """Return the columns that the attacker of a criterion knows, or any few of some columns."""
@@ -149,6 +172,20 @@ class CriterionSet:
             return known if known.pool is not None else replace(known, among=pool)
         return pool if known is None else list(known)
 
+    def _check_given(self) -> None:
+        """Raise InputError for an argument of `gpupif.risk` that is wrong, or that no criterion needs."""
+        size = {"sampling_fraction": self.given.sampling_fraction, "population": self.given.population_size}
+        check_size(size, self.given.weights, self.missing)
+        quantities = [criterion.quantity for criterion in self.criteria]
+        needed = {name for own in quantities if isinstance(own, RiskQuantity) for name in own.figure.needs}
+        if any(isinstance(own, ModelQuantity | RiskQuantity) for own in quantities):
+            needed.add("weights")
+        for name in sorted(self.given.given - needed):
+            raise InputError(
+                f"{name}: no criterion needs it, so it would be ignored. Require a figure that it gives, such as "
+                f"{EXAMPLES_BY_ARGUMENT[name]!r}, or leave it out."
+            )
+
     def _check(self, criterion: Criterion, names: Sequence[Hashable]) -> None:
         """Raise InputError if a criterion names something that is not there. names: the columns of the table."""
         about = f"criterion {str(criterion)!r}"
@@ -156,6 +193,18 @@ class CriterionSet:
         check_exist(
             about if criterion.attacker is None else f"attackers: {criterion.attacker!r}", known_columns(known), names
         )
+        if isinstance(quantity, RiskQuantity):
+            for name in sorted(quantity.figure.needs - self.given.given):
+                raise InputError(f"{about}: it needs {name}=, an argument of protect; got none.")
+            if isinstance(known, AnyKnown) or not known:
+                raise InputError(f"{about}: expected an attacker who knows a list of columns; got none, or any few.")
+        elif self.given.weights is not None and not criterion.is_of_sizes:
+            unweighted = isinstance(quantity, ScoreQuantity) or isinstance(known, AnyKnown) or not known
+            if unweighted:
+                raise InputError(
+                    f"weights: {about} is on single cells or on any few known columns, which are not measured with "
+                    "sampling weights. Leave it out, or require a figure of gpupif.risk."
+                )
         if isinstance(quantity, ModelQuantity) and quantity.sensitive:
             if not self.sensitive:
                 raise InputError(
@@ -215,8 +264,36 @@ class CriterionSet:
         if kind == "classes":
             sizes = class_sizes(table, known, engine, self.missing)
             return {criterion: value_of_classes(criterion, sizes) for criterion in criteria}
+        if kind == "risk" or (kind == "models" and self.given.weights is not None):
+            assert not isinstance(known, AnyKnown)
+            return {criterion: self._value_of_risk(known, criterion, table, engine) for criterion in criteria}
         columns = self._learnt(known) if kind == "models" else self.scored
         return self._values_of_cells(known, criteria, table, engine, columns)
+
+    def _value_of_risk(
+        self, known: Sequence[Hashable], criterion: Criterion, table: CountedTable, engine: Engine
+    ) -> CriterionValue:
+        """Return the value of a figure of `gpupif.risk`, or of a disclosure measure with sampling weights."""
+        quantity = criterion.quantity
+        if isinstance(quantity, RiskQuantity):
+            value = quantity.figure.find(
+                counted_risk(table, known, self.given, engine, self.missing, **quantity.arguments)
+            )
+            return CriterionValue(criterion, value, criterion.is_met(value))
+        assert isinstance(quantity, ModelQuantity)
+        columns = [name for name in self._learnt(known) if quantity.column in (None, str(name))]
+        found = counted_risk(
+            replace(table, population=None),
+            known,
+            RiskArguments(weights=self.given.weights),
+            engine,
+            self.missing,
+            sensitive=columns,
+            model=quantity.model,
+            l_values=quantity.l_values or None,
+            distances={name: own for name, own in self.distances.items() if name in columns},
+        )
+        return worst_of(criterion, found.attributes[quantity.model.name].to_dict())
 
     def _learnt(self, known: Sequence[Hashable] | AnyKnown) -> list[Hashable]:
         """Return the sensitive attributes that an attacker does not know already."""
@@ -294,6 +371,8 @@ def _kind(criterion: Criterion) -> str:
     quantity = criterion.quantity
     if isinstance(quantity, ModelQuantity):
         return "models" if quantity.sensitive else "classes"
+    if isinstance(quantity, RiskQuantity):
+        return "risk"
     return "classes" if isinstance(quantity, ClassQuantity) else "cells"
 
 

@@ -1,4 +1,4 @@
-"""The quantities that a criterion may limit: figures of classes, disclosure measures, and figures of scores.
+"""The quantities that a criterion may limit: figures of classes, disclosure measures, figures of scores and of `risk`.
 
 Each quantity says whether coarser values of any column only ever make it safer: a search may prune by such quantities.
 Among figures of scores they are the highest divergence of a cohort's distribution from the table's (data processing
@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 from ..disclosure.class_risks import CLASS_FIGURES, ClassFigure
 from ..disclosure.models import MODELS, Model
+from ..disclosure.risk_figures import NOTHING_GIVEN, RISK_FIGURES, RiskFigure, find_figure
 from ..errors import InputError, did_you_mean
 from ..measures import MEASURES, Measure, find_measure, is_measure, suggest_measure
 from ..utils.validation import whole_number
@@ -161,6 +163,34 @@ class ScoreQuantity(Quantity):
         return self.percentile == 100 and (name in MAXIMUM_FALLS or name.startswith("renyi_"))
 
 
+@dataclass(frozen=True)
+class RiskQuantity(Quantity):
+    """A figure of the result of `gpupif.risk`.
+
+    number: the k, the threshold of risk or the limit of global risk that the figure depends on; None for the defaults
+    of `gpupif.risk`.
+    """
+
+    figure: RiskFigure
+    number: float | None = None
+
+    @property
+    def high_is_bad(self) -> bool:
+        return self.figure.high_is_bad
+
+    @property
+    def text(self) -> str:
+        return self.figure.path + ("" if self.number is None else f"({self.number:g})")
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `gpupif.risk` on which the figure depends."""
+        return self.figure.arguments(self.number)
+
+    def only_improves(self, any_known: bool) -> bool:
+        return self.figure.only_improves(NOTHING_GIVEN)
+
+
 def read_quantity(text: str, statistic: str | None, word: str, inside: str | None) -> Quantity:
     """Return the quantity that a criterion names. Raises InputError.
 
@@ -182,6 +212,9 @@ def read_quantity(text: str, statistic: str | None, word: str, inside: str | Non
     if name == "fig":
         statistic, name = statistic or "mean", "cig"
     if not is_measure(name):
+        figure = _risk_quantity(text, word, inside) if statistic is None else None
+        if figure is not None:
+            return figure
         raise InputError(f"criterion {text!r}: {_unknown(word, statistic)}")
     measure = find_measure(name)
     return ScoreQuantity(measure, _percentile_of(text, statistic, measure.low_is_risky), inside)
@@ -207,6 +240,22 @@ def _class_quantity(text: str, figure: ClassFigure, inside: str | None) -> Class
             f"criterion {text!r}: expected a threshold above 0 and up to 1, as in {example}; got {number:g}."
         )
     return ClassQuantity(figure, number)
+
+
+def _risk_quantity(text: str, word: str, inside: str | None) -> RiskQuantity | None:
+    """Return a figure of the result of `gpupif.risk` with the number in brackets; None if no figure has this name."""
+    try:
+        figure = find_figure(word)
+        if figure is None:
+            return None
+        quantity = RiskQuantity(figure, None if inside is None else float(inside))
+        # Raises InputError for a number that the figure does not take.
+        quantity.arguments  # noqa: B018
+    except InputError as error:
+        raise InputError(f"criterion {text!r}: {error}") from None
+    except ValueError:
+        raise InputError(f"criterion {text!r}: expected a number in brackets after {word}, got ({inside}).") from None
+    return quantity
 
 
 def _model_quantity(text: str, model: Model, inside: str | None) -> ModelQuantity:
@@ -252,11 +301,12 @@ def _unknown(word: str, statistic: str | None) -> str:
         return "expected a percentile after pif, as in pif95."
     words = [*MEASURES, ROW_GAIN, "fig"]
     if statistic is None:
-        words += [*MODELS, *CLASS_FIGURES, *ALIASES, "pif95"]
+        words += [*MODELS, *CLASS_FIGURES, *ALIASES, *RISK_FIGURES, "pif95"]
     elif word in MODELS or word in CLASS_FIGURES or word in ALIASES:
         return f"{word} is one number of a table, without {statistic}: expected {word} alone."
     hint = did_you_mean(word, words) or suggest_measure(word)
     return (
         f"{word!r} is no figure.{hint} A criterion limits a figure of classes (k, uniques, ...), of "
-        "sensitive attributes (distinct_l, t, ...), pif95, or a measure of cells as in 'max csf' and 'mean cig(age)'."
+        "sensitive attributes (distinct_l, t, ...), pif95, a measure of cells as in 'max csf' and 'mean cig(age)', or "
+        "a number in the result of gpupif.risk, as population.k_map."
     )

@@ -82,6 +82,38 @@ class DisclosureRisk(Displayable):
     risk_threshold: RiskThreshold | None
     seconds: Mapping[str, float]
 
+    @classmethod
+    def from_assessment(
+        cls, result: Assessment, k: int, threshold: float | None, game: Game | None, people: Mapping[str, Any]
+    ) -> DisclosureRisk:
+        """Return the risk that an assessment found.
+
+        people: "sampling_fraction" and "population", the people of the population, at most one of which is not None.
+        Other parameters: as in `gpupif.risk`. Raises InputError for a wrong k or size.
+        """
+        _, limit = check_limits(k, threshold)
+        return cls(
+            rows=result.rows,
+            quasi_identifiers=result.request.quasi_identifiers,
+            sensitive=result.request.sensitive,
+            device=result.device,
+            classes=risks_of(result.sizes, k, threshold),
+            attributes=_attributes(result),
+            worst={name: result.worst(name) for name in result.values},
+            l_values=result.l_values or None,
+            groups=[group for _, group in result.groups.first],
+            population=None if result.in_population is None else result.in_population.sizes.risks(limit),
+            present=[] if result.in_population is None else [entry for _, entry in result.in_population.present],
+            games={}
+            if game is None
+            else {who: game.payoffs_of(sizes) for who, sizes in _attacked_sizes(result).items()},
+            estimated=result.estimated,
+            uniques=_uniques(result, people),
+            households=result.households,
+            risk_threshold=result.risk_threshold,
+            seconds=dict(result.seconds),
+        )
+
     @property
     def k(self) -> int:
         """The rows of the smallest equivalence class."""
@@ -247,7 +279,7 @@ def risk(
     if game is not None and not isinstance(game, Game):
         raise InputError(f"game: expected a gpupif.models.Game, got {brief(game)}.")
     people = {"sampling_fraction": sampling_fraction, "population": population_size}
-    _check_size(people, weights, missing)
+    check_size(people, weights, missing)
     wanted = resolve_models(models)
     if sensitive is None:
         if models is not None and [model.name for model in wanted] != ["k"]:
@@ -268,28 +300,10 @@ def risk(
         max_global_risk=max_global_risk,
     )
     result = assess(table, request, Population.from_any(population))
-    return DisclosureRisk(
-        rows=result.rows,
-        quasi_identifiers=result.request.quasi_identifiers,
-        sensitive=result.request.sensitive,
-        device=result.device,
-        classes=risks_of(result.sizes, k, threshold),
-        attributes=_attributes(result),
-        worst={name: result.worst(name) for name in result.values},
-        l_values=result.l_values or None,
-        groups=[group for _, group in result.groups.first],
-        population=None if result.in_population is None else result.in_population.sizes.risks(limit),
-        present=[] if result.in_population is None else [entry for _, entry in result.in_population.present],
-        games={} if game is None else {who: game.payoffs_of(sizes) for who, sizes in _attacked_sizes(result).items()},
-        estimated=result.estimated,
-        uniques=_uniques(result, people),
-        households=result.households,
-        risk_threshold=result.risk_threshold,
-        seconds=dict(result.seconds),
-    )
+    return DisclosureRisk.from_assessment(result, k, threshold, game, people)
 
 
-def _check_size(people: Mapping[str, Any], weights: Hashable, missing: str) -> None:
+def check_size(people: Mapping[str, Any], weights: Hashable, missing: str) -> None:
     """Raise InputError for a wrong sampling fraction, or a size given twice, with weights or with wildcards."""
     given = [name for name, value in people.items() if value is not None]
     if len(given) > 1:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,9 @@ from ..utils.validation import brief
 def with_proposed(
     given: Mapping[Hashable, Hierarchy], table: CountedTable, names: Sequence[Hashable]
 ) -> dict[Hashable, Hierarchy]:
-    """Return the hierarchy of each column in `names`, proposed if none is given."""
-    return {name: given.get(name) or propose_hierarchy(table.columns[table.place(name)]) for name in names}
+    """Return the hierarchy of each column in `names`, proposed if none is given, from the population if it has one."""
+    proposed_from = {column.name: column for own in (table, table.population) if own for column in own.columns}
+    return {name: given.get(name) or propose_hierarchy(proposed_from[name]) for name in names}
 
 
 @dataclass(frozen=True)
@@ -59,18 +60,46 @@ class ColumnLevels:
     levels: from level 0, at which each value is a group, to the lowest level at which all cells of the column are one
         group. This level may be below the top of the hierarchy: higher levels would give the same table.
     losses: by level the information that is lost, in bits over all rows, without importance.
+    population: the column of the population at the same levels; the highest level then makes one group of both columns.
+        None without one.
     """
 
     column: Column
     levels: Sequence[CodedLevel]
     losses: Sequence[float]
+    population: ColumnLevels | None = None
 
     @classmethod
-    def from_hierarchy(cls, column: Column, hierarchy: Hierarchy) -> ColumnLevels:
-        """Return the levels of a column.
+    def from_hierarchy(cls, column: Column, hierarchy: Hierarchy, population: Column | None = None) -> ColumnLevels:
+        """Return the levels of a column. population: the same column of the population.
 
         Raises InputError for a value that has no place in the hierarchy, and for two levels that do not nest.
         """
+        levels = cls._every_level(column, hierarchy)
+        if population is None:
+            top = next(level for level, coded in enumerate(levels) if coded.cardinality == 1)
+            return cls._up_to(top, column, levels)
+        try:
+            theirs = cls._every_level(population, hierarchy)
+        except InputError as error:
+            raise InputError(f"population: {error}") from None
+        both = list(zip(levels, theirs, strict=True))
+        top = next(
+            level
+            for level, (own, other) in enumerate(both)
+            if own.cardinality == other.cardinality == 1 and own.labels.equals(other.labels)
+        )
+        return replace(cls._up_to(top, column, levels), population=cls._up_to(top, population, theirs))
+
+    @classmethod
+    def _up_to(cls, top: int, column: Column, levels: Sequence[CodedLevel]) -> ColumnLevels:
+        """Return the levels of a column up to a highest level."""
+        used = levels[: top + 1]
+        return cls(column, used, [entropy_loss(column.counts, coded.codes) for coded in used])
+
+    @staticmethod
+    def _every_level(column: Column, hierarchy: Hierarchy) -> list[CodedLevel]:
+        """Return a column at every level of its hierarchy. Raises InputError as `from_hierarchy`."""
         hierarchy = hierarchy.for_column(column.name)
         values = label_array(column)
         levels = [CodedLevel(np.arange(column.cardinality, dtype=code_type(column.cardinality)), values, column.counts)]
@@ -80,9 +109,7 @@ class ColumnLevels:
         hierarchy.groups(values, hierarchy.height)
         everything = np.zeros(column.cardinality, np.uint8)
         levels.append(CodedLevel(everything, pa.array([hierarchy.root]), np.array([column.counts.sum()], np.int64)))
-        top = next(level for level, coded in enumerate(levels) if coded.cardinality == 1)
-        used = levels[: top + 1]
-        return cls(column, used, [entropy_loss(column.counts, coded.codes) for coded in used])
+        return levels
 
     @property
     def name(self) -> Hashable:
@@ -107,8 +134,9 @@ def column_levels(table: CountedTable, hierarchies: Mapping[Hashable, Hierarchy]
 
     Raises InputError for a value that has no place in its hierarchy, and for levels that do not nest.
     """
+    population = {} if table.population is None else {column.name: column for column in table.population.columns}
     return [
-        ColumnLevels.from_hierarchy(table.columns[table.place(name)], hierarchy)
+        ColumnLevels.from_hierarchy(table.columns[table.place(name)], hierarchy, population.get(name))
         for name, hierarchy in hierarchies.items()
     ]
 

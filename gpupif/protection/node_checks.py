@@ -79,6 +79,12 @@ class NodeChecks:
         self._table, self._levels, self._criteria, self._engine = table, levels, criteria, engine
         self._suppression = suppression
         self._workers = Workers()
+        # The population is taken to the same levels as the table.
+        self._population = None
+        if table.population is not None:
+            self._population = NodeChecks(
+                table.population, [own.population or own for own in levels], criteria.with_criteria([]), engine
+            )
         self._roll_ups: dict[tuple[Hashable, ...], ClassRollUp] = {}
         if suppression is None:
             self._pruning = [criterion for criterion in criteria.criteria if criteria.only_improves(criterion)]
@@ -100,6 +106,8 @@ class NodeChecks:
 
     def __exit__(self, *error: object) -> None:
         self._workers.__exit__(*error)
+        if self._population is not None:
+            self._population.__exit__(*error)
 
     def holds(self, node: Levels) -> bool:
         """Return whether a node meets the criteria that coarser values never break."""
@@ -288,7 +296,8 @@ class NodeChecks:
         others = []
         for criterion in criteria:
             known = self._criteria.known(criterion)
-            if isinstance(known, AnyKnown) or not known or not criterion.is_of_sizes:
+            matching = self._criteria.missing == "wildcard"
+            if matching or isinstance(known, AnyKnown) or not known or not criterion.is_of_sizes:
                 others.append(criterion)
             else:
                 by_classes.setdefault(tuple(sorted(known, key=self._criteria.columns.index)), []).append(criterion)
@@ -336,7 +345,8 @@ class NodeChecks:
         coarser = {column.name for column, level in zip(self._levels, node, strict=True) if level}
         # Ordered categories that stay as they are keep their order.
         orders = {name: order for name, order in self._table.orders.items() if name not in coarser}
-        return CountedTable(columns, rows.counts, self._table.rows, orders, is_distinct=True)
+        population = None if self._population is None else self._population.at_levels(node)
+        return CountedTable(columns, rows.counts, self._table.rows, orders, True, population)
 
 
 def _values_of_classes(criteria: Sequence[Criterion], counts: npt.NDArray[np.int64]) -> list[CriterionValue]:

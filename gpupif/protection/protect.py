@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from ..attack.arguments import Knowledge, as_attackers
@@ -16,6 +17,8 @@ from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion, read_criteria
 from ..criteria.criterion_set import CriterionSet, CriterionValue
 from ..criteria.quantities import ScoreQuantity
+from ..disclosure.attack_game import Game
+from ..disclosure.risk_figures import RiskArguments
 from ..engines.choose import choose_engine, requested_device
 from ..errors import InputError, UnreachableError
 from ..frames.open import table_names
@@ -27,15 +30,23 @@ from ..utils.display import as_cell, plural
 from ..utils.progress import Reporter, announce_compilation, short
 from ..utils.signals import first_interrupt
 from ..utils.validation import Columns, as_columns
-from .column_levels import ColumnLevels, column_levels
+from .column_levels import ColumnLevels, column_levels, with_proposed
 from .identifiers import as_identifiers, identifier_treatments, identifiers_by_roles, warn_of_identifiers
 from .lattice import count_nodes
 from .lattice_search import LatticeSearch, SearchResult
 from .node_checks import NodeChecks, Suppression
 from .objectives import as_objective
-from .request import ProtectRequest, as_distances, as_importance, as_seconds, as_share_of_rows
+from .request import (
+    ProtectRequest,
+    as_distances,
+    as_importance,
+    as_seconds,
+    as_share_of_rows,
+    figures_of_risk,
+    population_columns,
+)
 from .result import Protection, find_frontier
-from .treated_risk import TreatedRisk, measure_treated
+from .treated_risk import TreatedRisk, measure_table, measure_treated
 
 # A criterion that every table meets: its value is how many rows are unique.
 UNIQUE_ROWS = Criterion.from_figure("uniques")
@@ -61,6 +72,13 @@ def protect(
     cells: bool = False,
     time_limit: float | None = 600,
     roles: Any = None,
+    population: Any = None,
+    weights: Hashable = None,
+    household: Hashable = None,
+    game: Game | None = None,
+    sampling_fraction: float | None = None,
+    population_size: int | None = None,
+    missing: str = "category",
 ) -> Protection:
     """Find the treatment with the least loss with which a table meets criteria.
 
@@ -77,7 +95,9 @@ def protect(
     require:
         Criteria, as text: ``"k>=5"``, ``"distinct_l(disease)>=3"``, ``"t<=0.2"``, ``"pif95<=3"``, ``"max csf<=0.9"``,
         ``"mean cig(income)<=0.5"``, ``"p99 cig<=8"``, ``"uniques<=0"``, ``"rows_below_k(5)<=100"``. A criterion limits
-        any measure of `gpupif.score` or `gpupif.risk`, or a figure of equivalence classes. Put what the attacker knows
+        any measure of `gpupif.score`, a figure of equivalence classes, or any number in the result of `gpupif.risk` by
+        its path: ``"population.k_map>=5"``, ``"population.journalist.at_risk(0.2)<=0"`` (a threshold, or k if above 1),
+        ``"presence.highest<=0.5"`` (the end of a path will do where only one path ends so). Put what the attacker knows
         before a colon: ``"known=3: k>=3"`` (any three of the columns), ``"known=age,sex: pif95<=3"``, or a name in
         `attackers`. Otherwise the attacker knows the quasi-identifiers without the scored column.
     hierarchies:
@@ -128,6 +148,12 @@ def protect(
     roles:
         Roles of the columns, as in `gpupif.read_roles`, or the path of a file of them. Roles say which columns are
         quasi-identifiers and which are sensitive, if no other argument says so. Every column needs a role.
+    population, weights, household, game, sampling_fraction, population_size:
+        As in `gpupif.risk`, for criteria on the numbers that it gives with them. The population is made coarser as the
+        table is, by the same hierarchies. With weights, disclosure measures such as ``t`` are of sums of weights, ``k``
+        still counts rows, and criteria on cells are refused. A sampling fraction is of the table as it is.
+    missing:
+        "category": missing values are a value of their own; or "wildcard": they match every value, in every criterion.
 
     Returns
     -------
@@ -140,7 +166,9 @@ def protect(
     ------
     InputError
         If a criterion cannot be read, a column or an attacker does not exist, hierarchies do not nest or lack a value,
-        or the table is too large. If no node meets the criteria: the message names them and the columns at fault.
+        or the table is too large. If the population lacks rows of the table or has a value that has no place in a
+        hierarchy, or a weight is negative. If no node meets the criteria: the message names them and the columns at
+        fault.
     TableReadError, OutputError, DeviceError
         As in `gpupif.score`.
     KeyboardInterrupt
@@ -174,7 +202,8 @@ def protect(
     began = clock()
     table, quasi_identifiers, sensitive, by_roles = classes_by_roles(table, quasi_identifiers, sensitive, roles)
     if by_roles is not None:
-        by_roles.warn_of_weights()
+        if weights is None:
+            by_roles.warn_of_weights()
         identifiers = identifiers_by_roles(table, identifiers, by_roles, quasi_identifiers, sensitive)
     request = ProtectRequest(
         criteria=read_criteria(require),
@@ -191,10 +220,19 @@ def protect(
         time_limit=as_seconds(time_limit),
         objective=as_objective(objective),
         identifiers=as_identifiers(table, identifiers, pseudonymise, keep),
+        given=RiskArguments(population, weights, household, game, sampling_fraction, population_size),
+        missing=missing,
     )
     names, labels = table_names(table)
     counted = CountedTable.from_table(table, request.columns(names, labels), "quasi_identifiers", request.named_by)
-    criteria, used_hierarchies = request.on_table(counted)
+    criteria = request.on_table(counted)
+    # `gpupif.risk` refuses wrong weights and households, and a population that lacks rows, before the search.
+    measure_table(table, figures_of_risk(criteria))
+    people = criteria.given.population
+    if people is not None:
+        columns = population_columns(criteria)
+        counted = replace(counted, population=CountedTable.from_table(people.table, columns, "population"))
+    used_hierarchies = with_proposed(request.hierarchies, counted, criteria.quasi_identifiers)
     levels = column_levels(counted, used_hierarchies)
     warn_of_unique([column.column for column in levels], counted.rows, argument="identifiers")
     others, coarser = request.not_named(names, labels)

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from ..attack.arguments import as_attackers
 from ..attack.attackers import Known
 from ..attack.hierarchy_files import read_named_files
+from ..attack.weights import read_weights
+from ..criteria.counted_scores import known_columns
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion, read_criteria
 from ..criteria.criterion_set import CriterionSet, named_by_attackers, named_columns
-from ..criteria.quantities import ModelQuantity
+from ..criteria.quantities import ModelQuantity, RiskQuantity
 from ..disclosure.request import check_values
+from ..disclosure.risk_figures import NOTHING_GIVEN, RiskArguments
 from ..errors import InputError, did_you_mean
 from ..hierarchies.hierarchy import Hierarchy
 from ..marginals.request import CountRequest
-from ..utils.validation import brief, check_exist, check_not_known, is_number
-from .column_levels import with_proposed
+from ..utils.validation import brief, check_exist, check_not_known, check_word, is_number, share
 from .identifiers import ARGUMENTS, DROP
 from .objectives import ObjectiveChoice, as_objective
 
@@ -41,6 +43,7 @@ class ProtectRequest:
     time_limit: seconds, None for no limit.
     objective: what is minimised.
     identifiers: by column what the plan does with it: "drop", "pseudonymise" or "keep".
+    given: the arguments of `gpupif.risk` that its figures need. missing: "category" or "wildcard".
     """
 
     criteria: Sequence[Criterion]
@@ -55,9 +58,25 @@ class ProtectRequest:
     time_limit: float | None
     objective: ObjectiveChoice
     identifiers: Mapping[Hashable, str]
+    given: RiskArguments = NOTHING_GIVEN
+    missing: str = "category"
 
     def __post_init__(self) -> None:
         check_not_known(self.sensitive, self.quasi_identifiers or ())
+        check_word("missing", self.missing, ("category", "wildcard"))
+        for name, argument in self.given.columns.items():
+            if name in {*self.sensitive, *(self.quasi_identifiers or ()), *self.identifiers}:
+                raise InputError(f"{argument}: column {name!r} has another role too. Name it in one of them only.")
+        if self.suppress and self.missing == "wildcard":
+            raise InputError(
+                "suppress: does not go with missing='wildcard': classes that overlap have no rows to suppress. Leave "
+                "one of them out."
+            )
+        if self.cells and (self.given.weights is not None or self._figures_of_risk):
+            raise InputError(
+                "cells: does not go with sampling weights, nor with criteria on figures of gpupif.risk, such as "
+                "population.k_map. Leave it out: whole rows are suppressed then."
+            )
         if not isinstance(self.cells, bool):
             raise InputError(f"cells: expected True or False, got {brief(self.cells)}.")
         idle = self.attackers.keys() - {criterion.attacker for criterion in self.criteria}
@@ -90,9 +109,15 @@ class ProtectRequest:
             )
 
     @property
+    def _figures_of_risk(self) -> list[Criterion]:
+        """Return the criteria on figures of `gpupif.risk`."""
+        return [criterion for criterion in self.criteria if isinstance(criterion.quantity, RiskQuantity)]
+
+    @property
     def named_by(self) -> dict[Hashable, str]:
         """Return by column the argument that names it, as errors say it; quasi-identifiers are left out."""
-        return _named_by(self.criteria, self.quasi_identifiers, self.sensitive, self.attackers, self.objective)
+        named = _named_by(self.criteria, self.quasi_identifiers, self.sensitive, self.attackers, self.objective)
+        return named if self.quasi_identifiers is None else {**named, **self.given.columns}
 
     def columns(self, names: Sequence[Hashable], labels: Sequence[Hashable]) -> list[Hashable] | None:
         """Return the columns that are read of a table with columns `names` and row labels, None for all.
@@ -113,7 +138,7 @@ class ProtectRequest:
 
         The second list has those among them that are made coarser.
         """
-        named = {*self.sensitive, *self.identifiers, *(self.quasi_identifiers or ())}
+        named = {*self.sensitive, *self.identifiers, *(self.quasi_identifiers or ()), *self.given.columns}
         left = [name for name in names if name not in named]
         return [*left, *(name for name in labels if name not in named)], left if self.quasi_identifiers is None else []
 
@@ -136,16 +161,19 @@ class ProtectRequest:
                     "it in the table. Leave it out of what the attacker knows, or name it in keep=."
                 )
 
-    def on_table(self, table: CountedTable) -> tuple[CriterionSet, dict[Hashable, Hierarchy]]:
-        """Return the criteria for a table, and a hierarchy, given or proposed, for each quasi-identifier.
+    def on_table(self, table: CountedTable) -> CriterionSet:
+        """Return the criteria for a table.
 
         Raises InputError for an argument that does not fit the table.
         """
         names = table.names
         check_exist("sensitive", self.sensitive, names)
         known = self.quasi_identifiers
+        for name, argument in self.given.columns.items():
+            check_exist(argument, [name], names)
         if known is None:
-            known = [name for name in names if name not in self.sensitive and name not in self.identifiers]
+            others = {*self.sensitive, *self.identifiers, *self.given.columns}
+            known = [name for name in names if name not in others]
         if not known:
             raise InputError("quasi_identifiers: expected at least one column that is not sensitive, got none.")
         for name, argument in named_by_attackers(self.attackers).items():
@@ -156,16 +184,48 @@ class ProtectRequest:
             _check_quasi_identifier("importance", name, known, self.importance, names)
         if self.objective.column is not None:
             _check_predicted(self.objective.column, known, table)
-        hierarchies = with_proposed(self.hierarchies, table, known)
         criteria = CriterionSet.from_arguments(
-            self.criteria, known, self.sensitive, self.attackers or None, self.distances, names
+            self.criteria,
+            known,
+            self.sensitive,
+            self.attackers or None,
+            self.distances,
+            names,
+            self.missing,
+            self._given_on(table),
         )
         for criterion in self.criteria:
             quantity = criterion.quantity
             for name in self.sensitive:
                 if isinstance(quantity, ModelQuantity) and quantity.sensitive and quantity.column in (None, str(name)):
                     check_values(table.columns[table.place(name)])
-        return criteria, hierarchies
+        return criteria
+
+    def _given_on(self, table: CountedTable) -> RiskArguments:
+        """Return the arguments of `gpupif.risk`: the size of the population stays if rows of the table go."""
+        given = self.given
+        if given.sampling_fraction is not None and given.population_size is None:
+            people = round(table.rows / share("sampling_fraction", given.sampling_fraction))
+            given = replace(given, sampling_fraction=None, population_size=people)
+        if given.weights is None:
+            return given
+        weights = table.columns[table.place(given.weights)]
+        return replace(given, zero_weights=not read_weights(weights).of_code.all())
+
+
+def figures_of_risk(criteria: CriterionSet) -> CriterionSet:
+    """Return the criteria that are on figures of `gpupif.risk`."""
+    some = [criterion for criterion in criteria.criteria if isinstance(criterion.quantity, RiskQuantity)]
+    return criteria.with_criteria(some)
+
+
+def population_columns(criteria: CriterionSet) -> list[Hashable]:
+    """Return the columns of the population that criteria need: those that their attackers know."""
+    names: dict[Hashable, None] = {}
+    for criterion in criteria.criteria:
+        if isinstance(criterion.quantity, RiskQuantity) and "population" in criterion.quantity.figure.needs:
+            names |= dict.fromkeys(known_columns(criteria.known(criterion)))
+    return list(names)
 
 
 def _check_predicted(column: str, known: Sequence[Hashable], table: CountedTable) -> None:
@@ -193,16 +253,18 @@ def columns_read(
     identifiers: Mapping[Hashable, str],
     objective: str,
     names: Sequence[str],
+    others: Mapping[Hashable, str] | None = None,
 ) -> list[str] | None:
     """Return the columns of a file that `protect` reads, None for all. Raises InputError.
 
-    identifiers: by column the argument that names it; these columns must exist. names: the columns of the file.
+    identifiers, others: by column the argument that names it; these columns must exist. names: the columns of the file.
     """
     named_by = _named_by(
         read_criteria(require), quasi_identifiers, sensitive, as_attackers(attackers) or {}, as_objective(objective)
     )
     columns = None
     if quasi_identifiers is not None:
+        named_by |= others or {}
         columns = list(dict.fromkeys([*quasi_identifiers, *named_by, *identifiers]))
     return CountRequest(columns, argument="quasi_identifiers", named_by={**identifiers, **named_by}).pick(names)
 

@@ -14,10 +14,11 @@ from ..attack.attackers import AnyKnown
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, CriterionValue, worst_of
-from ..criteria.quantities import ClassQuantity, ModelQuantity, ScoreQuantity
+from ..criteria.quantities import ClassQuantity, ModelQuantity, RiskQuantity, ScoreQuantity
 from ..disclosure.assess import assess
 from ..disclosure.request import RiskRequest
 from ..disclosure.risk import risk
+from ..disclosure.risk_figures import RiskArguments
 from ..engines.choose import choose_engine, requested_device
 from ..errors import NearlyUniqueWarning, NothingKnownWarning
 from ..io.base import Input
@@ -29,7 +30,9 @@ from ..scoring.score import score
 from ..treatment.plan import Plan
 from ..treatment.plan_run import Treated
 from ..treatment.treat import treat
+from ..treatment.value_maps.recode import Recode
 from ..utils.config import resources
+from .request import population_columns
 
 
 class TreatedRisk(NamedTuple):
@@ -58,6 +61,7 @@ def measure_treated(table: Any, plan: Plan, criteria: CriterionSet, cells: bool 
         warnings.simplefilter("ignore", NearlyUniqueWarning)
         warnings.simplefilter("ignore", NothingKnownWarning)
         treated = _treated(table, plan, opened)
+        criteria = replace(criteria, given=_with_treated_population(criteria, plan, opened))
         values = measure_table(treated.table, criteria)
         if not cells:
             sizes = _smallest_and_unique(treated.table, values, criteria)
@@ -97,6 +101,17 @@ def _treated(table: Any, plan: Plan, opened: contextlib.ExitStack) -> Treated:
     return treat(table, plan)
 
 
+def _with_treated_population(criteria: CriterionSet, plan: Plan, opened: contextlib.ExitStack) -> RiskArguments:
+    """Return the arguments of `gpupif.risk` with a population whose values are recoded as those of the table are."""
+    given, columns = criteria.given, population_columns(criteria)
+    recoding = [own for own in plan.treatments if isinstance(own, Recode) and own.column in columns]
+    if given.population is None or not recoding:
+        return given
+    hierarchies = {own.column: plan.hierarchies[own.column] for own in recoding}
+    treated = _treated(given.population.table, Plan(recoding, hierarchies), opened)
+    return replace(given, population=replace(given.population, table=treated.table))
+
+
 def _worse(own: CriterionValue, matching: CriterionValue) -> CriterionValue:
     """Return the less safe of two values of a criterion: the higher of a risk, the lower of a protection.
 
@@ -122,6 +137,12 @@ def _value(table: Any, criterion: Criterion, criteria: CriterionSet) -> Criterio
         # Equivalence classes are over a list of columns; any few columns, or none, are counted as the search does.
         counted = CountedTable.from_table(table, criteria.columns)
         return criteria.with_criteria([criterion]).measure(counted, choose_engine(requested_device(counted.cells)))[0]
+    if isinstance(quantity, RiskQuantity):
+        found = risk(
+            table, list(known), groups=0, missing=criteria.missing, **criteria.given.keywords, **quantity.arguments
+        )
+        value = quantity.figure.find(found)
+        return CriterionValue(criterion, value, criterion.is_met(value))
     if isinstance(quantity, ClassQuantity):
         classes = risk(
             table, list(known), k=quantity.k, threshold=quantity.threshold, groups=0, missing=criteria.missing
@@ -137,6 +158,7 @@ def _value(table: Any, criterion: Criterion, criteria: CriterionSet) -> Criterio
         [quantity.model],
         quantity.l_values or None,
         {name: distance for name, distance in criteria.distances.items() if name in sensitive} or None,
+        weights=criteria.given.weights if sensitive else None,
         missing=criteria.missing,
     )
     # All rows that are left may have the same value of a sensitive attribute.

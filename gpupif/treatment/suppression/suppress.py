@@ -10,6 +10,7 @@ import numpy as np
 
 from ...criteria.criterion import read_criteria
 from ...criteria.criterion_set import CriterionSet
+from ...criteria.quantities import RiskQuantity
 from ...errors import InputError
 from ...utils.validation import check_exist
 from ..coded_columns import CodedColumn
@@ -109,7 +110,9 @@ class Suppress(Treatment):
         if way == "where":
             check_condition(self.where, self.attackers)
         elif way == "require":
-            read_criteria(self.require)
+            for criterion in read_criteria(self.require):
+                if isinstance(criterion.quantity, RiskQuantity):
+                    raise InputError(f"criterion {str(criterion)!r}: a figure of gpupif.risk suppresses no cells.")
         check_exist("importance", self.importance or {}, self.columns, "columns=")
         for name, importance in (self.importance or {}).items():
             positive(f"importance: column {name!r}", importance)

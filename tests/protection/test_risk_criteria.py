@@ -1,0 +1,291 @@
+"""Criteria on what `risk` measures: every node of small lattices tried, treated and measured from the definitions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpupif
+from gpupif.criteria.criterion import Criterion
+from gpupif.criteria.quantities import RiskQuantity
+from gpupif.disclosure.risk_figures import ONLY_IMPROVE, RISK_FIGURES, RiskArguments
+from gpupif.errors import GpupifError
+from tests.helpers import naive_protection as naive
+
+COLUMNS = ["age", "home"]
+HIERARCHIES = {
+    "age": {f"a{number}": (f"A{number // 2}", f"AA{number // 4}", "*") for number in range(6)},
+    "home": {f"h{number}": (f"H{number // 2}", "*") for number in range(5)},
+}
+GIVEN = {name: {"values": groups} for name, groups in HIERARCHIES.items()}
+GAME = gpupif.models.Game(publisher_benefit=10, publisher_loss=60, adversary_gain=40, adversary_cost=9)
+
+
+def city(seed, rows=120):
+    rng = np.random.default_rng(seed)
+    weights = np.array([6, 4, 3, 2, 1, 1]) / 17
+    return pd.DataFrame(
+        {
+            "age": rng.choice([f"a{number}" for number in range(6)], rows, p=weights),
+            "home": rng.choice([f"h{number}" for number in range(5)], rows),
+            "ill": rng.choice(["flu", "hiv", "none"], rows),
+        }
+    )
+
+
+def sample(seed, rows=30):
+    rng = np.random.default_rng(seed + 100)
+    part = city(seed).sample(rows, random_state=seed).reset_index(drop=True)
+    return part.assign(people=rng.integers(1, 9, rows) / 2, house=rng.integers(0, 12, rows))
+
+
+def sizes(rows, others, weight=lambda row: 1):
+    """For each row the sum of the weights of the other rows that agree with it on the known columns."""
+    return [sum(weight(other) for other in others if all(row[c] == other[c] for c in COLUMNS)) for row in rows]
+
+
+def individual(own, people):
+    """Return the mean of 1 / F, F being negative binomial, by numerical integration."""
+    if people <= own:
+        return 1 / own
+    steps = (np.arange(200_000) + 0.5) / 200_000
+    return float(np.mean((1 / steps) * (1 + people * (1 - steps) / (own * steps)) ** -own))
+
+
+def value(path, rows, people):
+    """The figure of a table, and of the population at the same levels, from the definition."""
+    own = sizes(rows, rows)
+    there = sizes(rows, people)
+    inverse = [1 / size for size in there]
+    if path.startswith("population.presence"):
+        presence = [of / size for of, size in zip(sizes(people, rows), sizes(people, people), strict=True)]
+        return {"highest": max, "lowest": min}[path.rpartition(".")[2]](presence)
+    if path == "population.k_map":
+        return min(there)
+    if path == "population.journalist.highest":
+        return max(inverse)
+    if path == "population.journalist.at_risk":
+        return sum(risk > 0.1 for risk in inverse) / len(rows)
+    if path == "population.marketer":
+        return sum(inverse) / len(rows)
+    if path == "population.journalist.average":
+        classes = {tuple(row[c] for c in COLUMNS): size for row, size in zip(rows, there, strict=True)}
+        return max(len(classes) / sum(classes.values()), sum(inverse) / len(rows))
+    if path == "classes.prosecutor.average":
+        return sum(1 / size for size in own) / len(rows)
+    if path == "games.journalist.attacked":
+        return sum(40 / size > 9 for size in there)
+    if path == "games.prosecutor.adversary_payoff":
+        return sum(max(0, 40 / size - 9) for size in own)
+    if path == "households.risk.average":
+        homes = {}
+        for row, size in zip(rows, own, strict=True):
+            homes[row["house"]] = homes.get(row["house"], 1) * (1 - 1 / size)
+        return sum(1 - safe for safe in homes.values()) / len(homes)
+    weighted = sizes(rows, rows, lambda row: row["people"])
+    if path == "estimated.k_map":
+        return min(weighted)
+    if path == "estimated.individual.highest":
+        return max({individual(*pair) for pair in set(zip(own, weighted, strict=True))})
+    assert path == "estimated.journalist.average"
+    return sum(min(1, 1 / size) for size in weighted) / len(rows)
+
+
+QUESTIONS = {
+    "population.k_map>=8": "population",
+    "population.journalist.highest<=0.13": "population",
+    "population.journalist.at_risk(0.1)<=0.3": "population",
+    "population.journalist.average<=0.05": "population",
+    "population.marketer<=0.05": "population",
+    "presence.highest<=0.34": "population",
+    "presence.lowest>=0.2": "population",
+    "prosecutor.average<=0.2": "",
+    "games.journalist.attacked<=0": "population game",
+    "games.prosecutor.adversary_payoff<=12": "game",
+    "households.risk.average<=0.3": "household",
+    "estimated.k_map>=9": "weights",
+    "estimated.individual.highest<=0.2": "weights",
+    "estimated.journalist.average<=0.1": "weights",
+}
+
+
+def arguments(words, seed):
+    every = {"population": city(seed), "game": GAME, "household": "house", "weights": "people"}
+    return {name: every[name] for name in words.split()}
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("criterion", QUESTIONS)
+def test_the_plan_is_the_best_of_all_nodes(criterion, seed, monkeypatch):
+    table, population = sample(seed), city(seed).to_dict("records")
+    path = Criterion.from_text(criterion).quantity.figure.path
+    found = gpupif.protect(
+        table, criterion, hierarchies=GIVEN, quasi_identifiers=COLUMNS, **arguments(QUESTIONS[criterion], seed)
+    )
+
+    def value_at(rows, *_):
+        node = next(node for node in naive.nodes(HIERARCHIES) if naive.treated(records, HIERARCHIES, node) == rows)
+        return value(path, rows, naive.treated(population, HIERARCHIES, node))
+
+    records = table.to_dict("records")
+    monkeypatch.setattr(naive, "value", value_at)
+    node, _ = naive.best(records, HIERARCHIES, [criterion], COLUMNS)
+    assert tuple(found.levels.values()) == node
+    assert found.optimal
+    assert found.is_met
+    rows = naive.treated(records, HIERARCHIES, node)
+    there = naive.treated(population, HIERARCHIES, node)
+    assert found.risk[0].value == pytest.approx(value(path, rows, there), rel=1e-5)
+    assert found.before[0].value == pytest.approx(value(path, records, population), rel=1e-5)
+
+
+@pytest.mark.parametrize("lacks", ["error", "count"])
+@pytest.mark.parametrize("missing", ["category", "wildcard"])
+def test_coarser_values_only_improve_figures_by_which_a_search_prunes(missing, lacks):
+    rng = np.random.default_rng(7)
+    looked_at = set()
+    for seed in range(3):
+        table, people = sample(seed), city(seed)
+        table.loc[rng.choice(30, 3), "people"] = 0
+        table.loc[:2, "age"] = people.loc[:9, "age"] = None
+        if lacks == "count":
+            people = people.iloc[::4]
+            table, people = pd.concat([table]), pd.concat([people, table[["age", "home", "ill"]].drop_duplicates()])
+        elif missing == "category":
+            people = pd.concat([people, table[["age", "home", "ill"]]])
+        given = {"weights": "people", "household": "house", "game": GAME, "missing": missing}
+        population = gpupif.Population(people, lacks)
+        known = RiskArguments(population, zero_weights=True)
+        by_node = {}
+        for node in naive.nodes(HIERARCHIES):
+            plan = gpupif.Plan(
+                [gpupif.treatments.Recode(c, level=n) for c, n in zip(COLUMNS, node, strict=True) if n],
+                hierarchies={c: GIVEN[c] for c, n in zip(COLUMNS, node, strict=True) if n},
+            )
+            there = gpupif.Population(gpupif.treat(people, plan).table, lacks)
+            by_node[node] = gpupif.risk(
+                gpupif.treat(table, plan).table, COLUMNS, population=there, max_global_risk=0.2, groups=0, **given
+            )
+        for figure in RISK_FIGURES.values():
+            if not figure.only_improves(known):
+                continue
+            for node, found in by_node.items():
+                for coarser in [(node[0] + 1, node[1]), (node[0], node[1] + 1)]:
+                    before, after = figure.find(found), figure.find(by_node.get(coarser, found))
+                    if before is not None and after is not None and not math.isnan(before + after):
+                        looked_at.add(figure.path)
+                        rise = (after - before) * (1 if figure.high_is_bad else -1)
+                        assert rise <= 1e-9 * max(1, abs(before)), figure.path
+    assert len(looked_at) > (20 if missing == "wildcard" else 35)
+
+
+def test_every_number_of_risk_is_a_criterion():
+    table = sample(0).drop(columns="people")
+    found = gpupif.risk(table, COLUMNS, population=city(0), household="house", game=GAME, population_size=120)
+    for figure in RISK_FIGURES.values():
+        text = f"{figure.path}{'(0.1)' if figure.part == 'risk_threshold' else ''}"
+        quantity = Criterion.from_figure(text).quantity
+        assert quantity == RiskQuantity(figure, 0.1 if "(" in text else None)
+        if figure.part not in ("risk_threshold", "estimated"):
+            assert isinstance(figure.find(found), float), figure.path
+    assert set(RISK_FIGURES) >= ONLY_IMPROVE
+
+
+def test_estimated_uniques_select_and_files_agree(tmp_path):
+    table, population = sample(0), city(0)
+    require = ["uniques.unique_share<=0.02", "population.k_map>=6"]
+    found = [
+        gpupif.protect(
+            one, require, hierarchies=GIVEN, quasi_identifiers=COLUMNS, population=people, sampling_fraction=0.25
+        )
+        for one, people in [(table, population), *files(tmp_path, table, population)]
+    ]
+    assert found[0].optimal
+    assert all(own.levels == found[0].levels and own.risk == found[0].risk for own in found)
+
+
+def files(folder, table, population):
+    table.to_csv(folder / "table.csv", index=False)
+    population.to_parquet(folder / "people.parquet")
+    yield folder / "table.csv", folder / "people.parquet"
+    yield table, folder / "people.parquet"
+
+
+def test_disclosure_measures_count_weights_and_missing_values_match():
+    table = sample(0)
+    table.loc[:3, "age"] = None
+    for arguments in ({"weights": "people"}, {"missing": "wildcard"}):
+        found = gpupif.protect(
+            table, ["t<=0.2", "k>=2"], hierarchies=GIVEN, quasi_identifiers=COLUMNS, sensitive="ill", **arguments
+        )
+        treated = gpupif.treat(table, found.plan).table
+        after = gpupif.risk(treated, COLUMNS, "ill", groups=0, **arguments)
+        assert found.is_met
+        assert [own.value for own in found.risk] == [after.worst["t"], after.k]
+
+
+BAD = {
+    "a population that lacks rows": (
+        "population.k_map>=2",
+        {"population": city(0).iloc[:40]},
+        "population: it lacks",
+    ),
+    "a value of the population without a place": (
+        "population.k_map>=2",
+        {"population": pd.concat([city(0), pd.DataFrame({"age": ["a9"], "home": ["h0"], "ill": ["flu"]})])},
+        "population: hierarchies: column 'age'",
+    ),
+    "a population without a column": (
+        "population.k_map>=2",
+        {"population": city(0)[["age"]]},
+        "column 'home'",
+    ),
+    "no population": ("population.k_map>=2", {}, "it needs population="),
+    "a population that nothing needs": ("k>=2", {"population": city(0)}, "population: no criterion needs it"),
+    "negative weights": ("estimated.k_map>=2", {"weights": "bad"}, "weights: column 'bad', row 0"),
+    "weights and cells": ("pif95<=3", {"weights": "people"}, "weights: no criterion needs it"),
+    "weights and cells beside others": (
+        ["estimated.k_map>=2", "pif95<=3"],
+        {"weights": "people"},
+        "which are not measured with sampling weights",
+    ),
+    "weights that are known": (
+        "estimated.k_map>=2",
+        {"weights": "age"},
+        "weights: column 'age' has another role too",
+    ),
+    "an ambiguous name": ("k_map>=2", {}, "k_map may be population.k_map or estimated.k_map"),
+    "any few columns": ("known=1: population.k_map>=2", {"population": city(0)}, "who knows a list of columns"),
+    "a wrong game": ("games.prosecutor.attacked<=0", {"game": 3}, "game: expected a gpupif.models.Game"),
+    "two sizes": (
+        "uniques.uniques<=3",
+        {"sampling_fraction": 0.1, "population_size": 50},
+        "expected one of them, got both",
+    ),
+    "a fraction above 1": ("uniques.uniques<=3", {"sampling_fraction": 10}, "sampling_fraction: expected"),
+    "suppressed rows with wildcards": (
+        "k>=2",
+        {"missing": "wildcard", "suppress": 0.1},
+        "suppress: does not go with missing='wildcard'",
+    ),
+    "suppressed cells": (
+        ["k>=2", "population.k_map>=2"],
+        {"population": city(0), "suppress": 0.1, "cells": True},
+        "cells: does not go with",
+    ),
+    "a wrong word": ("k>=2", {"missing": "drop"}, "missing: expected"),
+    "a limit of global risk": ("risk_threshold.rows_above<=0", {}, "expected it in brackets"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_gives_one_line(case):
+    criteria, arguments, message = BAD[case]
+    table = sample(0).assign(bad=[-1.0, *[1.0] * 29])
+    with pytest.raises(GpupifError) as caught:
+        gpupif.protect(table, criteria, hierarchies=GIVEN, quasi_identifiers=COLUMNS, **arguments)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
