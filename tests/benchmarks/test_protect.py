@@ -74,10 +74,12 @@ def test_optima_that_differ_from_the_published_ones_are_listed(tmp_path, monkeyp
     assert found is not None
     assert found.read().equals(table.astype(str))
     monkeypatch.setattr(protect_parts, "OPTIMA", ((5, 0.0, 0.0, (0,) * 9, 350), (5, 0.0, 1.0, (0,) * 9, None)))
+    classes = ("k>=5", "distinct_l(occupation)>=1")
+    monkeypatch.setattr(protect_parts, "CLASS_OPTIMA", ((classes, 0.0, (0,) * 8, 0), (classes, 0.0, (0,) * 8, 1)))
     setting = protect_parts.Setting(1.0, 0.0, found, tmp_path)
     figures = protect.with_goals(list(protect_parts.optima(setting)))
     # With another loss than the one that is found it is told.
-    assert [one["holds"] for one in figures if one["what"].startswith("optimum")] == [True, False]
+    assert [one["holds"] for one in figures if one["what"].startswith("optimum")] == [True, False, True, False]
     monkeypatch.setattr(protect_parts, "UTILITY", (((0,) * 8, None, "discernibility", 32.0 * 64),))
     (figure,) = protect_parts.utility(setting)
     assert (figure["value"], figure["found"]) == (0, 32 * 64)
