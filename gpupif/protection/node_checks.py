@@ -65,7 +65,8 @@ class NodeChecks:
     levels: of the columns that may be made coarser.
     suppression: the rows that may be suppressed, None for none. All other criteria are then for the rows left.
     prunes: whether any criterion is pruning: coarser values never break it. selects: whether any criterion is not.
-    values: by node the values of the criteria that were measured.
+    values: by node the values of the criteria that were measured. suppressed: by node how many rows are suppressed
+    there, if any may be.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class NodeChecks:
         # The class that was found to be too small last: its columns, its node, and how many rows it needs.
         self._small: tuple[tuple[Hashable, ...], Levels, int] | None = None
         self.values: dict[Levels, dict[Criterion, CriterionValue]] = {}
+        self.suppressed: dict[Levels, int] = {}
 
     def __enter__(self) -> NodeChecks:
         return self
@@ -214,6 +216,7 @@ class NodeChecks:
         }
         failing, values = criteria.failing(sizes, lambda measure, name: by_column[measure, name], self._longest)
         self._keep(node, values)
+        self.suppressed[node] = int(table.multiplicities[failing].sum())
         return failing
 
     def _score(self, table: CountedTable, criteria: ClassCriteria) -> tuple[Job, dict[str, list[CellScores]]]:
@@ -264,6 +267,7 @@ class NodeChecks:
             self._keep(
                 node, criteria.reached(int(sizes[~failing].min()), dict.fromkeys(criteria.columns, 1) | least_of)
             )
+            self.suppressed[node] = rows
         return rows
 
     def _values_by_class(

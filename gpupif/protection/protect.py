@@ -296,7 +296,7 @@ def protect(
             # After the time limit no node is priced, as none is checked.
             shown = [node for node in checks.values if node in search.prices or not search.is_over]
             losses = {node: minimised.value(search.price(node).cost) for node in shown}
-            frontier = find_frontier(checks.values, losses, levels, criteria)
+            frontier = find_frontier(checks.values, losses, levels, criteria, checks.suppressed, most_suppressed)
             highest_loss = minimised.value(search.price(tuple(column.height for column in levels)).floor)
         seconds["search"] = clock() - began
         began = clock()

@@ -23,17 +23,19 @@ from ..utils.display import (
     json_value,
     plural,
 )
+from ..utils.printed_width import fits
 from .column_levels import ColumnLevels
 from .lattice import with_ties
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 # What the plan does with identifiers, in words.
 IDENTIFIERS = {
     "drop": "drops {}",
     "pseudonymise": "puts pseudonyms in {}, by a secret key",
-    "keep": "keeps {} as they are",
+    "keep": "leaves {} unchanged",
 }
 # How many nodes of the frontier are printed.
 SHOWN_NODES = 12
@@ -43,15 +45,17 @@ BAR_LENGTH = 20
 
 @dataclass(frozen=True)
 class FrontierNode:
-    """A node that was checked, and that no other checked node equals or beats in loss and in all criteria.
+    """A node that was checked, and that no other equals or beats in loss, suppressed rows and all criteria.
 
-    levels: by column. loss: in the unit of the objective. values: by criterion its value at the node.
-    is_met: whether all criteria are met there.
+    levels: by column. loss: in the unit of the objective. values: by criterion its value in the rows that are left.
+    suppressed_rows: the rows of classes that break a criterion on classes, if rows may be suppressed; else 0.
+    is_met: whether all criteria are met there, with no more suppressed rows than are allowed.
     """
 
     levels: Mapping[Hashable, int]
     loss: float
     values: Mapping[str, float]
+    suppressed_rows: int
     is_met: bool
 
 
@@ -190,6 +194,8 @@ class Protection(Displayable):
         for table in self._tables():
             console.print()
             console.print(table)
+        if len(self.frontier) > 1:
+            self._draw_frontier(console)
         spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in self.seconds.items())
         nodes = f"{self.checks:,} of {self.nodes:,} {plural(self.nodes, 'node')} checked"
         draw_line(console, f"{nodes}, device {self.device}, {spent}")
@@ -224,7 +230,7 @@ class Protection(Displayable):
         lost = f"{as_part(self.loss_share)} of the information in the quasi-identifiers is lost ({bits})"
         if self.objective != "entropy":
             share = f"{as_part(self.loss_share)} of the highest"
-            lost = f"loss by {self.objective}: {as_cell(self.loss)} ({self.unit}), {share}"
+            lost = f"objective {self.objective}: {_amount(self.loss)} ({self.unit}), {share}"
         if self.optimal:
             return f"{lost}, the least possible"
         ended = f"{self.stopped_by} ended the search, and " if self.stopped_by else ""
@@ -248,30 +254,53 @@ class Protection(Displayable):
             for value in self.risk
         ]
         columns = [
-            [name, f"{level} of {self.heights[name]}", self.losses[name], self.losses[name] / self.rows]
+            [name, f"{level} of {self.heights[name]}", _amount(self.losses[name]), self.losses[name] / self.rows]
             for name, level in self.levels.items()
         ]
         of_columns = [Heading("column", text=True), Heading("level"), Heading("bits lost"), Heading("bits per row")]
-        tables = [draw_table("Risk", headings, risk), draw_table("Levels", of_columns, columns)]
-        if len(self.frontier) > 1:
-            criteria = list(self.frontier[0].values)
-            lost = "of all bits" if self.unit == "bits" else "of the highest loss"
-            of_nodes = [Heading("", text=True), Heading("lost"), Heading(lost, text=True)]
-            of_nodes += [*map(Heading, criteria), Heading("levels", text=True)]
-            # Nodes that are evenly spread over the frontier, and the node of the plan.
-            step = max(1, -(-len(self.frontier) // SHOWN_NODES))
-            nodes = [
-                [
-                    "plan" if node.levels == self.levels else "",
-                    *_bar(node.loss, self.highest_loss),
-                    *(int(value) if (value := node.values[name]).is_integer() else value for name in criteria),
-                    ",".join(map(str, node.levels.values())),
-                ]
-                for place, node in enumerate(self.frontier)
-                if place % step == 0 or node.levels == self.levels
-            ]
-            tables.append(draw_table("Loss against risk, of the best nodes that were checked", of_nodes, nodes))
-        return tables
+        return [draw_table("Risk", headings, risk), draw_table("Levels", of_columns, columns)]
+
+    def _draw_frontier(self, console: Console) -> None:
+        """Draw nodes that are evenly spread over the frontier, and the node of the plan.
+
+        They are a table if the console is wide enough for it: without bars, if need be. Else they are lines of text.
+        """
+        step = max(1, -(-len(self.frontier) // SHOWN_NODES))
+        nodes = [node for place, node in enumerate(self.frontier) if place % step == 0 or node.levels == self.levels]
+        title = "Loss against risk, of the best nodes that were checked"
+        whole, narrow = (self._frontier_table(title, nodes, bars) for bars in (True, False))
+        console.print()
+        if fits(whole, console) or fits(narrow, console):
+            console.print(whole if fits(whole, console) else narrow)
+            return
+        draw_line(console, title, "italic")
+        for node in nodes:
+            name, lost, *figures, levels = self._frontier_row(node, bars=False)
+            values = "; ".join(f"{own}: {as_cell(value)}" for own, value in zip(self._figures, figures, strict=True))
+            draw_line(console, f"{name or '-'} {lost} lost, levels {levels}. {values}", "bold" if name else "")
+
+    @property
+    def _figures(self) -> list[str]:
+        """The names of the figures of a node: the criteria and, if rows are suppressed anywhere, these rows."""
+        suppressed = any(node.suppressed_rows for node in self.frontier)
+        return [*self.frontier[0].values, *(["suppressed rows"] if suppressed else [])]
+
+    def _frontier_row(self, node: FrontierNode, bars: bool) -> list[Any]:
+        share = node.loss / self.highest_loss if self.highest_loss else 0.0
+        values = [int(value) if value.is_integer() else value for value in node.values.values()]
+        return [
+            "plan" if node.levels == self.levels else "",
+            as_part(share),
+            *(["█" * round(share * BAR_LENGTH)] if bars else []),
+            *[*values, node.suppressed_rows][: len(self._figures)],
+            ",".join(map(str, node.levels.values())),
+        ]
+
+    def _frontier_table(self, title: str, nodes: Sequence[FrontierNode], bars: bool) -> Table:
+        lost = Heading("of all bits" if self.unit == "bits" else "of the highest loss", text=True)
+        headings = [Heading("", text=True), Heading("lost"), *([lost] if bars else [])]
+        headings += [*map(Heading, self._figures), Heading("levels", text=True)]
+        return draw_table(title, headings, [self._frontier_row(node, bars) for node in nodes])
 
 
 def _listed(names: Sequence[Hashable]) -> str:
@@ -285,10 +314,9 @@ def _shown(value: CriterionValue) -> str:
     return "not defined" if value.value is None else as_cell(value.value)
 
 
-def _bar(loss: float, highest: float) -> tuple[str, str]:
-    """Return a loss as a share of the highest loss: in percent, and as a bar."""
-    share = loss / highest if highest else 0.0
-    return as_part(share), "█" * round(share * BAR_LENGTH)
+def _amount(number: float) -> str:
+    """Return a number as text: without decimal places from 1,000 on, else in four digits."""
+    return f"{number:,.0f}" if abs(number) >= 1_000 else as_cell(number)
 
 
 def find_frontier(
@@ -296,10 +324,13 @@ def find_frontier(
     losses: Mapping[tuple[int, ...], float],
     levels: Sequence[ColumnLevels],
     criteria: CriterionSet,
+    suppressed: Mapping[tuple[int, ...], int],
+    most: int,
 ) -> list[FrontierNode]:
     """Return the frontier of the nodes whose loss is known, and at which every criterion has a value.
 
-    values: by node the values of the criteria that were measured there. losses: by node.
+    values: by node the values of the criteria that were measured there. losses, suppressed: by node. suppressed: the
+    suppressed rows; nodes without such rows may be left out. most: how many rows may be suppressed.
     """
     nodes = []
     for node, measured in values.items():
@@ -314,17 +345,19 @@ def find_frontier(
             {column.name: level for column, level in zip(levels, node, strict=True)},
             losses[node],
             {str(criterion): float(value) for criterion, value in known.items()},
-            all(measured[criterion].is_met for criterion in known),
+            suppressed.get(node, 0),
+            all(measured[criterion].is_met for criterion in known) and suppressed.get(node, 0) <= most,
         )
-        nodes.append((frontier_node, [value if criterion.at_most else -value for criterion, value in known.items()]))
+        risks = [value if criterion.at_most else -value for criterion, value in known.items()]
+        nodes.append((frontier_node, [*risks, frontier_node.suppressed_rows]))
     return _non_dominated(nodes)
 
 
 def _non_dominated(nodes: Sequence[tuple[FrontierNode, Sequence[float]]]) -> list[FrontierNode]:
     """Return the nodes that no other node equals or beats in everything, the cheapest first.
 
-    nodes: each with its values as risks: lower values are safer. Of nodes that are equal in everything, the node with
-    the lowest levels is returned.
+    nodes: each with its values as risks, and its suppressed rows: lower values are better. Of nodes that are equal in
+    everything, the node with the lowest levels is returned.
     """
     costs = with_ties(np.array([node.loss for node, _ in nodes]))
     best: list[tuple[FrontierNode, Sequence[float]]] = []

@@ -67,7 +67,7 @@ def test_json_has_the_figures_of_python(run, table):
 def test_an_objective_is_minimised_and_said(run, table):
     ended = run(*BASE, "--require", "k>=4", "--objective", "utility(ill)")
     assert ended.code == 0, ended.err
-    assert "Cost: loss by utility(ill, information): " in ended.out
+    assert "Cost: objective utility(ill, information): " in ended.out
     found = gpupif.protect("table.csv", "k>=4", hierarchies="H.toml", sensitive="ill", objective="utility(ill)")
     document = json.loads(run(*BASE, "--require", "k>=4", "--objective", "utility(ill)", "--json").out)
     assert (document["objective"], document["loss"]) == (found.objective, found.loss)

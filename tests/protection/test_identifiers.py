@@ -61,7 +61,7 @@ def test_identifiers_are_dropped_and_listed(tmp_path):
         assert said == []
         assert found.identifiers == {"person_id": "drop", "email": "drop", "household": "keep"}
         assert found.plan.treatments[0] == gpupif.treatments.Drop(["person_id", "email"])
-        assert "; drops person_id and email; keeps household as they are" in " ".join(str(found).split())
+        assert "; drops person_id and email; leaves household unchanged" in " ".join(str(found).split())
         assert found.to_dict()["identifiers"] == found.identifiers
     after = gpupif.treat(people(), found.plan).table
     assert list(after) == ["household", "age", "sex", "ill"]

@@ -304,8 +304,8 @@ def test_the_result_says_the_objective_and_its_unit():
     assert (found.objective, found.unit) == ("discernibility", "pairs of rows")
     document = json.loads(found.to_json())
     assert (document["objective"], document["unit"], document["loss"]) == (found.objective, found.unit, found.loss)
-    assert f"loss by discernibility: {found.loss:,.0f} (pairs of rows)" in " ".join(str(found).split())
-    assert "loss by" not in str(found_of(table, hierarchies, "entropy"))
+    assert f"objective discernibility: {found.loss:,.0f} (pairs of rows)" in " ".join(str(found).split())
+    assert "objective" not in str(found_of(table, hierarchies, "entropy"))
 
 
 BAD = [

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 import gpupif
 from tests.helpers import naive_protection as naive
@@ -181,3 +183,37 @@ def test_a_criterion_against_an_attacker_of_its_own_needs_one_on_classes():
             gpupif.protect(table, criterion, sensitive="ill", suppress=0.1)
         with pytest.raises(gpupif.InputError, match="is not on each equivalence class"):
             gpupif.Plan([gpupif.treatments.SuppressRows(require=criterion, quasi_identifiers=["a"])])
+
+
+@pytest.mark.parametrize("criteria", [["k>=3"], ["t<=0.45", "k>=2"], ["entropy_l>=1.9"]], ids=" and ".join)
+def test_the_frontier_has_the_rows_that_its_nodes_suppress(criteria):
+    table, hierarchies = example(0)
+    given = {name: {"values": dict(groups)} for name, groups in hierarchies.items()}
+    found = gpupif.protect(table, criteria, hierarchies=given, sensitive="ill", suppress=0.1)
+    rows = table.to_dict("records")
+    assert len(found.frontier) > 1
+    for node in found.frontier:
+        expected = suppressed_rows(rows, hierarchies, tuple(node.levels.values()), criteria)
+        assert node.suppressed_rows == expected
+        assert node.is_met == (expected <= 7)
+        assert not node.is_met or node.loss >= found.loss
+    assert found.levels in [node.levels for node in found.frontier]
+
+
+def test_the_frontier_fits_the_width_of_the_terminal():
+    table, hierarchies = example(1)
+    given = {name: {"values": dict(groups)} for name, groups in hierarchies.items()}
+    criteria = ["k>=3", "entropy_l(ill)>=2", "max csf(ill)<=0.9"]
+    found = gpupif.protect(table, criteria, hierarchies=given, sensitive="ill", suppress=0.1)
+    plan = f"levels {','.join(map(str, found.levels.values()))}"
+    for width in (60, 80, 100, 200):
+        out = io.StringIO()
+        found.print(Console(file=out, width=width))
+        lines = out.getvalue().split("Loss against risk")[1].splitlines()
+        assert max(map(len, lines)) <= width
+        assert any("suppressed rows" in line for line in lines)
+        shown = [line for line in lines if line.startswith(("plan", "│ plan"))]
+        assert len(shown) == 1
+        assert plan in shown[0] or shown[0].split("│")[-2].strip() == plan.removeprefix("levels ")
+        for node in found.frontier:
+            assert f"{100 * node.loss / found.highest_loss:.4g} %" in out.getvalue()

@@ -150,7 +150,7 @@ def units_of(
     if is_text(kind):
         if numbers and (places is not None or not dates or _are_numbers(column, labels)):
             return _numbers_of_text(column, labels, places)
-        return _dates_of_text(column, labels)
+        return _dates_of_text(column, labels, numbers)
     expected = " or ".join(["numbers"] * numbers + ["dates"] * dates)
     raise ColumnTypeError(column, str(kind), expected, MEND)
 
@@ -213,7 +213,8 @@ def _dates_as(column: Hashable, labels: pa.Array, written: str) -> Units:
     return Units(column, labels.type, read.cast(pa.int64()).to_numpy(), DAYS["s"], layout=written)
 
 
-def _dates_of_text(column: Hashable, labels: pa.Array) -> Units:
+def _dates_of_text(column: Hashable, labels: pa.Array, or_numbers: bool = False) -> Units:
+    """Return texts as dates. or_numbers: whether numbers are expected too, in the error about other texts."""
     best: tuple[int, str | None, Any] = (len(labels) + 1, None, None)
     for layout in FORMATS:
         read = pc.strptime(labels, format=layout, unit="s", error_is_null=True)
@@ -225,7 +226,8 @@ def _dates_of_text(column: Hashable, labels: pa.Array) -> Units:
         if wrong < best[0]:
             best = wrong, layout, same
     value = labels.filter(pc.invert(best[2]))[0].as_py()
+    expected, mend = ("numbers, or dates", MEND) if or_numbers else ("dates,", "Convert the column to dates.")
     raise InputError(
-        f"column {column!r}: expected dates, as type or all as one text of ISO form (2020-01-31, 2020-01-31 08:30:00), "
-        f"got {brief(value)}. Convert the column to dates."
+        f"column {column!r}: expected {expected} as type or all as one text of ISO form (2020-01-31, 2020-01-31 "
+        f"08:30:00), got {brief(value)}. {mend}"
     )

@@ -123,7 +123,7 @@ def test_rows_with_a_missing_value_follow_the_rule(missing, kept):
         ),
         ({"a": [1, 2]}, MicroaggregateTogether(["a"], 2, ["a"]), "column 'a' is in columns and in within"),
         ({"a": [1, 2]}, RankSwap(["a"], 0.1), "reach: 0.1 of 2 rows, the most of a stratum, is less than one rank"),
-        ({"a": ["x", "y"]}, RankSwap(["a"], 0.9), "column 'a': expected dates"),
+        ({"a": ["x", "y"]}, RankSwap(["a"], 0.9), "column 'a': expected numbers, or dates as type"),
         ({"a": [1, None], "b": [None, 1]}, CorrelatedNoise(["a", "b"], 0.1), "expected rows with a value in all"),
         ({"a": [1.0, math.inf]}, CorrelatedNoise(["a"], 0.1), "expected finite numbers, got infinite ones"),
         ({"a": [1, None]}, Shuffle(["a"]), "expected two rows or more with a value in all columns"),

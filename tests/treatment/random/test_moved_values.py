@@ -250,7 +250,7 @@ def test_columns_without_any_value_stay_as_they_are():
         (Jitter("x", 0), [1], "within: expected a whole number of days or units, 1 or more; got 0"),
         (Jitter("x", 1.5), [1], "within: expected a whole number"),
         (Jitter("x", 400), [dt.date(9999, 12, 31)], "moved value does not fit into date32"),
-        (Jitter("x", 1), ["2020-01-31", "31.1.2020"], "'x': expected dates, .*got '31.1.2020'. Convert"),
+        (Jitter("x", 1), ["2020-01-31", "31.1.2020"], "'x': expected numbers, or dates .*got '31.1.2020'. Convert"),
         (Noise("x", 1), ["1", "a"], "'x': expected numbers, got 'a'. Convert"),
         (Jitter("x", 1), ["1", "a"], "'x': expected numbers, got 'a'. Convert"),
         (Noise("x", 1), ["1e-17", "100"], "'x': the texts are numbers of up to 17 decimal places, .*Round"),
