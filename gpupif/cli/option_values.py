@@ -109,9 +109,10 @@ def as_list_text(names: Iterable[str]) -> str:
     return text.getvalue()
 
 
-def compare_command(table: Path, treated: Path, plan: Path, columns: Iterable[str]) -> str:
-    """Return the command that compares a table with the treated table. columns: options that say their roles."""
-    return shlex.join(["gpupif", "compare", str(table), str(treated), "--plan", str(plan), *columns])
+def compare_command(table: Path, treated: Path, plan: Path, roles: Path | None) -> str:
+    """Return the command that compares a table with the treated table. roles: the file of roles, None for none."""
+    options = [] if roles is None else ["--roles", str(roles)]
+    return shlex.join(["gpupif", "compare", str(table), str(treated), "--plan", str(plan), *options])
 
 
 def check_goes_with(needed: str, given: Any, **others: Any) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shlex
 import signal
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -18,7 +17,6 @@ from .option_values import (
     FileRoles,
     as_attackers,
     as_distances,
-    as_list_text,
     as_names,
     as_numbers,
     as_population,
@@ -167,9 +165,7 @@ def protect(
         if output is not None:
             found.plan.save(output, overwrite=overwrite)
             interruption.left = f"the plan is complete: {output}"
-    listed = as_list_text(map(str, found.levels)) if roles is None and quasi_identifiers is None else quasi_identifiers
-    columns = _as_options(roles=roles, quasi_identifiers=listed, sensitive=sensitive)
-    commands = [] if output is None else _next_commands(table, output, roles, columns, bool(pseudonyms), shared.sep)
+    commands = [] if output is None else _next_commands(table, output, roles, bool(pseudonyms), shared.sep)
     shared.report(found, from_file, commands, input=table, output=output)
     shared.say("")
     if output is None:
@@ -180,27 +176,20 @@ def protect(
         raise typer.Exit(128 + signal.SIGINT)
 
 
-def _next_commands(
-    table: Path, plan: Path, roles: Path | None, columns: Sequence[str], with_key: bool, sep: str | None
-) -> list[str]:
+def _next_commands(table: Path, plan: Path, roles: Path | None, with_key: bool, sep: str | None) -> list[str]:
     """Return the commands that treat the table by the plan, and compare it with the treated table.
 
-    columns: options of `compare` that say which columns the attacker knows. with_key: whether the plan needs a key.
+    with_key: whether the plan needs a key.
     """
     treated = Path("treated")
     if table.stem and "*" not in str(table):
         written = table.suffix in ("", ".csv", ".feather", ".parquet")
         treated = Path(f"{table.stem}_treated{table.suffix if written else '.parquet'}")
-    options = _as_options(roles=roles, key_file=KEY_FILE if with_key else None, sep=sep)
+    given = {"--roles": roles, "--key-file": KEY_FILE if with_key else None, "--sep": sep}
+    options = [text for option, value in given.items() if value is not None for text in (option, str(value))]
     treat = shlex.join(["gpupif", "treat", str(table), "--plan", str(plan), *options, "-o", str(treated)])
     # A treated table has commas between its values, so compare has to find the separator of each table by itself.
-    compare = compare_command(table, treated, plan, columns)
+    compare = compare_command(table, treated, plan, roles)
     if with_key and not Path(KEY_FILE).exists():
         return [f"python -c \"import gpupif; gpupif.treatments.Key.new().save('{KEY_FILE}')\"", treat, compare]
     return [treat, compare]
-
-
-def _as_options(**values: Any) -> list[str]:
-    """Return options and their values as they are typed; options without a value are left out."""
-    given = {f"--{name.replace('_', '-')}": str(value) for name, value in values.items() if value is not None}
-    return [text for option in given.items() for text in option]

@@ -96,11 +96,12 @@ def treat(
         for file, document in written:
             if file is not None:
                 write_text(as_document(document.to_dict()) + "\n", file, overwrite or resume)
-        with_roles = [] if roles is None else ["--roles", str(roles)]
-        commands = [compare_command(table, output, plan, with_roles)]
+        commands = [compare_command(table, output, plan, roles)]
         facts = {"input": str(table), "output": str(output), "record": done.record.to_dict(), "commands": commands}
         shared.show(lambda: facts, done.record.print)
         shared.say_commands(f"Treated table written to {output}. To go on:", commands)
+        if roles is None and not asked.quasi_identifiers:
+            shared.say("To say what an attacker knows, add --quasi-identifiers and --sensitive: the plan does not.")
 
 
 def _warn_of_index(found: Input, treated: Sequence[Hashable], identifiers: Sequence[Hashable]) -> None:

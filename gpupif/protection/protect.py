@@ -325,7 +325,12 @@ def protect(
         seconds["treat and measure again"] = clock() - began
     loss, bound = minimised.value(best.loss), minimised.value(best.bound)
     return Protection(
-        plan=Plan([*identifier_treatments(request.identifiers), *plan.treatments], plan.hierarchies),
+        plan=Plan(
+            [*identifier_treatments(request.identifiers), *plan.treatments],
+            plan.hierarchies,
+            criteria.quasi_identifiers,
+            criteria.sensitive,
+        ),
         rows=counted.rows,
         suppressed_rows=after.rows,
         suppressed_cells=after.cells,

@@ -15,7 +15,7 @@ from ..hierarchies.open import open_hierarchies
 from ..io.documents import DOCUMENTS, document_kind, read_document, toml_comment, toml_key, toml_value
 from ..io.write import check_output, write_text
 from ..utils.display import json_text
-from ..utils.validation import brief, check_path
+from ..utils.validation import Columns, as_list, brief, check_path
 from .continuous.correlated_noise import CorrelatedNoise
 from .continuous.microaggregate_together import MicroaggregateTogether
 from .continuous.rank_swap import RankSwap
@@ -71,7 +71,8 @@ TREATMENTS: Mapping[str, type[Treatment]] = {
     )
 }
 # The keys of a plan's document.
-HIERARCHIES, TREATMENT = "hierarchies", "treatment"
+HIERARCHIES, TREATMENT, QUASI_IDENTIFIERS, SENSITIVE = "hierarchies", "treatment", "quasi_identifiers", "sensitive"
+KEYS = (QUASI_IDENTIFIERS, SENSITIVE, HIERARCHIES, TREATMENT)
 
 
 class Plan:
@@ -90,6 +91,9 @@ class Plan:
         * a `Hierarchy`;
         * ``{"widths": [5, 10, 20]}`` for numbers, ``{"digits": 3}`` for codes that are masked from the right,
           ``{"dates": ["month", "year"]}``, or ``{"common": ["a", "b", "c"], "keep": [3, 1]}``.
+    quasi_identifiers, sensitive:
+        The columns that an attacker knows, and the columns that he would learn, as `gpupif.protect` has them.
+        `gpupif.compare` takes them from the plan if it is given none. No treatment reads them. Default: none.
 
     A plan contains no key, and may therefore be shown to others. The key of random treatments is given beside the plan.
     Two plans are equal if their treatments and hierarchies are.
@@ -110,7 +114,13 @@ class Plan:
 
     """
 
-    def __init__(self, treatments: Sequence[Treatment], hierarchies: Any = None) -> None:
+    def __init__(
+        self,
+        treatments: Sequence[Treatment],
+        hierarchies: Any = None,
+        quasi_identifiers: Columns = (),
+        sensitive: Columns = (),
+    ) -> None:
         if isinstance(treatments, Treatment) or not isinstance(treatments, Sequence) or isinstance(treatments, str):
             raise InputError(f"plan: expected a list of treatments, got {brief(treatments)}.")
         for number, treatment in enumerate(treatments, 1):
@@ -118,6 +128,8 @@ class Plan:
                 raise InputError(f"plan: treatment {number}: expected a treatment, got {brief(treatment)}.")
         self.hierarchies: Mapping[Hashable, Hierarchy] = open_hierarchies(hierarchies)
         self.treatments: tuple[Treatment, ...] = tuple(map(self._checked, range(1, len(treatments) + 1), treatments))
+        self.quasi_identifiers = as_list(f"plan: {QUASI_IDENTIFIERS}", quasi_identifiers)
+        self.sensitive = as_list(f"plan: {SENSITIVE}", sensitive)
 
     def _checked(self, number: int, given: Treatment) -> Treatment:
         """Return a treatment with checked types and fields; raises InputError. number: its position, from 1."""
@@ -211,11 +223,10 @@ class Plan:
     def _from(cls, said: str, given: Mapping[str, Any], folder: Path | None) -> Plan:
         for key in given:
             refuse_secret(said, key)
-            if key not in (HIERARCHIES, TREATMENT):
-                hint = did_you_mean(str(key), (HIERARCHIES, TREATMENT))
+            if key not in KEYS:
                 raise InputError(
-                    f"{said}: there is no key {key!r} in a plan.{hint} Expected a table [{HIERARCHIES}], by column, "
-                    f"and a list [[{TREATMENT}]]."
+                    f"{said}: there is no key {key!r} in a plan.{did_you_mean(str(key), KEYS)} Expected a table "
+                    f"[{HIERARCHIES}], by column, and a list [[{TREATMENT}]]."
                 )
         listed, hierarchies = given.get(TREATMENT, []), given.get(HIERARCHIES, {})
         if not isinstance(listed, list | tuple):
@@ -224,7 +235,8 @@ class Plan:
             raise InputError(f"{said}: {HIERARCHIES}: expected a table by column, got {brief(hierarchies)}.")
         treatments = [_treatment(said, number, keys, folder) for number, keys in enumerate(listed, 1)]
         try:
-            made = cls(treatments, open_hierarchies(hierarchies, folder))
+            columns = [given.get(key, ()) for key in (QUASI_IDENTIFIERS, SENSITIVE)]
+            made = cls(treatments, open_hierarchies(hierarchies, folder), *columns)
         except InputError as error:
             raise InputError(f"{said}: {str(error).removeprefix('plan: ')}") from None
         if TREATMENT not in given:
@@ -237,9 +249,13 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as nested dictionaries and lists of texts and numbers, without keys of default value."""
-        hierarchies = {HIERARCHIES: {name: hierarchy.to_plan() for name, hierarchy in self.hierarchies.items()}}
+        parts: dict[str, Any] = {
+            QUASI_IDENTIFIERS: list(self.quasi_identifiers),
+            SENSITIVE: list(self.sensitive),
+            HIERARCHIES: {name: hierarchy.to_plan() for name, hierarchy in self.hierarchies.items()},
+        }
         treatments = [{"do": treatment.do, **plain_fields(treatment)} for treatment in self.treatments]
-        return {**(hierarchies if self.hierarchies else {}), TREATMENT: treatments}
+        return {**{key: part for key, part in parts.items() if part}, TREATMENT: treatments}
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Write the plan to a .toml, .json, .yaml or .yml file, whole or not at all.
@@ -336,6 +352,10 @@ def _has_none(value: Any) -> bool:
 
 def _as_toml(document: Mapping[str, Any]) -> str:
     lines = [toml_comment("A plan of treatments: gpupif treat TABLE --plan this file.")]
+    columns = [f"{key} = {toml_value(document[key])}" for key in (QUASI_IDENTIFIERS, SENSITIVE) if key in document]
+    lines += ["", toml_comment("For gpupif compare: what an attacker knows, and would learn."), *columns] * bool(
+        columns
+    )
     if not document[TREATMENT]:
         # `Plan.load` refuses a plan without a list: the author may have forgotten it.
         lines += ["", f"{TREATMENT} = []"]

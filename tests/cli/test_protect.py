@@ -145,6 +145,17 @@ def test_the_command_that_follows_can_be_pasted(run, table, folder):
     assert printed_commands(run(*shlex.split(treat)[1:], "--overwrite")) == [compare]
 
 
+def test_each_command_prints_the_same_next_one(run, table):
+    """The plan names the quasi-identifiers and the sensitive columns, so that `compare` needs no option for them."""
+    ended = run(*BASE, "--quasi-identifiers", "home", "--require", "k>=25", "-o", "plan.toml")
+    treat, compare = printed_commands(ended)
+    assert compare == "gpupif compare table.csv table_treated.csv --plan plan.toml"
+    assert printed_commands(run(*shlex.split(treat)[1:])) == [compare]
+    assert "The attacker knows home.\n" in run(*shlex.split(compare)[1:]).out
+    document = json.loads(run(*shlex.split(compare)[1:], "--json").out)
+    assert (document["quasi_identifiers"], document["sensitive"]) == (["home"], ["ill"])
+
+
 def printed_commands(ended):
     """Return the commands that a command prints to go on with."""
     return [line.strip() for line in ended.out.split("To go on:\n")[1].splitlines()]

@@ -53,6 +53,13 @@ def expected(before, treated):
     return found(before, treated.table, PLAN, row_id="row", columns=["age", "sex", "pay"])
 
 
+def test_columns_that_are_not_given_are_those_of_the_plan(before, treated):
+    plan = gpupif.Plan(PLAN.treatments, PLAN.hierarchies, KNOWN, "pay")
+    compared = gpupif.compare(before, treated.table, plan)
+    assert (compared.quasi_identifiers, compared.sensitive) == (KNOWN, ["pay"])
+    assert gpupif.compare(before, treated.table, plan, sensitive="row").quasi_identifiers == ["age", "sex", "pay"]
+
+
 def test_the_plan_and_its_record_align_rows(before, treated, expected, tmp_path):
     columns = {"columns": ["age", "sex", "pay"]}
     assert found(before, treated.table, PLAN, **columns) == expected

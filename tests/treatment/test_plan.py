@@ -156,6 +156,16 @@ def test_a_saved_plan_is_the_expected_document(tmp_path):
     assert gpupif.Plan([]).to_dict() == {"treatment": []}
 
 
+@pytest.mark.parametrize("ending", ["toml", "json", "yaml"])
+def test_a_plan_keeps_what_an_attacker_knows_and_would_learn(tmp_path, ending):
+    plan = gpupif.Plan([Nothing()], quasi_identifiers=["age", "my sex"], sensitive="ill")
+    plan.save(tmp_path / f"p.{ending}")
+    loaded = gpupif.Plan.load(tmp_path / f"p.{ending}")
+    assert (loaded.quasi_identifiers, loaded.sensitive) == (["age", "my sex"], ["ill"])
+    assert loaded.to_dict() == plan.to_dict()
+    assert list(gpupif.Plan([Nothing()]).to_dict()) == ["treatment"]
+
+
 def test_a_single_column_may_be_given_without_a_list():
     for given_ in (everything(columns="sex"), gpupif.Plan([Everything("age", columns="sex")]).to_dict()):
         plan = gpupif.Plan.from_dict(given_)
@@ -326,6 +336,7 @@ def test_bad_plans_are_refused(tmp_path, document, words):
         (lambda: gpupif.Plan([Everything("a", level=1)]), "column 'a' has no hierarchy"),
         (lambda: gpupif.Plan([Everything("a", source=3)]), "source: expected .* or text or a path, got 3"),
         (lambda: gpupif.Plan([3]), "treatment 1: expected a treatment, got 3"),
+        (lambda: gpupif.Plan([], sensitive=["a", "a"]), "plan: sensitive: column 'a' is named twice"),
         (lambda: gpupif.Plan(Nothing()), "expected a list of treatments"),
         (lambda: gpupif.Plan("plan.toml"), "expected a list of treatments, got 'plan.toml'"),
         (lambda: gpupif.Plan.from_any(3), "expected a plan, the path of one, or a dictionary, got 3"),
