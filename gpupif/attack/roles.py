@@ -126,7 +126,7 @@ class Roles(Mapping[Hashable, str]):
         if self.weight is not None:
             warn(
                 f"{self.said}: column {self.weight!r} has sampling weights, which are not used here: each row counts "
-                "once. score and risk use them.",
+                "once. score and risk use them, and protect does if its weights name the column.",
                 UserWarning,
             )
 

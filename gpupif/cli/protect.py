@@ -32,15 +32,15 @@ KEY_FILE = "treat.key"
 def protect(
     table: options.Table,
     require: list[str] | None = option(
-        "'k>=5'|'pif95<=3'|...",
-        "A limit on risk, such as 'distinct_l(disease)>=3', 'max csf<=0.9', 'known=3: k>=3'; may be repeated.",
+        "CRITERION",
+        "A limit on risk: 'k>=5', 't(ill)<=0.2', 'pif95<=3', 'max csf<=0.9', 'known=3: k>=3', ... May be repeated.",
     ),
     hierarchies: options.Hierarchies = None,
     output: Path | None = option("plan.toml", "Where the plan goes, for gpupif treat.", "--output", "-o"),
     quasi_identifiers: str | None = option(
         "A,B", "Columns that are made coarser. Default: all that are not sensitive."
     ),
-    sensitive: str | None = option("C,D", "Columns that stay as they are: of distinct_l, t and others."),
+    sensitive: str | None = option("C,D", "What an attacker would learn, for distinct_l, t, ...: stays as it is."),
     identifiers: str | None = option("E,F", "Columns that name persons: the plan drops them."),
     pseudonymise: str | None = option(
         "E", "Columns that get pseudonyms in place of being dropped; treat needs --key-file."
@@ -48,9 +48,9 @@ def protect(
     keep: str | None = option("F", "Columns that stay although they name persons, or look like it."),
     roles: options.RolesFile = None,
     objective: str = option(
-        "loss|precision|discernibility|'utility(income)'|...",
-        "What is minimised: entropy (bits lost), or entropy+suppression, loss, loss_gm, discernibility, "
-        "average_class_size, precision, height, utility(COLUMN).",
+        "OBJECTIVE",
+        "What is minimised: entropy (bits lost), entropy+suppression, loss, loss_gm, discernibility, "
+        "average_class_size, precision, height, 'utility(COLUMN)' or 'utility(COLUMN, classify)'.",
         default="entropy",
     ),
     suppress: float = option(
@@ -58,7 +58,7 @@ def protect(
     ),
     cells: bool = option(
         None,
-        "With --suppress: single cells, as few as it takes; whole rows where they are in too many rows.",
+        "With --suppress: single cells, as few as it takes. If they are in too many rows, whole rows.",
         "--cells",
         default=False,
     ),
@@ -74,7 +74,9 @@ def protect(
     missing: str = table_option(
         "category|wildcard", "Missing values: one more value, or match any.", default="category"
     ),
-    time_limit: float = option("SECONDS", "The best plan found so far is taken then; inf for no limit.", default=600.0),
+    time_limit: float = option(
+        "SECONDS", "Ends the search with the best plan so far; inf for no limit.", default=600.0
+    ),
     attacker: list[str] | None = attack_option(
         "NAME=A,B", "An attacker, and the columns it knows, for criteria 'NAME: ...'; may be repeated."
     ),

@@ -18,6 +18,7 @@ from ..utils.display import (
     draw_table,
     plural,
 )
+from ..utils.printed_width import fits
 from .record_linkage import Linkage
 from .utility import Utility
 
@@ -148,7 +149,7 @@ class Comparison(Displayable):
             console.print(risk_table(self.risk))
         if "after_wildcard" in self.risk:
             console.print(BOTH_READINGS, highlight=False)
-        tables = [utility_table(self.utility, self.linkage), columns_table(self.columns)]
+        tables = [utility_table(self.utility, self.linkage), *columns_tables(self.columns, console)]
         tables += [pairs_table(self.pairs)] if len(self.pairs) else []
         for table in tables:
             console.print()
@@ -221,19 +222,25 @@ def _percent(share: float | None) -> str:
     return "" if share is None or share != share else as_part(share)
 
 
-def columns_table(columns: pd.DataFrame) -> Table:
-    """Draw the utility that each column lost."""
+def columns_tables(columns: pd.DataFrame, console: Console) -> list[Table]:
+    """Draw the utility that each column lost: one table, or two if the console is too narrow for its numbers."""
     shown = [name for name in COLUMNS if columns[name].notna().any()]
-    headings = [
-        Heading("column", text=True, show=as_text),
-        Heading("detail", text=True),
-        *(Heading(COLUMNS[name], wraps=True, show=_percent if name == KEPT else _value) for name in shown),
-    ]
-    rows = [
-        [name, row["detail"], *(row[key] for key in shown)]
-        for name, row in zip(columns.index, _rows(columns), strict=True)
-    ]
-    return draw_table("Columns", headings, rows)
+    whole = _columns_table("Columns", columns, ["detail", *shown])
+    if fits(whole, console):
+        return [whole]
+    half = shown.index(KEPT) + 1 if KEPT in shown else len(shown) // 2
+    first = _columns_table("Columns", columns, ["detail", *shown[:half]])
+    return [first, _columns_table("Columns: values, cells", columns, shown[half:])]
+
+
+def _columns_table(title: str, columns: pd.DataFrame, shown: Sequence[str]) -> Table:
+    headings = [Heading("column", text=True, show=as_text)]
+    for name in shown:
+        text = name == "detail"
+        show = str if text else _percent if name == KEPT else _value
+        headings.append(Heading(COLUMNS.get(name, name), text=text, wraps=not text, show=show))
+    rows = [[name, *(row[key] for key in shown)] for name, row in zip(columns.index, _rows(columns), strict=True)]
+    return draw_table(title, headings, rows)
 
 
 def _rows(frame: pd.DataFrame) -> list[dict[Any, Any]]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 import gpupif
 
@@ -76,6 +79,16 @@ def test_percentiles_are_reported_for_each_column(before):
     scores = gpupif.score(before, ["cig", "csf"], known=["age", "sex"])
     assert own.loc[("age", "cig", 95), "before"] == scores.percentiles("cig", 95).loc["age", 95]
     assert np.isnan(own.loc[("sex", "cig", 95), "after"])
+
+
+def test_each_number_of_a_column_is_in_one_line_on_a_terminal_of_80_characters(before):
+    found = gpupif.compare(before, before.assign(age=before["age"] // 10 * 10))
+    out = io.StringIO()
+    found.print(Console(file=out, width=80))
+    words = out.getvalue().split()
+    assert {f"{value:,.4g}" for value in found.columns["entropy_before"]} <= {*words}
+    assert {f"{value:,}" for value in found.columns["cells_changed"]} <= {*words}
+    assert max(map(len, out.getvalue().splitlines())) <= 80
 
 
 def test_a_comparison_prints_and_is_given_as_json(before):
