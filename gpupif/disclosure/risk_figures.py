@@ -127,15 +127,15 @@ class RiskFigure:
 
         Coarser values merge classes: a row's class gets more rows f and more people F, and so does what a row matches
         if missing values match every value. So min F rises; 1/f, 1/F, their sums, and the rows above a threshold fall.
-        So do journalist.average, max(J / sum F, sum 1/F / n), as each merger lowers J or raises F (but if the
-        population lacks rows, F = max(f, F) need not add up, nor does presence.average then stay), and payoffs, sums
-        over rows of what falls or rises with the class. The presence of a merged class is between those that merge.
+        So does journalist.average, max(J / sum F, sum 1/F / n), as each merger lowers J or raises F. But if the
+        population lacks rows, F = max(f, F) need not add up, and presence.average need not stay. Payoffs are sums over
+        rows of what falls or rises with the class. The presence of a merged class is between those that merge.
 
-        Individual risk is the integral over t from 0 to 1 of (1/t) (1 + F (1-t) / (f t))^-f, which falls in f and in F
+        Individual risk is the integral over t from 0 to 1 of (1/t) (1 + F (1-t) / (f t))^-f. It falls in f and in F
         (Benedetti & Franconi 1998), so the risk of each row and household falls. A row of a class of weight 0 is at no
-        risk, and gets some with others: means and numbers of rows are then not monotone. Nor are, by counterexample,
-        rows with a presence above a threshold (1 of 1 and 4 of 5 people at 0.82), and nothing is proved of
-        estimated population uniques and of rows above a threshold of global risk.
+        risk, and gets some with others: means and numbers of rows are then not monotone. Rows with a presence above a
+        threshold are not monotone either: 1 of 1 and 4 of 5 people, at 0.82. Nothing is proved of estimated population
+        uniques, and of rows above a threshold of global risk.
         """
         if self.path not in ONLY_IMPROVE:
             return False

@@ -28,7 +28,7 @@ from .lattice import Levels
 from .lattice_search import Price
 from .node_checks import NodeChecks
 
-# What `utility` predicts: shares of information, or of rows.
+# The kinds of prediction of `utility`: shares of information, or of rows.
 TASKS = ("information", "classify")
 
 

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# What the plan does with identifiers, in words.
+# The words for what the plan does with identifiers.
 IDENTIFIERS = {
     "drop": "drops {}",
     "pseudonymise": "puts pseudonyms in {}, by a secret key",
     "keep": "leaves {} unchanged",
 }
-# How many nodes of the frontier are printed.
+# The largest number of nodes of the frontier that are printed.
 SHOWN_NODES = 12
 # The length of a bar that is as long as the highest loss.
 BAR_LENGTH = 20

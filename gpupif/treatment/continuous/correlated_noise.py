@@ -30,8 +30,8 @@ class CorrelatedNoise(Treatment):
     """Add normal noise to several columns of numbers, with the covariances of the columns (Kim, 1986).
 
     columns: names of the columns of numbers.
-    variance: number above 0. The covariances of the noise are this share of the covariances S of the columns, so that
-        the covariances after are (1 + variance) S in expectation.
+    variance: number above 0. The covariances of the noise are this share of the covariances S of the columns. So the
+        covariances after are (1 + variance) S in expectation.
     rescaled: whether each number's difference from the mean of its column is divided by sqrt(1 + variance) afterwards.
         Means and covariances after are those before, in expectation (Kim 1986). Default False.
 
@@ -39,9 +39,9 @@ class CorrelatedNoise(Treatment):
     Missing values stay missing, and the other values of their rows get noise, too. Noise of whole numbers is rounded to
     whole numbers; of decimal numbers and texts, to the last place. Noise is no differential privacy, see `Noise`.
 
-    Raises InputError if no row has a value in all columns, for infinite numbers, for a text that is no number, for a
-    sum that leaves the type of its column, and if the columns of all rows do not fit into memory. Raises
-    ColumnTypeError for values that are no numbers.
+    Raises InputError if no row has a value in all columns, for infinite numbers, and for a text that is no number. Also
+    raises it for a sum that leaves the type of its column, and if the columns of all rows do not fit into memory.
+    Raises ColumnTypeError for values that are no numbers.
 
     Sources: Kim (1986), A method for limiting disclosure in microdata based on random noise and transformation; Brand
     (2002), Microdata protection through noise addition, sections 2.2 and 2.3.

@@ -49,15 +49,15 @@ class MicroaggregateTogether(Treatment):
         them. Default None.
 
     The distance of two rows is Euclidean, over standardised columns: each is divided by its standard deviation over all
-    complete rows. While 3 k rows or more are left, the row farthest from their mean and the row farthest from that row
-    each form a group with the k - 1 rows nearest to it. Of 2 k to 3 k - 1 rows, the former alone forms a group. The
-    rows that are left are the last group. Of rows that are equally far, the earlier row counts as nearer. Equal rows
+    complete rows. While 3 k rows or more are left, two groups are formed. The first is the row farthest from the mean
+    of these rows, with the k - 1 rows nearest to it. The second is the row farthest from that row, with its k - 1
+    nearest. Of 2 k to 3 k - 1 rows, only the first group is formed. The rows that are left are the last group. Of rows that are equally far, the earlier row counts as nearer. Equal rows
     may be in different groups.
 
     Means of whole numbers are floats, and means of decimal numbers are rounded to their places.
 
-    Raises InputError if a stratum has fewer than k complete rows, for a text that is no number, for infinite numbers,
-    for missing values without a rule, and for more than 100,000 rows of a stratum with "mdav". Also raises InputError
+    Raises InputError if a stratum has fewer than k complete rows, for a text that is no number, and for infinite
+    numbers. Also raises it for missing values without a rule, for more than 100,000 rows of a stratum with "mdav", and
     if the columns of all rows do not fit into memory. Raises ColumnTypeError for values that are no numbers.
 
     Sources: Domingo-Ferrer and Mateo-Sanz (2002), Practical data-oriented microaggregation; Domingo-Ferrer and Torra

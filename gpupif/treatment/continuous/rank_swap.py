@@ -38,8 +38,8 @@ class RankSwap(Treatment):
     equally likely. A value with none within reach stays; the record counts such values. How often each value occurs
     in a stratum stays exactly the same. Missing values stay missing.
 
-    Raises InputError for a reach below one rank in every stratum, for a text that is neither date nor number, and if
-    the columns of all rows do not fit into memory. Raises ColumnTypeError for values of other types.
+    Raises InputError for a reach below one rank in every stratum, and for a text that is neither date nor number. Also
+    raises it if the columns of all rows do not fit into memory. Raises ColumnTypeError for values of other types.
 
     Source: Moore (1996), Controlled data-swapping techniques for masking public use microdata sets, section 3.
     """
