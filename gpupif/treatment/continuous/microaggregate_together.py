@@ -51,8 +51,8 @@ class MicroaggregateTogether(Treatment):
     The distance of two rows is Euclidean, over standardised columns: each is divided by its standard deviation over all
     complete rows. While 3 k rows or more are left, two groups are formed. The first is the row farthest from the mean
     of these rows, with the k - 1 rows nearest to it. The second is the row farthest from that row, with its k - 1
-    nearest. Of 2 k to 3 k - 1 rows, only the first group is formed. The rows that are left are the last group. Of rows that are equally far, the earlier row counts as nearer. Equal rows
-    may be in different groups.
+    nearest. Of 2 k to 3 k - 1 rows, only the first group is formed. The rows that are left are the last group. Of rows
+    that are equally far, the earlier row counts as nearer. Equal rows may be in different groups.
 
     Means of whole numbers are floats, and means of decimal numbers are rounded to their places.
 

@@ -41,8 +41,8 @@ class Shuffle(Treatment):
     How often each value occurs stays exactly the same. Of equal values, the earlier row has the lower rank. Rows with a
     missing value in `columns` or `given` take no part, and keep all their values; the record counts them.
 
-    Raises InputError if fewer than two rows take part, and for a text that is neither date nor number. Also raises it if
-    the columns of all rows do not fit into memory. Raises ColumnTypeError for values of other types.
+    Raises InputError if fewer than two rows take part, and for a text that is neither date nor number. Also raises it
+    if the columns of all rows do not fit into memory. Raises ColumnTypeError for values of other types.
 
     Source: Muralidhar and Sarathy (2006), Data shuffling, Management Science 52, sections 3 and 4.
     """
