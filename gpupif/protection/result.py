@@ -29,7 +29,6 @@ from .lattice import with_ties
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 # The words for what the plan does with identifiers.
 IDENTIFIERS = {
@@ -150,20 +149,8 @@ class Protection(Displayable):
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, ready for JSON."""
         document = {**super().to_dict(), "plan": self.plan.to_dict(), "is_met": self.is_met}
-        document["frontier"] = [
-            {**vars(node), "levels": _with_text_keys(node.levels), "values": _with_text_keys(node.values)}
-            for node in self.frontier
-        ]
         for name, values in (("risk", self.risk), ("before", self.before), ("searched", self.searched)):
-            document[name] = [
-                {
-                    "criterion": str(value.criterion),
-                    "value": json_value(value.value),
-                    "is_met": value.is_met,
-                    "column": None if value.column is None else str(value.column),
-                }
-                for value in values
-            ]
+            document[name] = [{key: json_value(own) for key, own in value._asdict().items()} for value in values]
         return document
 
     def __repr__(self) -> str:
@@ -178,8 +165,8 @@ class Protection(Displayable):
             met = "which meets it too" if after.is_met else "which does NOT meet it"
             draw_line(
                 console,
-                f"{searched.criterion}: {_said(searched.value)} if classes are compared with all rows, suppressed rows "
-                f"among them, as the search does; {_said(after.value)} in the treated table alone, {met}",
+                f"{searched.criterion}: {_shown(searched, 6)} if classes are compared with all rows, suppressed rows "
+                f"among them, as the search does; {_shown(after, 6)} in the treated table alone, {met}",
             )
         if self.rows_with_cells is not None:
             draw_line(
@@ -266,41 +253,31 @@ class Protection(Displayable):
         They are a table if the console is wide enough for it: without bars, if need be. Else they are lines of text.
         """
         step = max(1, -(-len(self.frontier) // SHOWN_NODES))
-        nodes = [node for place, node in enumerate(self.frontier) if place % step == 0 or node.levels == self.levels]
+        suppressed = ["suppressed rows"] * any(node.suppressed_rows for node in self.frontier)
+        figures = [*self.frontier[0].values, *suppressed]
+        rows: list[list[Any]] = []
+        for place, node in enumerate(self.frontier):
+            if place % step == 0 or node.levels == self.levels:
+                share = node.loss / self.highest_loss if self.highest_loss else 0.0
+                values = [int(value) if value.is_integer() else value for value in node.values.values()]
+                own = [*values, node.suppressed_rows][: len(figures)]
+                name, levels = "plan" if node.levels == self.levels else "", ",".join(map(str, node.levels.values()))
+                rows.append([name, as_part(share), "█" * round(share * BAR_LENGTH), *own, levels])
+        of_all = "of all bits" if self.unit == "bits" else "of the highest loss"
+        headings = [Heading("", text=True), Heading("lost"), Heading(of_all, text=True), *map(Heading, figures)]
+        headings.append(Heading("levels", text=True))
         title = "Loss against risk, of the best nodes that were checked"
-        whole, narrow = (self._frontier_table(title, nodes, bars) for bars in (True, False))
+        whole = draw_table(title, headings, rows)
+        narrow = draw_table(title, [*headings[:2], *headings[3:]], [[*row[:2], *row[3:]] for row in rows])
         console.print()
-        if fits(whole, console) or fits(narrow, console):
-            console.print(whole if fits(whole, console) else narrow)
-            return
+        for table in (whole, narrow):
+            if fits(table, console):
+                console.print(table)
+                return
         draw_line(console, title, "italic")
-        for node in nodes:
-            name, lost, *figures, levels = self._frontier_row(node, bars=False)
-            values = "; ".join(f"{own}: {as_cell(value)}" for own, value in zip(self._figures, figures, strict=True))
-            draw_line(console, f"{name or '-'} {lost} lost, levels {levels}. {values}", "bold" if name else "")
-
-    @property
-    def _figures(self) -> list[str]:
-        """The names of the figures of a node: the criteria and, if rows are suppressed anywhere, these rows."""
-        suppressed = any(node.suppressed_rows for node in self.frontier)
-        return [*self.frontier[0].values, *(["suppressed rows"] if suppressed else [])]
-
-    def _frontier_row(self, node: FrontierNode, bars: bool) -> list[Any]:
-        share = node.loss / self.highest_loss if self.highest_loss else 0.0
-        values = [int(value) if value.is_integer() else value for value in node.values.values()]
-        return [
-            "plan" if node.levels == self.levels else "",
-            as_part(share),
-            *(["█" * round(share * BAR_LENGTH)] if bars else []),
-            *[*values, node.suppressed_rows][: len(self._figures)],
-            ",".join(map(str, node.levels.values())),
-        ]
-
-    def _frontier_table(self, title: str, nodes: Sequence[FrontierNode], bars: bool) -> Table:
-        lost = Heading("of all bits" if self.unit == "bits" else "of the highest loss", text=True)
-        headings = [Heading("", text=True), Heading("lost"), *([lost] if bars else [])]
-        headings += [*map(Heading, self._figures), Heading("levels", text=True)]
-        return draw_table(title, headings, [self._frontier_row(node, bars) for node in nodes])
+        for row in rows:
+            said = "; ".join(f"{figure}: {as_cell(value)}" for figure, value in zip(figures, row[3:-1], strict=True))
+            draw_line(console, f"{row[0] or '-'} {row[1]} lost, levels {row[-1]}. {said}", "bold" if row[0] else "")
 
 
 def _listed(names: Sequence[Hashable]) -> str:
@@ -309,9 +286,10 @@ def _listed(names: Sequence[Hashable]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _shown(value: CriterionValue) -> str:
+def _shown(value: CriterionValue, digits: int = 4) -> str:
     """Return the value of a criterion as text."""
-    return "not defined" if value.value is None else as_cell(value.value)
+    number = math.nan if value.value is None else float(value.value)
+    return "not defined" if number != number else f"{number:,.0f}" if number.is_integer() else f"{number:.{digits}g}"
 
 
 def _amount(number: float) -> str:
@@ -368,11 +346,3 @@ def _non_dominated(nodes: Sequence[tuple[FrontierNode, Sequence[float]]]) -> lis
         if not any(all(x <= y for x, y in zip(other, risks, strict=True)) for _, other in best):
             best.append((node, risks))
     return [node for node, _ in best]
-
-
-def _said(value: float | None) -> str:
-    return "not defined" if value is None else f"{value:.6g}"
-
-
-def _with_text_keys(values: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(name): json_value(value) for name, value in values.items()}
