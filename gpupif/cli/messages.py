@@ -25,8 +25,6 @@ OTHER_NAMES = {
     "key": "--key-file",
     "lacks": "--population-lacks",
 }
-# Options of earlier versions, and what they are called now.
-RENAMED = {"--target": "--require", "--weight": "--importance"}
 # Words of Python, as patterns, and what is typed in their place.
 TYPED = {
     r"\[\('a', 'b'\)\]": "a:b",
@@ -81,9 +79,6 @@ def usage_error(error: Any, commands: Collection[str] = ()) -> str:
         command = " ".join(["gpupif", *typed[:1]])
     else:
         command = context.command_path
-        old = getattr(error, "option_name", "")
-        if any(RENAMED.get(old) in parameter.opts for parameter in context.command.params):
-            message = f"No such option: {old}. It is {RENAMED[old]} now"
     stop = "" if message[-1] in ".?" else "."
     return f"{printable(f'gpupif: error: {message}{stop} `{command} --help` says what there is.')}\n"
 

@@ -138,13 +138,8 @@ class Protection(Displayable):
     def differing(self) -> list[tuple[CriterionValue, CriterionValue]]:
         """Return the values of criteria as the search read them, and in the treated table, where the two differ."""
         after = {value.criterion: value for value in self.risk}
-        return [
-            (own, after[own.criterion])
-            for own in self.searched
-            if own.value is None
-            or after[own.criterion].value is None
-            or not math.isclose(own.value, after[own.criterion].value or 0.0, rel_tol=1e-9)
-        ]
+        pairs = [(own, after[own.criterion]) for own in self.searched]
+        return [(own, other) for own, other in pairs if _shown(own, 6) != _shown(other, 6)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, ready for JSON."""
@@ -235,10 +230,9 @@ class Protection(Displayable):
 
     def _tables(self) -> Sequence[Any]:
         headings = [Heading("criterion", text=True), Heading("before"), Heading("after"), Heading("met", text=True)]
-        before = {value.criterion: value.value for value in self.before}
         risk = [
-            [str(value.criterion), before.get(value.criterion), value.value, "yes" if value.is_met else "NO"]
-            for value in self.risk
+            [str(after.criterion), before.value, after.value, "yes" if after.is_met else "NO"]
+            for before, after in zip(self.before, self.risk, strict=True)
         ]
         columns = [
             [name, f"{level} of {self.heights[name]}", _amount(self.losses[name]), self.losses[name] / self.rows]

@@ -21,8 +21,6 @@ from .treatment import Treatment
 
 # Keys that a plan must not have: plans may be shown to others, so the secret is given beside the plan.
 SECRETS = ("key", "key_file", "password", "secret", "seed")
-# Keys of older plans, and the names that they have now.
-RENAMED = {"targets": "require"}
 
 
 @cache
@@ -51,9 +49,7 @@ def treatment_from(said: str, kind: type[Treatment], given: Mapping[str, Any], f
     for key in given:
         refuse_secret(said, key)
         if key not in fields:
-            listed = ", ".join(map(repr, fields))
-            now = RENAMED.get(str(key))
-            hint = f" It is {now!r} now." if now in fields else did_you_mean(str(key), fields)
+            listed, hint = ", ".join(map(repr, fields)), did_you_mean(str(key), fields)
             raise InputError(f"{said}: there is no key {brief(key)}.{hint} Expected some of {listed}.")
     for name, own in fields.items():
         needed = own.default is dataclasses.MISSING and own.default_factory is dataclasses.MISSING

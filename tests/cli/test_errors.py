@@ -297,13 +297,6 @@ def test_options_that_may_be_repeated_and_flags_are_not_refused(run):
     assert run("protect", "people.csv", "--quasi-identifiers", "age", *options).code == 0
 
 
-@pytest.mark.parametrize(("old", "new"), [("--target", "--require"), ("--weight", "--importance")])
-def test_the_new_name_of_an_option_is_given(run, old, new):
-    ended = run("protect", "people.csv", old, "k>=2")
-    assert_refused(ended, [f"No such option: {old}. It is {new} now. `gpupif protect --help` says what there is."])
-    assert " now. " not in run("toxic", "people.csv", old, "k>=2").err
-
-
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize(
     ("command", "option"),

@@ -234,9 +234,3 @@ def test_a_table_without_rows_is_refused(asked):
     ]
     with pytest.raises(InputError, match=r"treatment 2 \(suppress\): expected at least one row, got none"):
         gpupif.treat(table, plan)
-
-
-def test_the_key_of_older_plans_is_named_as_it_is_now():
-    plan = {"treatment": [{"do": "suppress", "columns": ["age"], "targets": "k>=2"}]}
-    with pytest.raises(InputError, match=r"there is no key 'targets'\. It is 'require' now\."):
-        gpupif.Plan.from_dict(plan)
