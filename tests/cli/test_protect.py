@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import gpupif
-from gpupif.protection.protect import _tell_time
+from gpupif.protection.node_search import tell_time
 
 HIERARCHIES = """[hierarchies]
 age = { widths = [10, 20] }
@@ -210,8 +210,8 @@ def test_the_frontier_is_drawn_with_the_plan_in_it(run, table):
 SLOW = """
 import sys, time
 from gpupif.cli import main
-from gpupif.protection import node_checks, protect
-real, measure = node_checks.NodeChecks.holds, protect.measure_treated
+from gpupif.protection import measured_plan, node_checks
+real, measure = node_checks.NodeChecks.holds, measured_plan.measure_treated
 def wait(word):
     print(word, file=sys.stderr, flush=True)
     time.sleep(1)
@@ -223,7 +223,7 @@ def holds(self, node):
 def measured(*given, **more):
     wait("measuring")
     return measure(*given, **more)
-node_checks.NodeChecks.holds, protect.measure_treated = holds, measured
+node_checks.NodeChecks.holds, measured_plan.measure_treated = holds, measured
 main.main()
 """
 
@@ -279,11 +279,11 @@ def test_ctrl_c_before_a_plan_is_found_is_one_line(folder):
 
 @pytest.mark.parametrize(("criterion", "told"), [("k>=3", False), ("pif95<=100", True)])
 def test_the_time_of_a_long_search_is_told_beforehand(run, table, monkeypatch, criterion, told):
-    monkeypatch.setattr("gpupif.protection.protect.SHORT_SEARCH", 0)
+    monkeypatch.setattr("gpupif.protection.node_search.SHORT_SEARCH", 0)
     ended = run(*BASE, "--require", criterion)
     said = [line for line in ended.err.splitlines() if "the search may have to score each of 12 nodes" in line]
     assert len(said) == told
-    assert all(re.search(r"in up to \S+ s each: \S+ s at worst\. Ctrl-C keeps", line) for line in said)
+    assert all(re.search(r"in up to \S+ s each: \S+ seconds at worst\. Ctrl-C keeps", line) for line in said)
 
 
 def test_the_time_at_worst_is_in_words():
@@ -291,13 +291,13 @@ def test_the_time_at_worst_is_in_words():
         say = list.append
 
     said = Said()
-    _tell_time(said, 1_000_000, 0.01, 600)
-    _tell_time(said, 1_000, 0.5, None)
-    _tell_time(said, 100, 0.01, 600)
+    tell_time(said, 1_000_000, 0.01, 600)
+    tell_time(said, 1_000, 0.5, None)
+    tell_time(said, 100, 0.01, 600)
     assert said == [
-        "the search may have to score each of 1,000,000 nodes, in up to 0.01 s each: 2.8 hours at worst. It ends after "
+        "the search may have to score each of 1,000,000 nodes, in up to 0.01 s each: 3 hours at worst. It ends after "
         "600 s, the time limit, with the best plan. Ctrl-C keeps the best plan so far.",
-        "the search may have to score each of 1,000 nodes, in up to 0.5 s each: 8.3 minutes at worst. Ctrl-C keeps the "
+        "the search may have to score each of 1,000 nodes, in up to 0.5 s each: 8 minutes at worst. Ctrl-C keeps the "
         "best plan so far.",
     ]
 

@@ -1,0 +1,88 @@
+"""The plan of a node, and the risk of the table that is treated by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..criteria.class_criteria import ClassCriteria
+from ..criteria.criterion_set import CriterionValue
+from ..errors import UnreachableError
+from ..treatment.plan import Plan
+from ..treatment.suppression.suppress import Suppress, SuppressRows
+from ..treatment.treatment import Treatment
+from ..treatment.value_maps.recode import Recode
+from .counted_request import CountedRequest
+from .identifiers import identifier_treatments
+from .node_search import FoundNode
+from .treated_risk import TreatedRisk, measure_treated
+
+
+class MeasuredPlan(NamedTuple):
+    """A plan, and the risk after it. rows_with_cells, cells_unreached, searched: see `Protection`."""
+
+    plan: Plan
+    after: TreatedRisk
+    searched: Sequence[CriterionValue] = ()
+    rows_with_cells: int | None = None
+    cells_unreached: bool = False
+
+
+def measure_plan(asked: CountedRequest, found: FoundNode) -> MeasuredPlan:
+    """Make the plan of a node, treat the table by it, and measure the risk.
+
+    Single cells are suppressed if they are asked for, unless they are in too many rows or do not meet the criteria.
+    """
+    rows_with_cells, cells_unreached = None, False
+    if asked.request.cells and asked.suppression is not None and found.suppressed:
+        try:
+            measured = _measured(asked, found, _suppress_cells(asked))
+        except UnreachableError:
+            cells_unreached = True
+        else:
+            if measured.after.rows <= asked.suppression.most:
+                return measured
+            rows_with_cells = measured.after.rows
+    measured = _measured(asked, found, *([_suppress_rows(asked)] if found.suppressed else []))
+    return measured._replace(searched=found.searched, rows_with_cells=rows_with_cells, cells_unreached=cells_unreached)
+
+
+def _measured(asked: CountedRequest, found: FoundNode, *suppressing: Treatment) -> MeasuredPlan:
+    """Return the plan that recodes the columns and then suppresses, and the risk after it."""
+    coarser = {column.name: level for column, level in zip(asked.levels, found.node, strict=True) if level}
+    plan = Plan(
+        [*(Recode(name, level=level) for name, level in coarser.items()), *suppressing],
+        {name: asked.hierarchies[name] for name in coarser},
+    )
+    after = measure_treated(
+        asked.table, plan, asked.criteria, cells=any(isinstance(own, Suppress) for own in suppressing)
+    )
+    whole = Plan([*identifier_treatments(asked.request.identifiers), *plan.treatments], plan.hierarchies)
+    return MeasuredPlan(whole, after)
+
+
+def _suppress_cells(asked: CountedRequest) -> Suppress:
+    """Return the treatment that suppresses single cells until all criteria hold."""
+    request, known = asked.request, list(asked.criteria.quasi_identifiers)
+    return Suppress(
+        columns=known,
+        require=[str(criterion) for criterion in request.criteria],
+        quasi_identifiers=known,
+        sensitive=list(request.sensitive) or None,
+        attackers=request.attackers or None,
+        importance=dict(request.importance) or None,
+    )
+
+
+def _suppress_rows(asked: CountedRequest) -> SuppressRows:
+    """Return the treatment that suppresses the rows of classes that break a criterion on classes."""
+    known, own = list(asked.criteria.quasi_identifiers), ClassCriteria.from_set(asked.criteria)
+    if not own.models:
+        return SuppressRows(k=own.k, quasi_identifiers=known)
+    distances = {**{name: list(order) for name, order in asked.counted.orders.items()}, **asked.request.distances}
+    return SuppressRows(
+        require=[str(criterion) for criterion in own.criteria],
+        quasi_identifiers=known,
+        sensitive=own.columns,
+        distances={name: distances[name] for name in own.columns if name in distances} or None,
+    )
