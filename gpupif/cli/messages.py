@@ -24,6 +24,7 @@ OTHER_NAMES = {
     "distances": "--distance",
     "key": "--key-file",
     "lacks": "--population-lacks",
+    "local": "--local-recoding",
 }
 # Options of earlier versions, and what they are called now.
 RENAMED = {"--target": "--require", "--weight": "--importance"}

@@ -64,6 +64,12 @@ def protect(
         "--cells",
         default=False,
     ),
+    local: bool = option(
+        None,
+        "With --suppress: rows are recoded further, in rounds, before they are suppressed.",
+        "--local-recoding",
+        default=False,
+    ),
     importance: list[str] | None = option("COLUMN=2", "What a bit of a column is worth. Default: 1. May be repeated."),
     population: Path | None = table_option(
         "FILE", "The population that TABLE is a part of, for criteria such as 'population.k_map>=5'."
@@ -139,6 +145,7 @@ def protect(
             objective=objective,
             suppress=suppress,
             cells=cells,
+            local=local,
             time_limit=None if time_limit == float("inf") else time_limit,
             population=as_population(population, population_lacks),
             weights=weights,

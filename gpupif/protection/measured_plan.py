@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..criteria.class_criteria import ClassCriteria
 from ..criteria.criterion_set import CriterionValue
@@ -12,6 +12,7 @@ from ..treatment.plan import Plan
 from ..treatment.suppression.suppress import Suppress, SuppressRows
 from ..treatment.treatment import Treatment
 from ..treatment.value_maps.recode import Recode
+from ..treatment.value_maps.recode_rows import RecodeRows
 from .counted_request import CountedRequest
 from .identifiers import identifier_treatments
 from .node_search import FoundNode
@@ -43,17 +44,28 @@ def measure_plan(asked: CountedRequest, found: FoundNode) -> MeasuredPlan:
             if measured.after.rows <= asked.suppression.most:
                 return measured
             rows_with_cells = measured.after.rows
-    measured = _measured(asked, found, *([_suppress_rows(asked)] if found.suppressed else []))
-    return measured._replace(searched=found.searched, rows_with_cells=rows_with_cells, cells_unreached=cells_unreached)
+    suppressing = [] if found.local or not found.suppressed else [_suppress_rows(asked)]
+    measured = _measured(asked, found, *suppressing)
+    searched = [_worst(own) for own in zip(found.searched, *(own.searched for own in found.local), strict=True)]
+    return measured._replace(searched=searched, rows_with_cells=rows_with_cells, cells_unreached=cells_unreached)
+
+
+def _worst(values: Sequence[CriterionValue]) -> CriterionValue:
+    """Return the least safe of several values of a criterion."""
+    return (max if values[0].criterion.at_most else min)(values, key=lambda own: own.value or 0.0)
 
 
 def _measured(asked: CountedRequest, found: FoundNode, *suppressing: Treatment) -> MeasuredPlan:
     """Return the plan that recodes the columns and then suppresses, and the risk after it."""
-    coarser = {column.name: level for column, level in zip(asked.levels, found.node, strict=True) if level}
-    plan = Plan(
-        [*(Recode(name, level=level) for name, level in coarser.items()), *suppressing],
-        {name: asked.hierarchies[name] for name in coarser},
-    )
+    levels = {
+        column.name: [level, *(own.levels[column.name] for own in found.local)]
+        for column, level in zip(asked.levels, found.node, strict=True)
+    }
+    recoding: list[Treatment] = [Recode(name, level=level) for name, (level, *_) in levels.items() if level]
+    if found.local:
+        recoding = [RecodeRows(levels, remove=True, **_criteria_of_classes(asked))]
+    hierarchies = {name: asked.hierarchies[name] for name, own in levels.items() if any(own)}
+    plan = Plan([*recoding, *suppressing], hierarchies)
     after = measure_treated(
         asked.table, plan, asked.criteria, cells=any(isinstance(own, Suppress) for own in suppressing)
     )
@@ -76,13 +88,17 @@ def _suppress_cells(asked: CountedRequest) -> Suppress:
 
 def _suppress_rows(asked: CountedRequest) -> SuppressRows:
     """Return the treatment that suppresses the rows of classes that break a criterion on classes."""
-    known, own = list(asked.criteria.quasi_identifiers), ClassCriteria.from_set(asked.criteria)
+    return SuppressRows(quasi_identifiers=list(asked.criteria.quasi_identifiers), **_criteria_of_classes(asked))
+
+
+def _criteria_of_classes(asked: CountedRequest) -> dict[str, Any]:
+    """Return the arguments by which a treatment judges classes."""
+    own = ClassCriteria.from_set(asked.criteria)
     if not own.models:
-        return SuppressRows(k=own.k, quasi_identifiers=known)
+        return {"k": own.k}
     distances = {**{name: list(order) for name, order in asked.counted.orders.items()}, **asked.request.distances}
-    return SuppressRows(
-        require=[str(criterion) for criterion in own.criteria],
-        quasi_identifiers=known,
-        sensitive=own.columns,
-        distances={name: distances[name] for name in own.columns if name in distances} or None,
-    )
+    return {
+        "require": [str(criterion) for criterion in own.criteria],
+        "sensitive": own.columns,
+        "distances": {name: distances[name] for name in own.columns if name in distances} or None,
+    }

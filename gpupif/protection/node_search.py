@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, NoReturn
 
 from ..attack.attackers import AnyKnown
@@ -19,8 +19,10 @@ from ..utils.signals import first_interrupt
 from .counted_request import CountedRequest
 from .lattice import Levels, count_nodes
 from .lattice_search import LatticeSearch, SearchResult
+from .local_rounds import recode_further
 from .node_checks import NodeChecks
-from .result import FrontierNode, find_frontier
+from .objectives import Bounds, Objective
+from .result import FrontierNode, RecodedRows, find_frontier
 
 # Seconds that a search may take without a word on its time beforehand.
 SHORT_SEARCH = 10.0
@@ -32,7 +34,7 @@ class FoundNode(NamedTuple):
     node: its levels. loss, bound, highest_loss: its loss, a loss that no node is below, and the loss at the top.
     unit: the unit of these losses. optimal: whether no node costs less. suppressed: the rows suppressed at the node.
     searched: the values of the criteria on classes there, of the rows that are left. checks, nodes: how many nodes were
-    checked, and how many there are. stopped_by, frontier: see `Protection`.
+    checked, and how many there are. stopped_by, frontier, local: see `Protection`.
     """
 
     node: Levels
@@ -47,6 +49,7 @@ class FoundNode(NamedTuple):
     nodes: int
     stopped_by: str | None
     frontier: Sequence[FrontierNode]
+    local: Sequence[RecodedRows]
 
 
 class NodeSearch:
@@ -85,18 +88,17 @@ class NodeSearch:
             tell_time(self._report, self._nodes, time.perf_counter() - began, limit)
         with first_interrupt() as is_interrupted:
             bounds = objective.bounds(lambda: is_interrupted() or time.monotonic() >= deadline)
-            search = LatticeSearch(
-                bounds.sums,
-                checks.holds if checks.prunes else None,
-                checks.failing,
-                checks.is_met if checks.selects else None,
-                deadline,
-                self._show_check,
-                objective.pricing,
-                bounds.floors,
-                is_interrupted,
-            )
+            search = self._lattice_search(checks, objective, bounds, deadline, is_interrupted)
             best = search.run()
+            rounds, complete = list[RecodedRows](), best.complete
+            if self._asked.request.local and best.node is not None:
+
+                def search_rows(checks: NodeChecks, objective: Objective) -> SearchResult:
+                    bounds = objective.bounds(lambda: False)
+                    return self._lattice_search(checks, objective, bounds, deadline, is_interrupted).run()
+
+                rounds, all_complete = recode_further(self._asked, checks.kept_rows(best.node), search_rows)
+                complete &= all_complete
         if best.node is None:
             if is_interrupted():
                 raise KeyboardInterrupt(f"no treatment that meets the criteria was found in {_checks_of(search)}")
@@ -104,15 +106,42 @@ class NodeSearch:
         if is_interrupted():
             self._report.say("interrupted: the best plan so far is kept, and measured. Ctrl-C again ends at once.")
         stopped_by = None
-        if not best.complete and search.is_over:
+        if not complete and search.is_over:
             stopped_by = "Ctrl-C" if is_interrupted() else "time limit"
-        return self._found(best, best.node, search, stopped_by)
+        return self._found(best, best.node, search, stopped_by, rounds)
 
-    def _show_check(self, left: int, loss: float) -> None:
-        self._report.rename(f"search, {short(left)}left")
-        self._report.advance()
+    def _lattice_search(
+        self,
+        checks: NodeChecks,
+        objective: Objective,
+        bounds: Bounds,
+        deadline: float,
+        is_interrupted: Callable[[], bool],
+    ) -> LatticeSearch:
+        def show_check(left: int, loss: float) -> None:
+            self._report.rename(f"search, {short(left)}left")
+            self._report.advance()
 
-    def _found(self, best: SearchResult, node: Levels, search: LatticeSearch, stopped_by: str | None) -> FoundNode:
+        return LatticeSearch(
+            bounds.sums,
+            checks.holds if checks.prunes else None,
+            checks.failing,
+            checks.is_met if checks.selects else None,
+            deadline,
+            show_check,
+            objective.pricing,
+            bounds.floors,
+            is_interrupted,
+        )
+
+    def _found(
+        self,
+        best: SearchResult,
+        node: Levels,
+        search: LatticeSearch,
+        stopped_by: str | None,
+        local: Sequence[RecodedRows],
+    ) -> FoundNode:
         asked, checks, objective = self._asked, self._checks, self._objective
         suppressed = checks.suppressed_rows(node)
         # After the time limit no node is priced, as none is checked.
@@ -132,6 +161,7 @@ class NodeSearch:
             self._nodes,
             stopped_by,
             find_frontier(checks.values, losses, asked.levels, asked.criteria),
+            local,
         )
 
     def _refuse(self, best: SearchResult, search: LatticeSearch) -> NoReturn:

@@ -45,6 +45,7 @@ def protect(
     objective: str = "entropy",
     suppress: float = 0.0,
     cells: bool = False,
+    local: bool = False,
     time_limit: float | None = 600,
     roles: Any = None,
     population: Any = None,
@@ -116,6 +117,12 @@ def protect(
         Suppress single cells instead of these rows, as few as make all criteria hold; if a criterion needs it, also
         cells of further rows. Whole rows are suppressed after all if these cells are in more rows than `suppress`
         allows (``.rows_with_cells``), or if no cells make all criteria hold (``.cells_unreached``).
+    local:
+        Local recoding: recode rows further that `suppress` would suppress at the best node, in rounds
+        (`gpupif.treatments.RecodeRows`). Each round takes the node at which the rows that are left lose the least bits,
+        weighed by importance, rows of classes that break a criterion losing all. The next round is of these rows. Rows
+        in such classes at every node are suppressed. The best node itself is found as without `local`. All criteria
+        have to be on classes. ``.local`` has the rounds and their loss.
     time_limit:
         Seconds after which no further node is checked (None: no limit). The result is then the best plan so far, and
         says how much cheaper another plan could be. The same happens when the user interrupts the search (Ctrl-C); a
@@ -190,6 +197,7 @@ def protect(
         importance=as_importance(importance),
         suppress=as_share_of_rows(suppress),
         cells=cells,
+        local=local,
         time_limit=as_seconds(time_limit),
         objective=as_objective(objective),
         identifiers=as_identifiers(table, identifiers, pseudonymise, keep),
@@ -237,6 +245,7 @@ def _find_protection(table: Any, request: ProtectRequest) -> Protection:
         unique_rows=measured.after.unique_rows,
         unique_rows_before=int(unique_before or 0),
         searched=measured.searched,
+        local=found.local,
         checks=found.checks,
         nodes=found.nodes,
         optimal=found.optimal,

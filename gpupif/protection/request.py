@@ -40,6 +40,7 @@ class ProtectRequest:
     importance: by column what a bit of it is worth, above 0; 1 for columns that are not named.
     suppress: the share of the rows that may be suppressed, from 0 to below 1.
     cells: whether single cells are suppressed, not whole rows.
+    local: whether rows are recoded further before they are suppressed.
     time_limit: seconds, None for no limit.
     objective: what is minimised.
     identifiers: by column what the plan does with it: "drop", "pseudonymise" or "keep".
@@ -55,6 +56,7 @@ class ProtectRequest:
     importance: Mapping[Hashable, float]
     suppress: Fraction
     cells: bool
+    local: bool
     time_limit: float | None
     objective: ObjectiveChoice
     identifiers: Mapping[Hashable, str]
@@ -77,8 +79,9 @@ class ProtectRequest:
                 "cells: does not go with sampling weights, nor with criteria on figures of gpupif.risk, such as "
                 "population.k_map. Leave it out: whole rows are suppressed then."
             )
-        if not isinstance(self.cells, bool):
-            raise InputError(f"cells: expected True or False, got {brief(self.cells)}.")
+        for name, given in (("cells", self.cells), ("local", self.local)):
+            if not isinstance(given, bool):
+                raise InputError(f"{name}: expected True or False, got {brief(given)}.")
         idle = self.attackers.keys() - {criterion.attacker for criterion in self.criteria}
         if idle:
             raise InputError(
@@ -107,6 +110,25 @@ class ProtectRequest:
             raise InputError(
                 "cells: expected with suppress=, the share of the rows in which cells may be suppressed; got none."
             )
+
+        if self.local:
+            self._check_local()
+
+    def _check_local(self) -> None:
+        """Raise InputError for an argument that does not go with local recoding."""
+        if not self.suppress:
+            raise InputError(
+                "local: expected with suppress=, the share of the rows that may be recoded further; got none."
+            )
+        if self.cells or self.given.weights is not None:
+            other = "cells=" if self.cells else "weights="
+            raise InputError(f"local: does not go with {other}. Leave one of them out.")
+        for criterion in self.criteria:
+            if not criterion.of_each_class:
+                raise InputError(
+                    f"local: criterion {str(criterion)!r} is not on each equivalence class over the quasi-identifiers: "
+                    "rows that are recoded further could break it. Leave local= or the criterion out."
+                )
 
     @property
     def _figures_of_risk(self) -> list[Criterion]:

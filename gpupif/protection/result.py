@@ -56,6 +56,20 @@ class FrontierNode:
 
 
 @dataclass(frozen=True)
+class RecodedRows:
+    """Rows that local recoding takes to other levels, in one round.
+
+    levels: by column. rows: how many rows they are. loss: the information that they lose, in bits, without importance.
+    searched: the values of the criteria on classes, over the classes of these rows, as in `Protection`.
+    """
+
+    levels: Mapping[Hashable, int]
+    rows: int
+    loss: float
+    searched: Sequence[CriterionValue]
+
+
+@dataclass(frozen=True)
 class Protection(Displayable):
     """The treatment with the least loss with which a table meets criteria; made by `gpupif.protect`. Prints as tables.
 
@@ -79,6 +93,8 @@ class Protection(Displayable):
     unique_rows: how many rows of the treated table are alone in their class. unique_rows_before: in the table before.
     searched: the values of the criteria by whose classes rows are suppressed, as the search compares these classes:
         with the whole table, suppressed rows among them, as ARX does. Empty unless the plan suppresses whole rows.
+    local: the rounds of local recoding. `levels`, `losses` and `loss` are of the node at which all other rows are, as
+        if all rows were there. The rows of the rounds and `suppressed_rows` together would be suppressed without it.
     checks: how many nodes were checked. nodes: how many there are.
     optimal: whether no node that meets the criteria costs less.
     gap: how much cheaper another plan could be at most, as a share of the loss; 0 if this plan is optimal.
@@ -111,6 +127,7 @@ class Protection(Displayable):
     unique_rows: int
     unique_rows_before: int
     searched: Sequence[CriterionValue]
+    local: Sequence[RecodedRows]
     checks: int
     nodes: int
     optimal: bool
@@ -149,6 +166,9 @@ class Protection(Displayable):
         document["frontier"] = [
             {**vars(node), "levels": _with_text_keys(node.levels), "values": _with_text_keys(node.values)}
             for node in self.frontier
+        ]
+        document["local"] = [
+            {"levels": _with_text_keys(own.levels), "rows": own.rows, "loss": own.loss} for own in self.local
         ]
         for name, values in (("risk", self.risk), ("before", self.before), ("searched", self.searched)):
             document[name] = [
@@ -209,6 +229,12 @@ class Protection(Displayable):
             named = [name for name, own in self.identifiers.items() if own == what]
             if named:
                 done.append(said.format(_listed(named)))
+        if self.local:
+            further = sum(own.rows for own in self.local)
+            done.append(
+                f"recodes {further:,} of the {further + self.suppressed_rows:,} rows further that it would suppress, "
+                f"in {len(self.local):,} {plural(len(self.local), 'round')}"
+            )
         if self.suppressed_rows:
             rows = f"{self.suppressed_rows:,} of {self.rows:,} rows ({as_percent(self.suppressed_rows / self.rows)})"
             cells = f"{self.suppressed_cells:,} {plural(self.suppressed_cells, 'cell')} in " * (
@@ -225,6 +251,9 @@ class Protection(Displayable):
         if self.objective != "entropy":
             share = f"{as_part(self.loss_share)} of the highest"
             lost = f"loss by {self.objective}: {as_cell(self.loss)} ({self.unit}), {share}"
+        if self.local:
+            further = math.fsum(own.loss for own in self.local)
+            lost += f"; the rows that are recoded further lose {further:,.0f} bits"
         if self.optimal:
             return f"{lost}, the least possible"
         ended = f"{self.stopped_by} ended the search, and " if self.stopped_by else ""

@@ -206,6 +206,16 @@ def test_the_frontier_is_drawn_with_the_plan_in_it(run, table):
     assert plan.split("│")[-2].strip() == ",".join(map(str, document["levels"].values()))
 
 
+def test_rows_are_recoded_further_as_the_options_say(run, table):
+    ended = run(*BASE, "--require", "k>=4", "--suppress", "0.4", "--local-recoding", "--json")
+    document = json.loads(ended.out)
+    assert document["local"]
+    assert [own["do"] for own in document["plan"]["treatment"]][-1] == "recode_rows"
+    refused = run(*BASE, "--require", "k>=4", "--local-recoding")
+    assert refused.code == 2
+    assert refused.err.startswith("gpupif: error: --local-recoding: expected with --suppress, the share of the rows")
+
+
 # The command line. It says when a check of a node has been done, or a plan is measured, and waits a second.
 SLOW = """
 import sys, time
