@@ -183,7 +183,7 @@ def protect(
         shared.say("The plan was not kept. To keep it, for gpupif treat, add -o plan.toml.")
     else:
         shared.say_commands(f"Plan written to {output}. To go on:", commands)
-    if found.stopped_by == "Ctrl-C":
+    if found.stopped_by == "Ctrl-C" or not found.risk:
         raise typer.Exit(128 + signal.SIGINT)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from ..treatment.suppression.suppress import Suppress, SuppressRows
 from ..treatment.treatment import Treatment
 from ..treatment.value_maps.recode import Recode
 from ..treatment.value_maps.recode_rows import RecodeRows
+from ..utils.progress import Reporter
+from ..utils.signals import Interrupted
 from .counted_request import CountedRequest
 from .identifiers import identifier_treatments
 from .node_search import FoundNode
@@ -29,8 +32,24 @@ class MeasuredPlan(NamedTuple):
     cells_unreached: bool = False
 
 
-def measure_plan(asked: CountedRequest, found: FoundNode) -> MeasuredPlan:
+def measure_plan(asked: CountedRequest, found: FoundNode, report: Reporter) -> MeasuredPlan:
     """Make the plan of a node, treat the table by it, and measure the risk.
+
+    If the user ends that (Ctrl-C), the plan that suppresses whole rows is returned without a risk.
+    """
+    try:
+        return _measure(asked, found)
+    except (KeyboardInterrupt, Interrupted) as interrupted:
+        if getattr(interrupted, "number", signal.SIGINT) != signal.SIGINT:
+            raise
+    report.say("interrupted: the plan is kept, but the treated table was not measured.")
+    suppressed = found.suppressed - sum(own.rows for own in found.local)
+    plan = _make_plan(asked, found, *_suppressing(asked, found))
+    return MeasuredPlan(_with_identifiers(plan, asked), TreatedRisk([], suppressed, 0, None, None))
+
+
+def _measure(asked: CountedRequest, found: FoundNode) -> MeasuredPlan:
+    """Make the plan, and measure the risk.
 
     Single cells are suppressed if they are asked for, unless they are in too many rows or do not meet the criteria.
     """
@@ -44,8 +63,7 @@ def measure_plan(asked: CountedRequest, found: FoundNode) -> MeasuredPlan:
             if measured.after.rows <= asked.suppression.most:
                 return measured
             rows_with_cells = measured.after.rows
-    suppressing = [] if found.local or not found.suppressed else [_suppress_rows(asked)]
-    measured = _measured(asked, found, *suppressing)
+    measured = _measured(asked, found, *_suppressing(asked, found))
     searched = [_worst(own) for own in zip(found.searched, *(own.searched for own in found.local), strict=True)]
     return measured._replace(searched=searched, rows_with_cells=rows_with_cells, cells_unreached=cells_unreached)
 
@@ -56,7 +74,18 @@ def _worst(values: Sequence[CriterionValue]) -> CriterionValue:
 
 
 def _measured(asked: CountedRequest, found: FoundNode, *suppressing: Treatment) -> MeasuredPlan:
-    """Return the plan that recodes the columns and then suppresses, and the risk after it."""
+    """Return the plan that suppresses by some treatments, and the risk after it."""
+    plan = _make_plan(asked, found, *suppressing)
+    cells = any(isinstance(own, Suppress) for own in suppressing)
+    return MeasuredPlan(_with_identifiers(plan, asked), measure_treated(asked.table, plan, asked.criteria, cells))
+
+
+def _with_identifiers(plan: Plan, asked: CountedRequest) -> Plan:
+    return Plan([*identifier_treatments(asked.request.identifiers), *plan.treatments], plan.hierarchies)
+
+
+def _make_plan(asked: CountedRequest, found: FoundNode, *suppressing: Treatment) -> Plan:
+    """Return the plan that recodes the columns and then suppresses, without identifiers."""
     levels = {
         column.name: [level, *(own.levels[column.name] for own in found.local)]
         for column, level in zip(asked.levels, found.node, strict=True)
@@ -65,12 +94,14 @@ def _measured(asked: CountedRequest, found: FoundNode, *suppressing: Treatment) 
     if found.local:
         recoding = [RecodeRows(levels, remove=True, **_criteria_of_classes(asked))]
     hierarchies = {name: asked.hierarchies[name] for name, own in levels.items() if any(own)}
-    plan = Plan([*recoding, *suppressing], hierarchies)
-    after = measure_treated(
-        asked.table, plan, asked.criteria, cells=any(isinstance(own, Suppress) for own in suppressing)
-    )
-    whole = Plan([*identifier_treatments(asked.request.identifiers), *plan.treatments], plan.hierarchies)
-    return MeasuredPlan(whole, after)
+    return Plan([*recoding, *suppressing], hierarchies)
+
+
+def _suppressing(asked: CountedRequest, found: FoundNode) -> list[Treatment]:
+    """Return the treatment that suppresses rows whose class breaks a criterion, unless local recoding does."""
+    if found.local or not found.suppressed:
+        return []
+    return [SuppressRows(quasi_identifiers=list(asked.criteria.quasi_identifiers), **_criteria_of_classes(asked))]
 
 
 def _suppress_cells(asked: CountedRequest) -> Suppress:
@@ -84,11 +115,6 @@ def _suppress_cells(asked: CountedRequest) -> Suppress:
         attackers=request.attackers or None,
         importance=dict(request.importance) or None,
     )
-
-
-def _suppress_rows(asked: CountedRequest) -> SuppressRows:
-    """Return the treatment that suppresses the rows of classes that break a criterion on classes."""
-    return SuppressRows(quasi_identifiers=list(asked.criteria.quasi_identifiers), **_criteria_of_classes(asked))
 
 
 def _criteria_of_classes(asked: CountedRequest) -> dict[str, Any]:

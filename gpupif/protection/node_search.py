@@ -104,7 +104,9 @@ class NodeSearch:
                 raise KeyboardInterrupt(f"no treatment that meets the criteria was found in {_checks_of(search)}")
             self._refuse(best, search)
         if is_interrupted():
-            self._report.say("interrupted: the best plan so far is kept, and measured. Ctrl-C again ends at once.")
+            self._report.say(
+                "interrupted: the best plan so far is kept, and measured. Ctrl-C again keeps it unmeasured."
+            )
         stopped_by = None
         if not complete and search.is_over:
             stopped_by = "Ctrl-C" if is_interrupted() else "time limit"

@@ -125,8 +125,9 @@ def protect(
         have to be on classes. ``.local`` has the rounds and their loss.
     time_limit:
         Seconds after which no further node is checked (None: no limit). The result is then the best plan so far, and
-        says how much cheaper another plan could be. The same happens when the user interrupts the search (Ctrl-C); a
-        second Ctrl-C ends `protect` at once. If the search may take long, its time at worst is told beforehand.
+        says how much cheaper another plan could be. The same happens when the user interrupts the search (Ctrl-C). A
+        Ctrl-C while the treated table is measured keeps the plan, too; ``.risk`` is then empty. If the search may take
+        long, its time at worst is told beforehand.
     roles:
         Roles of the columns, as in `gpupif.read_roles`, or the path of a file of them. Roles say which columns are
         quasi-identifiers and which are sensitive, if no other argument says so. Every column needs a role.
@@ -220,7 +221,7 @@ def _find_protection(table: Any, request: ProtectRequest) -> Protection:
             found = NodeSearch(asked, report, checks).run()
         times.append(time.perf_counter())
         report.stage("measure again", None, "")
-        measured = measure_plan(asked, found)
+        measured = measure_plan(asked, found, report)
         times.append(time.perf_counter())
     chosen = {column.name: level for column, level in zip(levels, found.node, strict=True)}
     stages = ("read and count", "search", "treat and measure again")

@@ -88,9 +88,12 @@ class Protection(Displayable):
     loss_share: the loss as a share of the loss with every column at its top.
     highest_loss: the loss with every column at its top.
     risk: the value of each criterion in the treated table, which was treated by the plan and measured like any table.
+        Empty if Ctrl-C ended the measuring: the plan is then kept without it.
     before: the value of each criterion in the table before.
-    smallest_class: the rows of the smallest equivalence class in the treated table, over the quasi-identifiers.
-    unique_rows: how many rows of the treated table are alone in their class. unique_rows_before: in the table before.
+    smallest_class: the rows of the smallest equivalence class in the treated table, over the quasi-identifiers. None if
+        it was not measured.
+    unique_rows: how many rows of the treated table are alone in their class, None too. unique_rows_before: in the table
+        before.
     searched: the values of the criteria by whose classes rows are suppressed, as the search compares these classes:
         with the whole table, suppressed rows among them, as ARX does. Empty unless the plan suppresses whole rows.
     local: the rounds of local recoding. `levels`, `losses` and `loss` are of the node at which all other rows are, as
@@ -123,8 +126,8 @@ class Protection(Displayable):
     highest_loss: float
     risk: Sequence[CriterionValue]
     before: Sequence[CriterionValue]
-    smallest_class: int
-    unique_rows: int
+    smallest_class: int | None
+    unique_rows: int | None
     unique_rows_before: int
     searched: Sequence[CriterionValue]
     local: Sequence[RecodedRows]
@@ -145,8 +148,9 @@ class Protection(Displayable):
         """Return whether the treated table, measured as it is, meets all criteria.
 
         It should, unless rows are suppressed by a criterion that compares classes with the table: see `differing`.
+        False if the table was not measured.
         """
-        return all(value.is_met for value in self.risk)
+        return bool(self.risk) and all(value.is_met for value in self.risk)
 
     @property
     def differing(self) -> list[tuple[CriterionValue, CriterionValue]]:
@@ -155,9 +159,12 @@ class Protection(Displayable):
         return [
             (own, after[own.criterion])
             for own in self.searched
-            if own.value is None
-            or after[own.criterion].value is None
-            or not math.isclose(own.value, after[own.criterion].value or 0.0, rel_tol=1e-9)
+            if own.criterion in after
+            and (
+                own.value is None
+                or after[own.criterion].value is None
+                or not math.isclose(own.value, after[own.criterion].value or 0.0, rel_tol=1e-9)
+            )
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -262,6 +269,8 @@ class Protection(Displayable):
 
     def _risk_left(self) -> str:
         """Return the value of each criterion, how many rows are unique, and the chance of an attacker, in words."""
+        if self.smallest_class is None or self.unique_rows is None:
+            return "not measured, because Ctrl-C ended the measuring"
         values = [
             f"{after.criterion}{'' if after.is_met else ' NOT MET'}: {_shown(after)} (before: {_shown(before)})"
             for before, after in zip(self.before, self.risk, strict=True)
@@ -281,7 +290,7 @@ class Protection(Displayable):
             for name, level in self.levels.items()
         ]
         of_columns = [Heading("column", text=True), Heading("level"), Heading("bits lost"), Heading("bits per row")]
-        tables = [draw_table("Risk", headings, risk), draw_table("Levels", of_columns, columns)]
+        tables = [draw_table("Risk", headings, risk)] * bool(risk) + [draw_table("Levels", of_columns, columns)]
         if len(self.frontier) > 1:
             criteria = list(self.frontier[0].values)
             lost = "of all bits" if self.unit == "bits" else "of the highest loss"
