@@ -43,6 +43,7 @@ def protect(
         "A,B", "Columns that are made coarser. Default: all that are not sensitive."
     ),
     sensitive: str | None = option("C,D", "Columns that stay as they are: of distinct_l, t and others."),
+    strata: str | None = option("G", "Columns that the attacker knows and that stay: criteria hold in each stratum."),
     identifiers: str | None = option("E,F", "Columns that name persons: the plan drops them."),
     pseudonymise: str | None = option(
         "E", "Columns that get pseudonyms in place of being dropped; treat needs --key-file."
@@ -108,10 +109,14 @@ def protect(
         as_names(text, argument) or []
         for argument, text in (("identifiers", identifiers), ("pseudonymise", pseudonymise), ("keep", keep))
     )
-    from_file = FileRoles(roles, table, shared.sep, [*(known or ()), *(attributes or ()), weights, household])
+    within = as_names(strata, "strata") or []
+    named_here = [*(known or ()), *(attributes or ()), *within, weights, household]
+    from_file = FileRoles(roles, table, shared.sep, named_here)
     if weights is None:
         from_file.warn_of_weights()
     known = from_file.quasi_identifiers("quasi-identifiers", known)
+    if known is not None:
+        known = list(dict.fromkeys([*known, *within]))
     attributes = from_file.sensitive(attributes)
     both = [name for name in dropped if name in kept]
     if both:
@@ -136,6 +141,7 @@ def protect(
             hierarchies=hierarchies,
             quasi_identifiers=known,
             sensitive=attributes,
+            strata=within or None,
             identifiers=dropped,
             pseudonymise=pseudonyms,
             keep=kept,
@@ -174,7 +180,8 @@ def protect(
         if output is not None:
             found.plan.save(output, overwrite=overwrite)
             interruption.left = f"the plan is complete: {output}"
-    listed = as_list_text(map(str, found.levels)) if roles is None and quasi_identifiers is None else quasi_identifiers
+    of_levels = within or (roles is None and quasi_identifiers is None)
+    listed = as_list_text(map(str, found.levels)) if of_levels else quasi_identifiers
     columns = _as_options(roles=roles, quasi_identifiers=listed, sensitive=sensitive)
     commands = [] if output is None else _next_commands(table, output, roles, columns, bool(pseudonyms), shared.sep)
     shared.report(found, from_file, commands, input=table, output=output)

@@ -7,14 +7,19 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ..attack.request import warn_of_unique
 from ..criteria.class_criteria import ClassCriteria
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion_set import CriterionSet
 from ..engines.base import Engine
 from ..engines.choose import choose_engine, requested_device
+from ..errors import InputError
 from ..frames.open import table_names
 from ..hierarchies.hierarchy import Hierarchy
+from ..rows.threads import Workers
+from ..utils.display import plural
 from .column_levels import ColumnLevels, column_levels, with_proposed
 from .identifiers import warn_of_identifiers
 from .node_checks import Suppression
@@ -52,15 +57,38 @@ class CountedRequest:
             columns = population_columns(criteria)
             counted = replace(counted, population=CountedTable.from_table(people.table, columns, "population"))
         hierarchies = with_proposed(request.hierarchies, counted, criteria.quasi_identifiers)
-        levels = column_levels(counted, hierarchies)
+        levels = [
+            column.as_it_is() if column.name in request.strata else column
+            for column in column_levels(counted, hierarchies)
+        ]
         warn_of_unique([column.column for column in levels], counted.rows, argument="identifiers")
         others, coarser = request.not_named(names, labels)
         warn_of_identifiers(table, others, labels, coarser)
         engine = choose_engine(requested_device(counted.cells))
-        return cls(request, table, counted, criteria, hierarchies, levels, engine)
+        asked = cls(request, table, counted, criteria, hierarchies, levels, engine)
+        asked._check_strata()
+        return asked
 
     @property
     def suppression(self) -> Suppression | None:
         """The rows that may be suppressed, None for none."""
         most = math.floor(self.request.suppress * self.counted.rows)
         return Suppression(ClassCriteria.from_set(self.criteria), most) if most else None
+
+    def _check_strata(self) -> None:
+        """Raise InputError for a stratum with fewer rows than k, unless its rows may be suppressed."""
+        strata, k = self.request.strata, ClassCriteria.from_set(self.criteria).k
+        if not strata or self.request.missing == "wildcard":
+            return
+        with Workers() as workers:
+            sizes = np.asarray(self.counted.class_sizes(strata, workers))
+        small = sizes < k
+        if self.counted.multiplicities[small].sum() <= math.floor(self.request.suppress * self.counted.rows):
+            return
+        row = int(sizes.argmin())
+        columns = [self.counted.columns[self.counted.place(name)] for name in strata]
+        named = ", ".join(f"{column.name!r} {column.values([int(column.codes[row])])[0]!r}" for column in columns)
+        raise InputError(
+            f"strata: the stratum of {named} has {int(sizes[row]):,} {plural(int(sizes[row]), 'row')}, fewer than "
+            f"k={k:,}. Make strata larger, ask for a lower k, or let more rows be suppressed with suppress=."
+        )

@@ -108,7 +108,7 @@ def _suppress_cells(asked: CountedRequest) -> Suppress:
     """Return the treatment that suppresses single cells until all criteria hold."""
     request, known = asked.request, list(asked.criteria.quasi_identifiers)
     return Suppress(
-        columns=known,
+        columns=[name for name in known if name not in request.strata],
         require=[str(criterion) for criterion in request.criteria],
         quasi_identifiers=known,
         sensitive=list(request.sensitive) or None,

@@ -36,6 +36,7 @@ def protect(
     hierarchies: Any = None,
     quasi_identifiers: Columns | None = None,
     sensitive: Columns | None = None,
+    strata: Columns | None = None,
     identifiers: Columns | None = None,
     pseudonymise: Columns | None = None,
     keep: Columns | None = None,
@@ -84,6 +85,10 @@ def protect(
     sensitive:
         Columns that stay as they are, and that the attacker does not know. Disclosure measures such as ``t`` are of
         these columns. Their cells are scored, as the cells of the quasi-identifiers are.
+    strata:
+        Columns that the attacker knows, and that stay as they are, such as a region. Classes are counted within strata:
+        criteria hold in each stratum. Distributions, as of ``t``, are those of the whole table. Every attacker has to
+        know the strata.
     identifiers:
         Columns that name persons, such as ``read_roles(...).identifiers``. The plan drops them. An index of the table
         is named like a column.
@@ -186,12 +191,13 @@ def protect(
         if weights is None:
             by_roles.warn_of_weights()
         identifiers = identifiers_by_roles(table, identifiers, by_roles, quasi_identifiers, sensitive)
+    within = [] if strata is None else as_columns("strata", strata, table)
     request = ProtectRequest(
         criteria=read_criteria(require),
         hierarchies=open_hierarchies(hierarchies),
         quasi_identifiers=None
         if quasi_identifiers is None
-        else as_columns("quasi_identifiers", quasi_identifiers, table),
+        else list(dict.fromkeys([*as_columns("quasi_identifiers", quasi_identifiers, table), *within])),
         sensitive=[] if sensitive is None else as_columns("sensitive", sensitive, table),
         attackers=as_attackers(attackers) or {},
         distances=as_distances(distances),
@@ -204,6 +210,7 @@ def protect(
         identifiers=as_identifiers(table, identifiers, pseudonymise, keep),
         given=RiskArguments(population, weights, household, game, sampling_fraction, population_size),
         missing=missing,
+        strata=within,
     )
     return _find_protection(table, request)
 
@@ -253,7 +260,7 @@ def _find_protection(table: Any, request: ProtectRequest) -> Protection:
         gap=0.0 if found.optimal or not found.loss else (found.loss - found.bound) / found.loss,
         stopped_by=found.stopped_by,
         frontier=found.frontier,
-        proposed=[name for name in asked.hierarchies if name not in request.hierarchies],
+        proposed=[name for name in asked.hierarchies if name not in (*request.hierarchies, *request.strata)],
         identifiers=request.identifiers,
         device=asked.engine.device,
         seconds={stage: end - start for stage, (start, end) in zip(stages, pairwise(times), strict=True)},

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..attack.arguments import as_attackers
-from ..attack.attackers import Known
+from ..attack.attackers import AnyKnown, Known
 from ..attack.hierarchy_files import read_named_files
 from ..attack.weights import read_weights
 from ..criteria.counted_scores import known_columns
@@ -45,6 +45,7 @@ class ProtectRequest:
     objective: what is minimised.
     identifiers: by column what the plan does with it: "drop", "pseudonymise" or "keep".
     given: the arguments of `gpupif.risk` that its figures need. missing: "category" or "wildcard".
+    strata: columns that the attacker knows, and that stay as they are. They are among `quasi_identifiers`.
     """
 
     criteria: Sequence[Criterion]
@@ -62,8 +63,13 @@ class ProtectRequest:
     identifiers: Mapping[Hashable, str]
     given: RiskArguments = NOTHING_GIVEN
     missing: str = "category"
+    strata: Sequence[Hashable] = ()
 
     def __post_init__(self) -> None:
+        roles = {**self.given.columns, **self.identifiers, **dict.fromkeys(self.sensitive, "sensitive")}
+        for name in self.strata:
+            if name in roles:
+                raise InputError(f"strata: column {name!r} has another role too. Name it in one of them only.")
         check_not_known(self.sensitive, self.quasi_identifiers or ())
         check_word("missing", self.missing, ("category", "wildcard"))
         for name, argument in self.given.columns.items():
@@ -110,7 +116,6 @@ class ProtectRequest:
             raise InputError(
                 "cells: expected with suppress=, the share of the rows in which cells may be suppressed; got none."
             )
-
         if self.local:
             self._check_local()
 
@@ -200,6 +205,7 @@ class ProtectRequest:
             raise InputError("quasi_identifiers: expected at least one column that is not sensitive, got none.")
         for name, argument in named_by_attackers(self.attackers).items():
             check_exist(argument, [name], names)
+        check_exist("strata", self.strata, names)
         for name in self.hierarchies:
             _check_quasi_identifier("hierarchies", name, known, self.hierarchies, names, only_misspelt=True)
         for name in self.importance:
@@ -217,7 +223,14 @@ class ProtectRequest:
             self._given_on(table),
         )
         for criterion in self.criteria:
-            quantity = criterion.quantity
+            quantity, own = criterion.quantity, criteria.known(criterion)
+            for name in self.strata:
+                if isinstance(own, AnyKnown) or name not in own:
+                    raise InputError(
+                        f"strata: criterion {str(criterion)!r} is of an attacker who need not know column {name!r}, so "
+                        "that it would not hold within strata. Let the attacker know the column, or leave one of them "
+                        "out."
+                    )
             for name in self.sensitive:
                 if isinstance(quantity, ModelQuantity) and quantity.sensitive and quantity.column in (None, str(name)):
                     check_values(table.columns[table.place(name)])

@@ -216,6 +216,17 @@ def test_rows_are_recoded_further_as_the_options_say(run, table):
     assert refused.err.startswith("gpupif: error: --local-recoding: expected with --suppress, the share of the rows")
 
 
+def test_criteria_hold_within_strata(run, table):
+    ended = run(*BASE, "--require", "k>=2", "--strata", "home", "-o", "plan.toml", "--json")
+    document = json.loads(ended.out)
+    assert document["levels"]["home"] == document["heights"]["home"] == 0
+    assert document["is_met"]
+    assert "--quasi-identifiers" in document["commands"][-1]
+    assert all("home" not in str(own) for own in document["plan"]["treatment"])
+    refused = run(*BASE, "--require", "k>=2", "--strata", "ill")
+    assert refused.err.startswith("gpupif: error: --strata: column 'ill' has another role too.")
+
+
 # The command line. It says when a check of a node has been done, or a plan is measured, and waits a second.
 SLOW = """
 import sys, time

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tests.helpers import naive_protection as naive
 
+NAMES = ["a", "b", "c"]
 CRITERIA = [
     ["k>=3"],
     ["uniques<=0"],
@@ -76,3 +77,21 @@ def figure(values, whole, name):
 def is_broken(rows, table, criterion):
     name = criterion[: criterion.rindex("=") - 1]
     return not naive.is_met(figure([row["ill"] for row in rows], [row["ill"] for row in table], name), criterion)
+
+
+def suppressed_rows(table, hierarchies, node, criteria):
+    """The rows of all classes at a node that break a criterion."""
+    rows = naive.treated(table, hierarchies, node)
+    classes = naive.classes(rows, NAMES).values()
+    return sum(len(own) for own in classes if any(is_broken(own, rows, criterion) for criterion in criteria))
+
+
+def best(table, hierarchies, criteria, most):
+    """The node with the least loss that suppresses at most `most` rows, its loss and the rows that it suppresses."""
+    good = []
+    for node in naive.nodes(hierarchies):
+        suppressed = suppressed_rows(table, hierarchies, node, criteria)
+        if suppressed <= most and suppressed < len(table):
+            good.append((naive.loss(table, hierarchies, node, {}), node, suppressed))
+    least = min(loss for loss, _, _ in good)
+    return min((node, suppressed) for loss, node, suppressed in good if loss <= least * (1 + 1e-12)), least

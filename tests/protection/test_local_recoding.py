@@ -13,9 +13,7 @@ import pytest
 import gpupif
 from gpupif.errors import InputError
 from tests.helpers import naive_protection as naive
-from tests.helpers.class_criteria import CRITERIA, example, is_broken
-
-NAMES = ["a", "b", "c"]
+from tests.helpers.class_criteria import CRITERIA, NAMES, example, is_broken
 
 
 def kept_at(rows, whole, hierarchies, node, criteria):

@@ -10,27 +10,7 @@ import pytest
 
 import gpupif
 from tests.helpers import naive_protection as naive
-from tests.helpers.class_criteria import CRITERIA, example, is_broken
-
-NAMES = ["a", "b", "c"]
-
-
-def suppressed_rows(table, hierarchies, node, criteria):
-    """The rows of all classes at a node that break a criterion."""
-    rows = naive.treated(table, hierarchies, node)
-    classes = naive.classes(rows, NAMES).values()
-    return sum(len(own) for own in classes if any(is_broken(own, rows, criterion) for criterion in criteria))
-
-
-def best(table, hierarchies, criteria, most):
-    """The node with the least loss that suppresses at most `most` rows, its loss and the rows that it suppresses."""
-    good = []
-    for node in naive.nodes(hierarchies):
-        suppressed = suppressed_rows(table, hierarchies, node, criteria)
-        if suppressed <= most and suppressed < len(table):
-            good.append((naive.loss(table, hierarchies, node, {}), node, suppressed))
-    least = min(loss for loss, _, _ in good)
-    return min((node, suppressed) for loss, node, suppressed in good if loss <= least * (1 + 1e-12)), least
+from tests.helpers.class_criteria import CRITERIA, best, example, is_broken
 
 
 @pytest.mark.parametrize("share", [0.0, 0.03, 0.1])
