@@ -57,10 +57,8 @@ class CountedRequest:
             columns = population_columns(criteria)
             counted = replace(counted, population=CountedTable.from_table(people.table, columns, "population"))
         hierarchies = with_proposed(request.hierarchies, counted, criteria.quasi_identifiers)
-        levels = [
-            column.as_it_is() if column.name in request.strata else column
-            for column in column_levels(counted, hierarchies)
-        ]
+        every = column_levels(counted, hierarchies)
+        levels = [column.as_it_is() if column.name in request.strata else column for column in every]
         warn_of_unique([column.column for column in levels], counted.rows, argument="identifiers")
         others, coarser = request.not_named(names, labels)
         warn_of_identifiers(table, others, labels, coarser)

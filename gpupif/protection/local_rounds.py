@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..criteria.counted_table import CountedTable
 from .column_levels import ColumnLevels
 from .counted_request import CountedRequest
-from .lattice_search import SearchResult
+from .lattice_search import LatticeSearch
 from .node_checks import NodeChecks, Suppression
 from .objectives import ColumnObjective, Objective
 from .result import RecodedRows
@@ -51,7 +51,7 @@ class EntropyOfRows(ColumnObjective):
 
 
 def recode_further(
-    asked: CountedRequest, kept: npt.NDArray[np.bool_], search: Callable[[NodeChecks, Objective], SearchResult]
+    asked: CountedRequest, kept: npt.NDArray[np.bool_], search_of: Callable[[NodeChecks, Objective], LatticeSearch]
 ) -> tuple[list[RecodedRows], bool]:
     """Recode rows that are suppressed at the best node further, and return the rounds, and whether all are complete.
 
@@ -60,7 +60,8 @@ def recode_further(
     losing all. Rows in other classes are left for the next round. The rounds end if no row is left, if no row is in a
     class that meets the criteria at any node, or if the search is over.
 
-    kept: by distinct row, whether it is not suppressed at the best node. search: searches for the best node.
+    kept: by distinct row, whether it is not suppressed at the best node. search_of: returns the search for the node
+    that costs least.
     """
     counted, suppression, rounds, complete = asked.counted, asked.suppression, list[RecodedRows](), True
     left = np.flatnonzero(~kept)
@@ -71,7 +72,7 @@ def recode_further(
             table, asked.levels, asked.criteria, asked.engine, Suppression(suppression.criteria, rows - 1)
         ) as checks:
             by_value = _rows_by_value(table, asked.levels)
-            found = search(checks, EntropyOfRows(asked.levels, asked.request.importance, checks, by_value))
+            found = search_of(checks, EntropyOfRows(asked.levels, asked.request.importance, checks, by_value)).run()
             complete &= found.complete
             if found.node is None:
                 break

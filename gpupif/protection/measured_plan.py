@@ -17,13 +17,15 @@ from ..treatment.value_maps.recode_rows import RecodeRows
 from ..utils.progress import Reporter
 from ..utils.signals import Interrupted
 from .counted_request import CountedRequest
-from .identifiers import identifier_treatments
 from .node_search import FoundNode
 from .treated_risk import TreatedRisk, measure_treated
 
 
 class MeasuredPlan(NamedTuple):
-    """A plan, and the risk after it. rows_with_cells, cells_unreached, searched: see `Protection`."""
+    """A plan without identifiers, and the risk after it.
+
+    rows_with_cells, cells_unreached, searched: see `Protection`.
+    """
 
     plan: Plan
     after: TreatedRisk
@@ -44,8 +46,8 @@ def measure_plan(asked: CountedRequest, found: FoundNode, report: Reporter) -> M
             raise
     report.say("interrupted: the plan is kept, but the treated table was not measured.")
     suppressed = found.suppressed - sum(own.rows for own in found.local)
-    plan = _make_plan(asked, found, *_suppressing(asked, found))
-    return MeasuredPlan(_with_identifiers(plan, asked), TreatedRisk([], suppressed, 0, None, None))
+    plan = _make_plan(asked, found, _suppressing(asked, found))
+    return MeasuredPlan(plan, TreatedRisk([], suppressed, 0, None, None))
 
 
 def _measure(asked: CountedRequest, found: FoundNode) -> MeasuredPlan:
@@ -56,16 +58,18 @@ def _measure(asked: CountedRequest, found: FoundNode) -> MeasuredPlan:
     rows_with_cells, cells_unreached = None, False
     if asked.request.cells and asked.suppression is not None and found.suppressed:
         try:
-            measured = _measured(asked, found, _suppress_cells(asked))
+            plan = _make_plan(asked, found, [_suppress_cells(asked)])
+            after = measure_treated(asked.table, plan, asked.criteria, cells=True)
         except UnreachableError:
             cells_unreached = True
         else:
-            if measured.after.rows <= asked.suppression.most:
-                return measured
-            rows_with_cells = measured.after.rows
-    measured = _measured(asked, found, *_suppressing(asked, found))
+            if after.rows <= asked.suppression.most:
+                return MeasuredPlan(plan, after)
+            rows_with_cells = after.rows
+    plan = _make_plan(asked, found, _suppressing(asked, found))
     searched = [_worst(own) for own in zip(found.searched, *(own.searched for own in found.local), strict=True)]
-    return measured._replace(searched=searched, rows_with_cells=rows_with_cells, cells_unreached=cells_unreached)
+    after = measure_treated(asked.table, plan, asked.criteria)
+    return MeasuredPlan(plan, after, searched, rows_with_cells, cells_unreached)
 
 
 def _worst(values: Sequence[CriterionValue]) -> CriterionValue:
@@ -73,19 +77,8 @@ def _worst(values: Sequence[CriterionValue]) -> CriterionValue:
     return (max if values[0].criterion.at_most else min)(values, key=lambda own: own.value or 0.0)
 
 
-def _measured(asked: CountedRequest, found: FoundNode, *suppressing: Treatment) -> MeasuredPlan:
-    """Return the plan that suppresses by some treatments, and the risk after it."""
-    plan = _make_plan(asked, found, *suppressing)
-    cells = any(isinstance(own, Suppress) for own in suppressing)
-    return MeasuredPlan(_with_identifiers(plan, asked), measure_treated(asked.table, plan, asked.criteria, cells))
-
-
-def _with_identifiers(plan: Plan, asked: CountedRequest) -> Plan:
-    return Plan([*identifier_treatments(asked.request.identifiers), *plan.treatments], plan.hierarchies)
-
-
-def _make_plan(asked: CountedRequest, found: FoundNode, *suppressing: Treatment) -> Plan:
-    """Return the plan that recodes the columns and then suppresses, without identifiers."""
+def _make_plan(asked: CountedRequest, found: FoundNode, suppressing: Sequence[Treatment]) -> Plan:
+    """Return the plan that recodes the columns and then suppresses."""
     levels = {
         column.name: [level, *(own.levels[column.name] for own in found.local)]
         for column, level in zip(asked.levels, found.node, strict=True)

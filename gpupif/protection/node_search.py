@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple, NoReturn
 
 from ..attack.attackers import AnyKnown
@@ -21,7 +21,7 @@ from .lattice import Levels, count_nodes
 from .lattice_search import LatticeSearch, SearchResult
 from .local_rounds import recode_further
 from .node_checks import NodeChecks
-from .objectives import Bounds, Objective
+from .objectives import Objective
 from .result import FrontierNode, RecodedRows, find_frontier
 
 # Seconds that a search may take without a word on its time beforehand.
@@ -81,23 +81,32 @@ class NodeSearch:
         limit = self._asked.request.time_limit
         deadline = math.inf if limit is None else time.monotonic() + limit
         self._report.stage("search", None, "checks")
-        checks, objective = self._checks, self._objective
+        checks = self._checks
         if checks.selects:
             began = time.perf_counter()
             self._asked.criteria.measure(self._asked.counted, self._asked.engine)
             tell_time(self._report, self._nodes, time.perf_counter() - began, limit)
         with first_interrupt() as is_interrupted:
-            bounds = objective.bounds(lambda: is_interrupted() or time.monotonic() >= deadline)
-            search = self._lattice_search(checks, objective, bounds, deadline, is_interrupted)
+
+            def search_of(checks: NodeChecks, objective: Objective) -> LatticeSearch:
+                bounds = objective.bounds(lambda: is_interrupted() or time.monotonic() >= deadline)
+                return LatticeSearch(
+                    bounds.sums,
+                    checks.holds if checks.prunes else None,
+                    checks.failing,
+                    checks.is_met if checks.selects else None,
+                    deadline,
+                    self._show_check,
+                    objective.pricing,
+                    bounds.floors,
+                    is_interrupted,
+                )
+
+            search = search_of(checks, self._objective)
             best = search.run()
             rounds, complete = list[RecodedRows](), best.complete
             if self._asked.request.local and best.node is not None:
-
-                def search_rows(checks: NodeChecks, objective: Objective) -> SearchResult:
-                    bounds = objective.bounds(lambda: False)
-                    return self._lattice_search(checks, objective, bounds, deadline, is_interrupted).run()
-
-                rounds, all_complete = recode_further(self._asked, checks.kept_rows(best.node), search_rows)
+                rounds, all_complete = recode_further(self._asked, checks.kept_rows(best.node), search_of)
                 complete &= all_complete
         if best.node is None:
             if is_interrupted():
@@ -112,29 +121,9 @@ class NodeSearch:
             stopped_by = "Ctrl-C" if is_interrupted() else "time limit"
         return self._found(best, best.node, search, stopped_by, rounds)
 
-    def _lattice_search(
-        self,
-        checks: NodeChecks,
-        objective: Objective,
-        bounds: Bounds,
-        deadline: float,
-        is_interrupted: Callable[[], bool],
-    ) -> LatticeSearch:
-        def show_check(left: int, loss: float) -> None:
-            self._report.rename(f"search, {short(left)}left")
-            self._report.advance()
-
-        return LatticeSearch(
-            bounds.sums,
-            checks.holds if checks.prunes else None,
-            checks.failing,
-            checks.is_met if checks.selects else None,
-            deadline,
-            show_check,
-            objective.pricing,
-            bounds.floors,
-            is_interrupted,
-        )
+    def _show_check(self, left: int, loss: float) -> None:
+        self._report.rename(f"search, {short(left)}left")
+        self._report.advance()
 
     def _found(
         self,

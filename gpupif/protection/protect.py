@@ -14,10 +14,11 @@ from ..criteria.criterion import Criterion, read_criteria
 from ..disclosure.attack_game import Game
 from ..disclosure.risk_figures import RiskArguments
 from ..hierarchies.open import open_hierarchies
+from ..treatment.plan import Plan
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, as_columns
 from .counted_request import CountedRequest
-from .identifiers import as_identifiers, identifiers_by_roles
+from .identifiers import as_identifiers, identifier_treatments, identifiers_by_roles
 from .measured_plan import measure_plan
 from .node_checks import NodeChecks
 from .node_search import NodeSearch
@@ -233,7 +234,7 @@ def _find_protection(table: Any, request: ProtectRequest) -> Protection:
     chosen = {column.name: level for column, level in zip(levels, found.node, strict=True)}
     stages = ("read and count", "search", "treat and measure again")
     return Protection(
-        plan=measured.plan,
+        plan=Plan([*identifier_treatments(request.identifiers), *measured.plan.treatments], measured.plan.hierarchies),
         rows=counted.rows,
         suppressed_rows=measured.after.rows,
         suppressed_cells=measured.after.cells,
