@@ -24,6 +24,7 @@ OTHER_NAMES = {
     "distances": "--distance",
     "key": "--key-file",
     "lacks": "--population-lacks",
+    "local": "--local-recoding",
 }
 # Words of Python, as patterns, and what is typed in their place.
 TYPED = {

@@ -41,6 +41,7 @@ def protect(
         "A,B", "Columns that are made coarser. Default: all that are not sensitive."
     ),
     sensitive: str | None = option("C,D", "What an attacker would learn, for distinct_l, t, ...: stays as it is."),
+    strata: str | None = option("G", "Columns that the attacker knows and that stay: criteria hold in each stratum."),
     identifiers: str | None = option("E,F", "Columns that name persons: the plan drops them."),
     pseudonymise: str | None = option(
         "E", "Columns that get pseudonyms in place of being dropped; treat needs --key-file."
@@ -60,6 +61,12 @@ def protect(
         None,
         "With --suppress: single cells, as few as it takes. If they are in too many rows, whole rows.",
         "--cells",
+        default=False,
+    ),
+    local: bool = option(
+        None,
+        "With --suppress: rows are recoded further, in rounds, before they are suppressed.",
+        "--local-recoding",
         default=False,
     ),
     importance: list[str] | None = option("COLUMN=2", "What a bit of a column is worth. Default: 1. May be repeated."),
@@ -102,10 +109,14 @@ def protect(
         as_names(text, argument) or []
         for argument, text in (("identifiers", identifiers), ("pseudonymise", pseudonymise), ("keep", keep))
     )
-    from_file = FileRoles(roles, table, shared.sep, [*(known or ()), *(attributes or ()), weights, household])
+    within = as_names(strata, "strata") or []
+    named_here = [*(known or ()), *(attributes or ()), *within, weights, household]
+    from_file = FileRoles(roles, table, shared.sep, named_here)
     if weights is None:
         from_file.warn_of_weights()
     known = from_file.quasi_identifiers("quasi-identifiers", known)
+    if known is not None:
+        known = list(dict.fromkeys([*known, *within]))
     attributes = from_file.sensitive(attributes)
     both = [name for name in dropped if name in kept]
     if both:
@@ -130,6 +141,7 @@ def protect(
             hierarchies=hierarchies,
             quasi_identifiers=known,
             sensitive=attributes,
+            strata=within or None,
             identifiers=dropped,
             pseudonymise=pseudonyms,
             keep=kept,
@@ -139,6 +151,7 @@ def protect(
             objective=objective,
             suppress=suppress,
             cells=cells,
+            local=local,
             time_limit=None if time_limit == float("inf") else time_limit,
             population=as_population(population, population_lacks),
             weights=weights,
@@ -167,21 +180,24 @@ def protect(
         if output is not None:
             found.plan.save(output, overwrite=overwrite)
             interruption.left = f"the plan is complete: {output}"
-    commands = [] if output is None else _next_commands(table, output, roles, bool(pseudonyms), shared.sep)
+    # The plan names the strata among the quasi-identifiers.
+    commands = [] if output is None else _next_commands(table, output, roles, not within, bool(pseudonyms), shared.sep)
     shared.report(found, from_file, commands, input=table, output=output)
     shared.say("")
     if output is None:
         shared.say("The plan was not kept. To keep it, for gpupif treat, add -o plan.toml.")
     else:
         shared.say_commands(f"Plan written to {output}. To go on:", commands)
-    if found.stopped_by == "Ctrl-C":
+    if found.stopped_by == "Ctrl-C" or not found.risk:
         raise typer.Exit(128 + signal.SIGINT)
 
 
-def _next_commands(table: Path, plan: Path, roles: Path | None, with_key: bool, sep: str | None) -> list[str]:
+def _next_commands(
+    table: Path, plan: Path, roles: Path | None, by_roles: bool, with_key: bool, sep: str | None
+) -> list[str]:
     """Return the commands that treat the table by the plan, and compare it with the treated table.
 
-    with_key: whether the plan needs a key.
+    by_roles: whether the roles say what the attacker knows, not the plan. with_key: whether the plan needs a key.
     """
     treated = Path("treated")
     if table.stem and "*" not in str(table):
@@ -191,7 +207,7 @@ def _next_commands(table: Path, plan: Path, roles: Path | None, with_key: bool, 
     options = [text for option, value in given.items() if value is not None for text in (option, str(value))]
     treat = shlex.join(["gpupif", "treat", str(table), "--plan", str(plan), *options, "-o", str(treated)])
     # A treated table has commas between its values, so compare has to find the separator of each table by itself.
-    compare = compare_command(table, treated, plan, roles)
+    compare = compare_command(table, treated, plan, roles if by_roles else None)
     if with_key and not Path(KEY_FILE).exists():
         return [f"python -c \"import gpupif; gpupif.treatments.Key.new().save('{KEY_FILE}')\"", treat, compare]
     return [treat, compare]

@@ -58,7 +58,8 @@ class ColumnLevels:
     """A column at each level of its hierarchy.
 
     levels: from level 0, at which each value is a group, to the lowest level at which all cells of the column are one
-        group. This level may be below the top of the hierarchy: higher levels would give the same table.
+        group. This level may be below the top of the hierarchy: higher levels would give the same table. A column that
+        has to stay as it is has level 0 alone.
     losses: by level the information that is lost, in bits over all rows, without importance.
     population: the column of the population at the same levels; the highest level then makes one group of both columns.
         None without one.
@@ -120,6 +121,11 @@ class ColumnLevels:
     def height(self) -> int:
         """The highest level, at which all cells are one group."""
         return len(self.levels) - 1
+
+    def as_it_is(self) -> ColumnLevels:
+        """Return the column at level 0 alone."""
+        population = None if self.population is None else self.population.as_it_is()
+        return ColumnLevels(self.column, self.levels[:1], self.losses[:1], population)
 
     def upwards(self, low: int, high: int) -> npt.NDArray[Any]:
         """Return for each group at level `low` its group at level `high`, which is at least `low`."""

@@ -156,6 +156,16 @@ class NodeChecks:
         table = self.at_levels(node)
         return int(table.multiplicities[self._failing_rows(table, self._suppression.criteria, node)].sum())
 
+    def kept_rows(self, node: Levels) -> npt.NDArray[np.bool_]:
+        """Return for each distinct row of the table whether its class at a node is not suppressed."""
+        classes = self._classes(tuple(column.name for column in self._levels), node, None)
+        assert classes is not None
+        codes = [
+            column.levels[level].codes[self._table.columns[self._table.place(column.name)].codes]
+            for column, level in zip(self._levels, node, strict=True)
+        ]
+        return self._kept(node, classes)[self._class_numbers(classes, codes)]
+
     def classes_at(self, node: Levels, column: Hashable = None) -> NodeClasses:
         """Return the equivalence classes over the quasi-identifiers at a node, and which of them are suppressed.
 

@@ -2,56 +2,32 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NoReturn
+from itertools import pairwise
+from typing import Any
 
 from ..attack.arguments import Knowledge, as_attackers
-from ..attack.attackers import AnyKnown, attacker_line
-from ..attack.request import warn_of_unique
+from ..attack.attackers import attacker_line
 from ..attack.roles import classes_by_roles
-from ..criteria.class_criteria import ClassCriteria
-from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion, read_criteria
-from ..criteria.criterion_set import CriterionSet, CriterionValue
-from ..criteria.quantities import ScoreQuantity
 from ..disclosure.attack_game import Game
 from ..disclosure.risk_figures import RiskArguments
-from ..engines.choose import choose_engine, requested_device
-from ..errors import InputError, UnreachableError
-from ..frames.open import table_names
 from ..hierarchies.open import open_hierarchies
 from ..treatment.plan import Plan
-from ..treatment.suppression.suppress import Suppress, SuppressRows
-from ..treatment.value_maps.recode import Recode
-from ..utils.display import as_cell, plural
-from ..utils.progress import Reporter, announce_compilation, short
-from ..utils.signals import first_interrupt
+from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, as_columns
-from .column_levels import ColumnLevels, column_levels, with_proposed
-from .identifiers import as_identifiers, identifier_treatments, identifiers_by_roles, warn_of_identifiers
-from .lattice import count_nodes
-from .lattice_search import LatticeSearch, SearchResult
-from .node_checks import NodeChecks, Suppression
+from .counted_request import CountedRequest
+from .identifiers import as_identifiers, identifier_treatments, identifiers_by_roles
+from .measured_plan import measure_plan
+from .node_checks import NodeChecks
+from .node_search import NodeSearch
 from .objectives import as_objective
-from .request import (
-    ProtectRequest,
-    as_distances,
-    as_importance,
-    as_seconds,
-    as_share_of_rows,
-    figures_of_risk,
-    population_columns,
-)
-from .result import Protection, find_frontier
-from .treated_risk import TreatedRisk, measure_table, measure_treated
+from .request import ProtectRequest, as_distances, as_importance, as_seconds, as_share_of_rows
+from .result import Protection
 
 # A criterion that every table meets: its value is how many rows are unique.
 UNIQUE_ROWS = Criterion.from_figure("uniques")
-# Seconds that a search may take without a word on its time beforehand.
-SHORT_SEARCH = 10.0
 
 
 def protect(
@@ -61,6 +37,7 @@ def protect(
     hierarchies: Any = None,
     quasi_identifiers: Columns | None = None,
     sensitive: Columns | None = None,
+    strata: Columns | None = None,
     identifiers: Columns | None = None,
     pseudonymise: Columns | None = None,
     keep: Columns | None = None,
@@ -70,6 +47,7 @@ def protect(
     objective: str = "entropy",
     suppress: float = 0.0,
     cells: bool = False,
+    local: bool = False,
     time_limit: float | None = 600,
     roles: Any = None,
     population: Any = None,
@@ -108,6 +86,10 @@ def protect(
     sensitive:
         Columns that stay as they are, and that the attacker does not know. Disclosure measures such as ``t`` are of
         these columns. Their cells are scored, as the cells of the quasi-identifiers are.
+    strata:
+        Columns that the attacker knows, and that stay as they are, such as a region. Classes are counted within strata:
+        criteria hold in each stratum. Distributions, as of ``t``, are those of the whole table. Every attacker has to
+        know the strata.
     identifiers:
         Columns that name persons, such as ``read_roles(...).identifiers``. The plan drops them. An index of the table
         is named like a column.
@@ -141,10 +123,17 @@ def protect(
         Suppress single cells instead of these rows, as few as make all criteria hold; if a criterion needs it, also
         cells of further rows. Whole rows are suppressed after all if these cells are in more rows than `suppress`
         allows (``.rows_with_cells``), or if no cells make all criteria hold (``.cells_unreached``).
+    local:
+        Local recoding: recode rows further that `suppress` would suppress at the best node, in rounds
+        (`gpupif.treatments.RecodeRows`). Each round takes the node at which the rows that are left lose the least bits,
+        weighed by importance, rows of classes that break a criterion losing all. The next round is of these rows. Rows
+        in such classes at every node are suppressed. The best node itself is found as without `local`. All criteria
+        have to be on classes. ``.local`` has the rounds and their loss.
     time_limit:
         Seconds after which no further node is checked (None: no limit). The result is then the best plan so far, and
-        says how much cheaper another plan could be. The same happens when the user interrupts the search (Ctrl-C); a
-        second Ctrl-C ends `protect` at once. If the search may take long, its time at worst is told beforehand.
+        says how much cheaper another plan could be. The same happens when the user interrupts the search (Ctrl-C). A
+        Ctrl-C while the treated table is measured keeps the plan, too; ``.risk`` is then empty. If the search may take
+        long, its time at worst is told beforehand.
     roles:
         Roles of the columns, as in `gpupif.read_roles`, or the path of a file of them. Roles say which columns are
         quasi-identifiers and which are sensitive, if no other argument says so. Every column needs a role.
@@ -198,277 +187,88 @@ def protect(
     ({'age': 1, 'sex': 1}, True)
 
     """
-    clock = time.perf_counter
-    began = clock()
     table, quasi_identifiers, sensitive, by_roles = classes_by_roles(table, quasi_identifiers, sensitive, roles)
     if by_roles is not None:
         if weights is None:
             by_roles.warn_of_weights()
         identifiers = identifiers_by_roles(table, identifiers, by_roles, quasi_identifiers, sensitive)
+    within = [] if strata is None else as_columns("strata", strata, table)
     request = ProtectRequest(
         criteria=read_criteria(require),
         hierarchies=open_hierarchies(hierarchies),
         quasi_identifiers=None
         if quasi_identifiers is None
-        else as_columns("quasi_identifiers", quasi_identifiers, table),
+        else list(dict.fromkeys([*as_columns("quasi_identifiers", quasi_identifiers, table), *within])),
         sensitive=[] if sensitive is None else as_columns("sensitive", sensitive, table),
         attackers=as_attackers(attackers) or {},
         distances=as_distances(distances),
         importance=as_importance(importance),
         suppress=as_share_of_rows(suppress),
         cells=cells,
+        local=local,
         time_limit=as_seconds(time_limit),
         objective=as_objective(objective),
         identifiers=as_identifiers(table, identifiers, pseudonymise, keep),
         given=RiskArguments(population, weights, household, game, sampling_fraction, population_size),
         missing=missing,
+        strata=within,
     )
-    names, labels = table_names(table)
-    counted = CountedTable.from_table(table, request.columns(names, labels), "quasi_identifiers", request.named_by)
-    criteria = request.on_table(counted)
-    # `gpupif.risk` refuses wrong weights and households, and a population that lacks rows, before the search.
-    measure_table(table, figures_of_risk(criteria))
-    people = criteria.given.population
-    if people is not None:
-        columns = population_columns(criteria)
-        counted = replace(counted, population=CountedTable.from_table(people.table, columns, "population"))
-    used_hierarchies = with_proposed(request.hierarchies, counted, criteria.quasi_identifiers)
-    levels = column_levels(counted, used_hierarchies)
-    warn_of_unique([column.column for column in levels], counted.rows, argument="identifiers")
-    others, coarser = request.not_named(names, labels)
-    warn_of_identifiers(table, others, labels, coarser)
-    engine = choose_engine(requested_device(counted.cells))
-    seconds = {"read and count": clock() - began}
-    most_suppressed = math.floor(request.suppress * counted.rows)
-    suppression = Suppression(ClassCriteria.from_set(criteria), most_suppressed) if most_suppressed else None
+    return _find_protection(table, request)
+
+
+def _find_protection(table: Any, request: ProtectRequest) -> Protection:
+    """Search for the best node, treat the table as it says, and measure the table before and after."""
+    times = [time.perf_counter()]
+    asked = CountedRequest.from_table(table, request)
+    times.append(time.perf_counter())
+    counted, criteria, levels = asked.counted, asked.criteria, asked.levels
     with Reporter() as report, announce_compilation():
-        began = clock()
-        before = criteria.measure(counted, engine)
-        unique_before = criteria.with_criteria([UNIQUE_ROWS]).measure(counted, engine)[0].value
-        report.stage("search", None, "checks")
-
-        def show_check(left: int, loss: float) -> None:
-            report.rename(f"search, {short(left)}left")
-            report.advance()
-
-        with NodeChecks(counted, levels, criteria, engine, suppression) as checks:
-            deadline = math.inf if request.time_limit is None else time.monotonic() + request.time_limit
-            minimised = request.objective.kind(
-                levels,
-                request.importance,
-                [used_hierarchies[column.name] for column in levels],
-                counted.rows,
-                checks,
-                suppression is not None,
-                next((name for name in counted.names if str(name) == request.objective.column), None),
-                request.objective.task,
-            )
-            nodes = count_nodes([column.height for column in levels])
-            if checks.selects:
-                began_check = clock()
-                criteria.measure(counted, engine)
-                _tell_time(report, nodes, clock() - began_check, request.time_limit)
-            with first_interrupt() as is_interrupted:
-                bounds = minimised.bounds(lambda: is_interrupted() or time.monotonic() >= deadline)
-                search = LatticeSearch(
-                    bounds.sums,
-                    checks.holds if checks.prunes else None,
-                    checks.failing,
-                    checks.is_met if checks.selects else None,
-                    deadline,
-                    show_check,
-                    minimised.pricing,
-                    bounds.floors,
-                    is_interrupted,
-                )
-                best = search.run()
-            stopped_by = None
-            if not best.complete and search.is_over:
-                stopped_by = "Ctrl-C" if is_interrupted() else "time limit"
-            if best.node is None and is_interrupted():
-                checked = f"{search.checked:,} {plural(search.checked, 'check')}"
-                raise KeyboardInterrupt(f"no treatment that meets the criteria was found in {checked}")
-            if is_interrupted():
-                report.say("interrupted: the best plan so far is kept, and measured. Ctrl-C again ends at once.")
-            if best.node is None:
-                _refuse_no_plan(best, search, checks, levels, criteria, counted)
-            suppressed = checks.suppressed_rows(best.node)
-            # After the time limit no node is priced, as none is checked.
-            shown = [node for node in checks.values if node in search.prices or not search.is_over]
-            losses = {node: minimised.value(search.price(node).cost) for node in shown}
-            frontier = find_frontier(checks.values, losses, levels, criteria, checks.suppressed, most_suppressed)
-            highest_loss = minimised.value(search.price(tuple(column.height for column in levels)).floor)
-        seconds["search"] = clock() - began
-        began = clock()
-        chosen = {column.name: level for column, level in zip(levels, best.node, strict=True)}
-        recoding = [Recode(name, level=level) for name, level in chosen.items() if level]
-        recoded = {name: used_hierarchies[name] for name, level in chosen.items() if level}
+        before = criteria.measure(counted, asked.engine)
+        unique_before = criteria.with_criteria([UNIQUE_ROWS]).measure(counted, asked.engine)[0].value
+        with NodeChecks(counted, levels, criteria, asked.engine, asked.suppression) as checks:
+            found = NodeSearch(asked, report, checks).run()
+        times.append(time.perf_counter())
         report.stage("measure again", None, "")
-        after: TreatedRisk | None = None
-        rows_with_cells, cells_unreached = None, False
-        searched: list[CriterionValue] = []
-        if request.cells and suppressed:
-            plan = Plan([*recoding, _suppress_cells(request, criteria)], recoded)
-            try:
-                after = measure_treated(table, plan, criteria, cells=True)
-            except UnreachableError:
-                cells_unreached = True
-            else:
-                if after.rows > most_suppressed:
-                    rows_with_cells, after = after.rows, None
-        if after is None:
-            rows = [_suppress_rows(request, criteria, counted)] if suppressed else []
-            plan = Plan([*recoding, *rows], recoded)
-            after = measure_treated(table, plan, criteria)
-            if suppressed:
-                searched = [checks.values[best.node][own] for own in ClassCriteria.from_set(criteria).criteria]
-        seconds["treat and measure again"] = clock() - began
-    loss, bound = minimised.value(best.loss), minimised.value(best.bound)
+        measured = measure_plan(asked, found, report)
+        times.append(time.perf_counter())
+    chosen = {column.name: level for column, level in zip(levels, found.node, strict=True)}
+    stages = ("read and count", "search", "treat and measure again")
     return Protection(
         plan=Plan(
-            [*identifier_treatments(request.identifiers), *plan.treatments],
-            plan.hierarchies,
+            [*identifier_treatments(request.identifiers), *measured.plan.treatments],
+            measured.plan.hierarchies,
             criteria.quasi_identifiers,
             criteria.sensitive,
         ),
         rows=counted.rows,
-        suppressed_rows=after.rows,
-        suppressed_cells=after.cells,
-        rows_with_cells=rows_with_cells,
-        cells_unreached=cells_unreached,
+        suppressed_rows=measured.after.rows,
+        suppressed_cells=measured.after.cells,
+        rows_with_cells=measured.rows_with_cells,
+        cells_unreached=measured.cells_unreached,
         levels=chosen,
         heights={column.name: column.height for column in levels},
         losses={column.name: column.losses[chosen[column.name]] for column in levels},
         objective=str(request.objective),
-        unit=minimised.unit,
-        loss=loss,
-        loss_share=loss / highest_loss if highest_loss else 0.0,
-        highest_loss=highest_loss,
-        risk=after.values,
+        unit=found.unit,
+        loss=found.loss,
+        loss_share=found.loss / found.highest_loss if found.highest_loss else 0.0,
+        highest_loss=found.highest_loss,
+        risk=measured.after.values,
         before=before,
-        smallest_class=after.smallest_class,
-        unique_rows=after.unique_rows,
+        smallest_class=measured.after.smallest_class,
+        unique_rows=measured.after.unique_rows,
         unique_rows_before=int(unique_before or 0),
-        searched=searched,
-        checks=search.checked,
-        nodes=nodes,
-        optimal=best.complete,
-        gap=0.0 if best.complete or not loss else (loss - bound) / loss,
-        stopped_by=stopped_by,
-        frontier=frontier,
-        proposed=[name for name in used_hierarchies if name not in request.hierarchies],
+        searched=measured.searched,
+        local=found.local,
+        checks=found.checks,
+        nodes=found.nodes,
+        optimal=found.optimal,
+        gap=0.0 if found.optimal or not found.loss else (found.loss - found.bound) / found.loss,
+        stopped_by=found.stopped_by,
+        frontier=found.frontier,
+        proposed=[name for name in asked.hierarchies if name not in (*request.hierarchies, *request.strata)],
         identifiers=request.identifiers,
-        device=engine.device,
-        seconds=seconds,
+        device=asked.engine.device,
+        seconds={stage: end - start for stage, (start, end) in zip(stages, pairwise(times), strict=True)},
         attacker=attacker_line(criteria.quasi_identifiers, criteria.scored),
     )
-
-
-def _tell_time(report: Reporter, nodes: int, seconds: float, limit: float | None) -> None:
-    """Say before a search how long it takes at worst, if that is long.
-
-    seconds: of one check, in which all distinct rows are scored. limit: the time limit in seconds, None for none.
-    """
-    worst = seconds * nodes
-    if worst < SHORT_SEARCH:
-        return
-    ends = "" if limit is None or limit > worst else f" It ends after {limit:g} s, the time limit, with the best plan."
-    report.say(
-        f"the search may have to score each of {nodes:,} nodes, in up to {seconds:.2g} s each: {_duration(worst)} at "
-        f"worst.{ends} Ctrl-C keeps the best plan so far."
-    )
-
-
-def _duration(seconds: float) -> str:
-    """Return a time in its largest unit, such as "2.5 hours"."""
-    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.0f} s"
-
-
-def _suppress_cells(request: ProtectRequest, criteria: CriterionSet) -> Suppress:
-    """Return the treatment that suppresses single cells until all criteria hold."""
-    known = list(criteria.quasi_identifiers)
-    return Suppress(
-        columns=known,
-        require=[str(criterion) for criterion in request.criteria],
-        quasi_identifiers=known,
-        sensitive=list(request.sensitive) or None,
-        attackers=request.attackers or None,
-        importance=dict(request.importance) or None,
-    )
-
-
-def _suppress_rows(request: ProtectRequest, criteria: CriterionSet, table: CountedTable) -> SuppressRows:
-    """Return the treatment that suppresses the rows of classes that break a criterion on classes."""
-    known, own = list(criteria.quasi_identifiers), ClassCriteria.from_set(criteria)
-    if not own.models:
-        return SuppressRows(k=own.k, quasi_identifiers=known)
-    distances = {**{name: list(order) for name, order in table.orders.items()}, **request.distances}
-    return SuppressRows(
-        require=[str(criterion) for criterion in own.criteria],
-        quasi_identifiers=known,
-        sensitive=own.columns,
-        distances={name: distances[name] for name in own.columns if name in distances} or None,
-    )
-
-
-def _refuse_no_plan(
-    best: SearchResult,
-    search: LatticeSearch,
-    checks: NodeChecks,
-    levels: Sequence[ColumnLevels],
-    criteria: CriterionSet,
-    table: CountedTable,
-) -> NoReturn:
-    """Raise UnreachableError if no node meets the criteria, and InputError if the search ended before it was sure."""
-    top = tuple(column.height for column in levels)
-    failing = [value for value in checks.values_of_all_rows(top) if not value.is_met]
-    listed = " ".join(_why_not_met(value, criteria, table) for value in failing)
-    checked = f"{search.checked:,} {plural(search.checked, 'check')}"
-    if not best.complete:
-        said = f"no treatment was found that meets the criteria, in {checked}."
-        advice = (
-            f"time_limit: {said} Raise it, or relax a criterion."
-            if search.is_over
-            else f"require: {said} There are too many nodes to look at all. Relax a criterion, or give fewer levels in "
-            "hierarchies=."
-        )
-        raise InputError(f"{advice} {listed}".rstrip())
-    if not failing:
-        listed = f"Together they are not met at any node, in {checked}."
-    raise UnreachableError(f"require: no treatment meets the criteria. {listed}")
-
-
-def _why_not_met(value: CriterionValue, criteria: CriterionSet, table: CountedTable) -> str:
-    """Return why a criterion is not met with all columns at their top, in a sentence."""
-    criterion = value.criterion
-    known = criteria.known(criterion)
-    names: Sequence[Hashable] = list(known.pool or ()) if isinstance(known, AnyKnown) else known
-    fixed = [name for name in names if name not in criteria.quasi_identifiers and name != value.column]
-    came = "not defined" if value.value is None else as_cell(value.value)
-    said = f"{str(criterion)!r} is not even met with each quasi-identifier at its top level: it is {came}"
-    of_values = not (isinstance(criterion.quantity, ScoreQuantity) and criterion.quantity.is_of_size)
-    if of_values and value.column is not None and value.column not in criteria.quasi_identifiers:
-        return (
-            f"{said} in column {value.column!r}. The column is sensitive and stays as it is, with "
-            f"{_distribution(value.column, table)}. Relax the criterion, or make the column coarser before."
-        )
-    if fixed:
-        return (
-            f"{said}. The attacker knows column {', '.join(map(repr, fixed))}, which the plan does not change. Name it "
-            "in quasi_identifiers=, or relax the criterion."
-        )
-    return f"{said}. The table has {table.rows:,} {plural(table.rows, 'row')}. Relax the criterion."
-
-
-def _distribution(name: Hashable, table: CountedTable) -> str:
-    """Return how many values a column has, and how common the most common one is, in words."""
-    column = table.columns[table.place(name)]
-    most = int(column.counts.argmax())
-    share = int(column.counts[most]) / table.rows
-    value = column.values([most])[0]
-    shown = "missing values" if value is None else repr(value)
-    values = f"{column.cardinality:,} different {plural(column.cardinality, 'value')}"
-    return f"{values}, {shown} in {100 * share:.3g} % of the rows"

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..attack.arguments import as_attackers
-from ..attack.attackers import Known
+from ..attack.attackers import AnyKnown, Known
 from ..attack.hierarchy_files import read_named_files
 from ..attack.weights import read_weights
 from ..criteria.counted_scores import known_columns
@@ -40,10 +40,12 @@ class ProtectRequest:
     importance: by column what a bit of it is worth, above 0; 1 for columns that are not named.
     suppress: the share of the rows that may be suppressed, from 0 to below 1.
     cells: whether single cells are suppressed, not whole rows.
+    local: whether rows are recoded further before they are suppressed.
     time_limit: seconds, None for no limit.
     objective: what is minimised.
     identifiers: by column what the plan does with it: "drop", "pseudonymise" or "keep".
     given: the arguments of `gpupif.risk` that its figures need. missing: "category" or "wildcard".
+    strata: columns that the attacker knows, and that stay as they are. They are among `quasi_identifiers`.
     """
 
     criteria: Sequence[Criterion]
@@ -55,13 +57,19 @@ class ProtectRequest:
     importance: Mapping[Hashable, float]
     suppress: Fraction
     cells: bool
+    local: bool
     time_limit: float | None
     objective: ObjectiveChoice
     identifiers: Mapping[Hashable, str]
     given: RiskArguments = NOTHING_GIVEN
     missing: str = "category"
+    strata: Sequence[Hashable] = ()
 
     def __post_init__(self) -> None:
+        roles = {**self.given.columns, **self.identifiers, **dict.fromkeys(self.sensitive, "sensitive")}
+        for name in self.strata:
+            if name in roles:
+                raise InputError(f"strata: column {name!r} has another role too. Name it in one of them only.")
         check_not_known(self.sensitive, self.quasi_identifiers or ())
         check_word("missing", self.missing, ("category", "wildcard"))
         for name, argument in self.given.columns.items():
@@ -77,8 +85,9 @@ class ProtectRequest:
                 "cells: does not go with sampling weights, nor with criteria on figures of gpupif.risk, such as "
                 "population.k_map. Leave it out: whole rows are suppressed then."
             )
-        if not isinstance(self.cells, bool):
-            raise InputError(f"cells: expected True or False, got {brief(self.cells)}.")
+        for name, given in (("cells", self.cells), ("local", self.local)):
+            if not isinstance(given, bool):
+                raise InputError(f"{name}: expected True or False, got {brief(given)}.")
         idle = self.attackers.keys() - {criterion.attacker for criterion in self.criteria}
         if idle:
             raise InputError(
@@ -107,6 +116,24 @@ class ProtectRequest:
             raise InputError(
                 "cells: expected with suppress=, the share of the rows in which cells may be suppressed; got none."
             )
+        if self.local:
+            self._check_local()
+
+    def _check_local(self) -> None:
+        """Raise InputError for an argument that does not go with local recoding."""
+        if not self.suppress:
+            raise InputError(
+                "local: expected with suppress=, the share of the rows that may be recoded further; got none."
+            )
+        if self.cells or self.given.weights is not None:
+            other = "cells=" if self.cells else "weights="
+            raise InputError(f"local: does not go with {other}. Leave one of them out.")
+        for criterion in self.criteria:
+            if not criterion.of_each_class:
+                raise InputError(
+                    f"local: criterion {str(criterion)!r} is not on each equivalence class over the quasi-identifiers: "
+                    "rows that are recoded further could break it. Leave local= or the criterion out."
+                )
 
     @property
     def _figures_of_risk(self) -> list[Criterion]:
@@ -178,6 +205,7 @@ class ProtectRequest:
             raise InputError("quasi_identifiers: expected at least one column that is not sensitive, got none.")
         for name, argument in named_by_attackers(self.attackers).items():
             check_exist(argument, [name], names)
+        check_exist("strata", self.strata, names)
         for name in self.hierarchies:
             _check_quasi_identifier("hierarchies", name, known, self.hierarchies, names, only_misspelt=True)
         for name in self.importance:
@@ -195,7 +223,14 @@ class ProtectRequest:
             self._given_on(table),
         )
         for criterion in self.criteria:
-            quantity = criterion.quantity
+            quantity, own = criterion.quantity, criteria.known(criterion)
+            for name in self.strata:
+                if isinstance(own, AnyKnown) or name not in own:
+                    raise InputError(
+                        f"strata: criterion {str(criterion)!r} is of an attacker who need not know column {name!r}, so "
+                        "that it would not hold within strata. Let the attacker know the column, or leave one of them "
+                        "out."
+                    )
             for name in self.sensitive:
                 if isinstance(quantity, ModelQuantity) and quantity.sensitive and quantity.column in (None, str(name)):
                     check_values(table.columns[table.place(name)])

@@ -59,6 +59,20 @@ class FrontierNode:
 
 
 @dataclass(frozen=True)
+class RecodedRows:
+    """Rows that local recoding takes to other levels, in one round.
+
+    levels: by column. rows: how many rows they are. loss: the information that they lose, in bits, without importance.
+    searched: the values of the criteria on classes, over the classes of these rows, as in `Protection`.
+    """
+
+    levels: Mapping[Hashable, int]
+    rows: int
+    loss: float
+    searched: Sequence[CriterionValue]
+
+
+@dataclass(frozen=True)
 class Protection(Displayable):
     """The treatment with the least loss with which a table meets criteria; made by `gpupif.protect`. Prints as tables.
 
@@ -77,11 +91,16 @@ class Protection(Displayable):
     loss_share: the loss as a share of the loss with every column at its top.
     highest_loss: the loss with every column at its top.
     risk: the value of each criterion in the treated table, which was treated by the plan and measured like any table.
+        Empty if Ctrl-C ended the measuring: the plan is then kept without it.
     before: the value of each criterion in the table before.
-    smallest_class: the rows of the smallest equivalence class in the treated table, over the quasi-identifiers.
-    unique_rows: how many rows of the treated table are alone in their class. unique_rows_before: in the table before.
+    smallest_class: the rows of the smallest equivalence class in the treated table, over the quasi-identifiers. None if
+        it was not measured.
+    unique_rows: how many rows of the treated table are alone in their class, None too. unique_rows_before: in the table
+        before.
     searched: the values of the criteria by whose classes rows are suppressed, as the search compares these classes:
         with the whole table, suppressed rows among them, as ARX does. Empty unless the plan suppresses whole rows.
+    local: the rounds of local recoding. `levels`, `losses` and `loss` are of the node at which all other rows are, as
+        if all rows were there. The rows of the rounds and `suppressed_rows` together would be suppressed without it.
     checks: how many nodes were checked. nodes: how many there are.
     optimal: whether no node that meets the criteria costs less.
     gap: how much cheaper another plan could be at most, as a share of the loss; 0 if this plan is optimal.
@@ -110,10 +129,11 @@ class Protection(Displayable):
     highest_loss: float
     risk: Sequence[CriterionValue]
     before: Sequence[CriterionValue]
-    smallest_class: int
-    unique_rows: int
+    smallest_class: int | None
+    unique_rows: int | None
     unique_rows_before: int
     searched: Sequence[CriterionValue]
+    local: Sequence[RecodedRows]
     checks: int
     nodes: int
     optimal: bool
@@ -131,14 +151,15 @@ class Protection(Displayable):
         """Return whether the treated table, measured as it is, meets all criteria.
 
         It should, unless rows are suppressed by a criterion that compares classes with the table: see `differing`.
+        False if the table was not measured.
         """
-        return all(value.is_met for value in self.risk)
+        return bool(self.risk) and all(value.is_met for value in self.risk)
 
     @property
     def differing(self) -> list[tuple[CriterionValue, CriterionValue]]:
         """Return the values of criteria as the search read them, and in the treated table, where the two differ."""
         after = {value.criterion: value for value in self.risk}
-        pairs = [(own, after[own.criterion]) for own in self.searched]
+        pairs = [(own, after[own.criterion]) for own in self.searched if own.criterion in after]
         return [(own, other) for own, other in pairs if _shown(own, 6) != _shown(other, 6)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -197,6 +218,12 @@ class Protection(Displayable):
             named = [name for name, own in self.identifiers.items() if own == what]
             if named:
                 done.append(said.format(_listed(named)))
+        if self.local:
+            further = sum(own.rows for own in self.local)
+            done.append(
+                f"recodes {further:,} of the {further + self.suppressed_rows:,} rows further that it would suppress, "
+                f"in {len(self.local):,} {plural(len(self.local), 'round')}"
+            )
         if self.suppressed_rows:
             rows = f"{self.suppressed_rows:,} of {self.rows:,} rows ({as_percent(self.suppressed_rows / self.rows)})"
             cells = f"{self.suppressed_cells:,} {plural(self.suppressed_cells, 'cell')} in " * (
@@ -213,6 +240,9 @@ class Protection(Displayable):
         if self.objective != "entropy":
             share = f"{as_part(self.loss_share)} of the highest"
             lost = f"objective {self.objective}: {_amount(self.loss)} ({self.unit}), {share}"
+        if self.local:
+            further = math.fsum(own.loss for own in self.local)
+            lost += f"; the rows that are recoded further lose {further:,.0f} bits"
         if self.optimal:
             return f"{lost}, the least possible"
         ended = f"{self.stopped_by} ended the search, and " if self.stopped_by else ""
@@ -221,6 +251,8 @@ class Protection(Displayable):
 
     def _risk_left(self) -> str:
         """Return the value of each criterion, how many rows are unique, and the chance of an attacker, in words."""
+        if self.smallest_class is None or self.unique_rows is None:
+            return "not measured, because Ctrl-C ended the measuring"
         values = [
             f"{after.criterion}{'' if after.is_met else ' NOT MET'}: {_shown(after)} (before: {_shown(before)})"
             for before, after in zip(self.before, self.risk, strict=True)
@@ -239,7 +271,7 @@ class Protection(Displayable):
             for name, level in self.levels.items()
         ]
         of_columns = [Heading("column", text=True), Heading("level"), Heading("bits lost"), Heading("bits per row")]
-        return [draw_table("Risk", headings, risk), draw_table("Levels", of_columns, columns)]
+        return [draw_table("Risk", headings, risk)] * bool(risk) + [draw_table("Levels", of_columns, columns)]
 
     def _draw_frontier(self, console: Console) -> None:
         """Draw nodes that are evenly spread over the frontier, and the node of the plan.

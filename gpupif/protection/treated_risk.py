@@ -40,14 +40,15 @@ class TreatedRisk(NamedTuple):
 
     values: of each criterion, in their order. rows: how many rows were taken away or, if single cells were suppressed,
     have such cells. cells: how many cells of the rows that are left were suppressed. smallest_class: the rows of the
-    smallest equivalence class over the quasi-identifiers. unique_rows: how many rows are alone in their class.
+    smallest equivalence class over the quasi-identifiers. unique_rows: how many rows are alone in their class. Without
+    values the table was not measured, and both are None.
     """
 
     values: Sequence[CriterionValue]
     rows: int
     cells: int
-    smallest_class: int
-    unique_rows: int
+    smallest_class: int | None
+    unique_rows: int | None
 
 
 def measure_treated(table: Any, plan: Plan, criteria: CriterionSet, cells: bool = False) -> TreatedRisk:

@@ -18,6 +18,7 @@ from ..marginals.counts_on_disk import ChunkCounts
 from ..out_of_core.table_chunks import MemoryChunks, TableChunks
 from ..out_of_core.temporary_table import TemporaryTable
 from ..rows.threads import Workers, default_threads
+from ..utils.display import duration
 from ..utils.memory import resident_bytes
 from ..utils.progress import Reporter
 from . import search_time_and_memory as predictions
@@ -147,7 +148,7 @@ def bytes_needed(rows: int, cardinalities: Sequence[int], request: SudaRequest) 
 def tell(report: Reporter, seconds: float) -> None:
     """Report how long a long search takes. seconds: of all cores together."""
     if seconds >= WORTH_SAYING:
-        report.say(f"the search for special uniques takes about {predictions.duration(seconds)}")
+        report.say(f"the search for special uniques takes about {duration(seconds)}")
 
 
 def search_stream(

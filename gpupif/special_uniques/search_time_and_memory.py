@@ -20,6 +20,7 @@ from ..errors import InputError
 from ..rows.keys import KeyLayout
 from ..rows.partition import index_type
 from ..rows.threads import default_threads
+from ..utils.display import duration
 from ..utils.memory import free_bytes, resident_bytes, shown
 
 # Nanoseconds for a pair of rows, for each column of a pair, and for a block (a set of the upper columns) of a row.
@@ -115,14 +116,6 @@ def check_time(rows: int, columns: int, seconds: Mapping[int, float]) -> None:
         f"max_size: to search {rows:,} distinct rows for sets of up to {size} of {columns} columns takes about "
         f"{duration(hours[size] * 3600)}, too long. {mend}{', or fewer columns' if short else ''}."
     )
-
-
-def duration(seconds: float) -> str:
-    """Return a number of seconds in words, rounded."""
-    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:,.0f} {unit}"
-    return f"{seconds:.0f} seconds"
 
 
 class SearchMemory(NamedTuple):

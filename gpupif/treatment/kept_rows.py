@@ -22,10 +22,11 @@ from .plan_run import apply_plan, named_in
 from .suppression.suppress import SuppressRows
 from .treat import table_to_treat
 from .treatment import Treatment, ValueMap
+from .value_maps.recode_rows import RecodeRows
 
 
 def _removes(treatment: Treatment) -> bool:
-    return isinstance(treatment, SuppressRows) and treatment.remove
+    return isinstance(treatment, SuppressRows | RecodeRows) and treatment.remove
 
 
 def find_kept_rows(table: Any, plan: Plan, report: Reporter) -> npt.NDArray[np.bool_]:
@@ -53,7 +54,8 @@ def find_kept_rows(table: Any, plan: Plan, report: Reporter) -> npt.NDArray[np.b
 
 def _looks_at_its_columns(treatment: Treatment) -> bool:
     """Return whether a treatment reads only the columns that it names. Scores may depend on all columns."""
-    return isinstance(treatment, ValueMap) or (isinstance(treatment, SuppressRows) and treatment.k is not None)
+    of_classes = isinstance(treatment, SuppressRows) and treatment.where is None
+    return isinstance(treatment, ValueMap | RecodeRows) or of_classes
 
 
 def _deciding(plan: Plan, names: Sequence[Hashable]) -> Plan:

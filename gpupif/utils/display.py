@@ -112,6 +112,14 @@ def plural(number: int, noun: str) -> str:
     return noun if number == 1 else f"{noun}s"
 
 
+def duration(seconds: float) -> str:
+    """Return a number of seconds in words, rounded."""
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.0f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
 def as_percent(share: float) -> str:
     """Return a share in percent, in four digits."""
     return f"{100 * share:.4g} %"

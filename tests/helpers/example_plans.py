@@ -41,7 +41,15 @@ def _examples():
             kind("job", mapping={"a": "white", "b": "white", "c": "blue"}, unmapped="keep"),
             kind("zip", mapping={"02139": "MA", "02138": "MA"}, unmapped="suppress"),
         ],
-        "recode_rows": lambda kind: [kind({"kept": [0, 1, 2], "sex": [0, 0, 0]}, k=14)],
+        "recode_rows": lambda kind: [
+            kind({"kept": [0, 1, 2], "sex": [0, 0, 0]}, k=14),
+            kind(
+                {"note": [0, 1], "sex": [0, 0]},
+                require=["distinct_l(job)>=7", "t<=0.3"],
+                sensitive=["job"],
+                remove=True,
+            ),
+        ],
         "cap": lambda kind: [kind("age")],
         "top_code": lambda kind: [kind("income", limit=3000)],
         "bottom_code": lambda kind: [kind("income", limit=2000)],
@@ -74,7 +82,7 @@ def _examples():
 
 
 EXAMPLES = _examples()
-HIERARCHIES = {"kept": {"widths": [2]}}
+HIERARCHIES = {"kept": {"widths": [2]}, "note": {"values": {"x": ["*"], "y": ["*"], "z": ["*"]}}}
 
 
 def plans():

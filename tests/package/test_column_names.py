@@ -53,6 +53,7 @@ INSTEAD = {
     ("advise", "sensitive"): {"quasi_identifiers": ["sex", "home"]},
     ("Suppress", "sensitive"): {"columns": ["sex", "home"], "require": ["k>=2", "distinct_l(religion)>=2"]},
     ("Suppress", "known"): {"columns": ["sex", "home"], "where": "csf > 0.1"},
+    ("RecodeRows", "sensitive"): {"levels": {"sex": [0], "home": [0]}, "require": ["distinct_l(religion)>=2"]},
     ("SuppressRows", "sensitive"): {"quasi_identifiers": ["sex", "home"], "require": ["distinct_l(religion)>=2"]},
     ("SuppressRows", "known"): {"where": "csf > 0.1", "columns": ["sex"]},
 }

@@ -76,17 +76,7 @@ def rows_of_failing_classes(criteria: CriterionSet, table: TreatedTable) -> RowF
     classes = ClassCriteria.from_set(criteria)
     scored = classes.columns or criteria.quasi_identifiers[:1]
     size = find_measure("class_size")
-    distances, longest = dict[Hashable, Any](), dict[Hashable, int]()
-    if any(measure.walks for measure in classes.measures):
-        for name in scored:
-            values = table.values(name)
-            counts = np.append(values.counts, values.missing) if values.missing else values.counts
-            column = Column(name, np.arange(len(counts)), counts, values.labels, bool(values.missing))
-            # A frame's ordered categories are not known in files: without distances they have no order.
-            given = criteria.distances.get(name)
-            distances[name] = ("ordered" if has_order(column) else "nominal") if given is None else given
-            prior = make_prior(column, None, int(counts.sum()), counts)
-            longest[name] = make_axis(column, prior, distances[name]).longest
+    distances, longest = distances_of(criteria, classes, table)
     arguments = Arguments.from_user(
         [size.name, *(measure.name for measure in classes.measures)],
         scored,
@@ -100,6 +90,27 @@ def rows_of_failing_classes(criteria: CriterionSet, table: TreatedTable) -> RowF
         return {"0": failing}
 
     return table.scores(arguments, make)
+
+
+def distances_of(
+    criteria: CriterionSet, classes: ClassCriteria, table: TreatedTable
+) -> tuple[dict[Hashable, Any], dict[Hashable, int]]:
+    """Return by sensitive attribute its distances, and the longest distance of two values.
+
+    Both are empty if no criterion is on distances. criteria: have the distances that were given.
+    """
+    distances, longest = dict[Hashable, Any](), dict[Hashable, int]()
+    if any(measure.walks for measure in classes.measures):
+        for name in classes.columns:
+            values = table.values(name)
+            counts = np.append(values.counts, values.missing) if values.missing else values.counts
+            column = Column(name, np.arange(len(counts)), counts, values.labels, bool(values.missing))
+            # A frame's ordered categories are not known in files: without distances they have no order.
+            given = criteria.distances.get(name)
+            distances[name] = ("ordered" if has_order(column) else "nominal") if given is None else given
+            prior = make_prior(column, None, int(counts.sum()), counts)
+            longest[name] = make_axis(column, prior, distances[name]).longest
+    return distances, longest
 
 
 def _with_default(known: Knowledge, columns: Sequence[Hashable]) -> Knowledge:

@@ -167,6 +167,16 @@ def check_way(treatment: Any, ways: Sequence[str], only: Mapping[str, Sequence[s
     return way
 
 
+def check_of_classes(require: Any) -> None:
+    """Raise InputError for a criterion that is not on each equivalence class over the quasi-identifiers."""
+    for criterion in read_criteria(require):
+        if not criterion.of_each_class:
+            raise InputError(
+                f"require: criterion {str(criterion)!r} is not on each equivalence class over the quasi-identifiers. "
+                "Expected criteria such as 'k>=5', 'distinct_l>=2' or 't<=0.3'."
+            )
+
+
 @dataclass(frozen=True)
 class SuppressStep(Step):
     """The prepared `Suppress`.
@@ -273,12 +283,7 @@ class SuppressRows(Treatment):
         if way == "where":
             check_condition(self.where, self.attackers)
         if way == "require":
-            for criterion in read_criteria(self.require):
-                if not criterion.of_each_class:
-                    raise InputError(
-                        f"require: criterion {str(criterion)!r} is not on each equivalence class over the "
-                        "quasi-identifiers. Expected criteria such as 'k>=5', 'distinct_l>=2' or 't<=0.3'."
-                    )
+            check_of_classes(self.require)
 
     def named(self) -> Sequence[Hashable]:
         """Return the columns that the table must have: quasi-identifiers, sensitive attributes and `columns`."""

@@ -1,47 +1,62 @@
-"""Local recoding: rows of small equivalence classes are recoded to coarser levels than other rows."""
+"""Local recoding: rows of classes that break a criterion are recoded to coarser levels than other rows."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from ...criteria.class_criteria import ClassCriteria
+from ...criteria.counted_scores import score_counted
+from ...criteria.counted_table import CountedTable
+from ...criteria.criterion_set import CriterionSet
+from ...engines.base import Engine
+from ...engines.choose import choose_engine, requested_device
 from ...errors import InputError
 from ...hierarchies.hierarchy import Hierarchy, hierarchy_with_level
 from ...rows.keys import code_type
 from ...rows.threads import Workers
 from ...utils.validation import brief
-from ..coded_columns import CodedColumn, as_text, relabeled
-from ..field_checks import whole
+from ..coded_columns import CodedColumn, as_text, relabeled, table_column
+from ..field_checks import not_empty, whole
 from ..steps import Chunk, RowFacts, Step
-from ..suppression.grouping import KeyedRows
+from ..suppression.scored_condition import distances_of
+from ..suppression.suppress import check_of_classes, check_way
 from ..treatment import Tools, TreatedTable, Treatment
 
+WAYS, WITH_REQUIRE = ("k", "require"), ("sensitive", "distances")
 # The bytes of memory for each row, and for each cell, while classes are counted.
 ROW_BYTES, COLUMN_BYTES = 40, 16
 
 
 @dataclass(frozen=True)
 class RecodeRows(Treatment):
-    """Recode each row at the first of several nodes at which its equivalence class has at least k rows.
+    """Recode each row at the first of several nodes at which its equivalence class meets criteria.
+
+    Give exactly one of ``k`` and ``require``.
 
     levels: dictionary by column, the quasi-identifiers. A list of the levels of the column's hierarchy in the plan, one
         level for each node, in the order in which the nodes are tried. All lists have the same length.
     k: the fewest rows of an equivalence class.
+    require: criteria on each equivalence class, as in `SuppressRows`.
+    sensitive, distances: with require, as in `SuppressRows`.
+    remove: True: rows whose class breaks a criterion at every node are removed. False: these rows stay, at the last
+        node. Default False.
 
-    At the first node, all rows are counted. Rows of classes with fewer than k rows go on to the next node. There only
-    these rows are counted, so that each class has at least k rows that were recoded alike. Values of different levels
-    do not match, unless their groups have the same name: then classes join and only grow. Rows that are in small
-    classes at every node stay at the last node: `SuppressRows` with the same k removes them. A missing value is a value
-    of its own, except at the top of a hierarchy, where all cells are one group.
+    At the first node, all rows are counted. Rows of classes that break a criterion go on to the next node. There only
+    these rows are counted, so that each class has rows that were recoded alike, and meets the criteria. Classes are
+    compared with all rows of the table, at every node. Values of different levels do not match, unless their groups
+    have the same name: then classes join, and classes that join meet every criterion that each of them meets. A missing
+    value is a value of its own, except at the top of a hierarchy, where all cells are one group.
 
     Columns that have a level above 0 at any node become texts. The rows have to fit into memory as codes.
 
     Raises InputError for lists of different lengths, for a level that a hierarchy lacks, for a value that has no place
-    in a hierarchy, and for a table that does not fit into memory.
+    in a hierarchy, for a criterion that is not on each class, and for a table that does not fit into memory.
 
     Local recoding: Prasser, Eicher, Bild, Spengler & Kuhn 2017, A tool for optimizing de-identified health data.
     """
@@ -49,10 +64,16 @@ class RecodeRows(Treatment):
     do: ClassVar[str] = "recode_rows"
 
     levels: Mapping[Hashable, Sequence[int]]
-    k: Annotated[int, whole("rows")]
+    k: Annotated[int | None, whole("rows")] = None
+    require: Sequence[str] | str | None = None
+    sensitive: Annotated[Sequence[Hashable] | None, not_empty] = None
+    distances: Mapping[Hashable, Any] | None = None
+    remove: bool = False
 
     def check(self) -> None:
         super().check()
+        if check_way(self, WAYS, {"k": (), "require": WITH_REQUIRE}) == "require":
+            check_of_classes(self.require)
         lengths = {name: len(own) for name, own in self.levels.items()}
         if not lengths or not min(lengths.values()):
             raise InputError(
@@ -74,39 +95,47 @@ class RecodeRows(Treatment):
                     hierarchy_with_level(hierarchies, name, level)
 
     def named(self) -> Sequence[Hashable]:
-        """Return the columns that the table must have: the columns of `levels`."""
-        return list(self.levels)
+        """Return the columns that the table must have: the columns of `levels`, and sensitive attributes."""
+        return list(dict.fromkeys([*self.levels, *(self.sensitive or ())]))
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
-        names = self.named()
-        columns = table.codes(names, ROW_BYTES + COLUMN_BYTES * len(names))
-        nodes = len(self.levels[names[0]])
-        chosen = np.full(len(columns[0].codes), nodes - 1, np.int64)
-        left = np.arange(len(chosen))
-        recoded_rows = []
+        names = list(self.levels)
+        asked = [f"k>={self.k}"] if self.require is None else self.require
+        criteria = CriterionSet.from_arguments(
+            asked, names, self.sensitive or [], distances=self.distances, names=table.names
+        )
+        classes = ClassCriteria.from_set(criteria)
+        distances, longest = distances_of(criteria, classes, table)
+        needed = [*names, *classes.columns]
+        columns = dict(zip(needed, table.codes(needed, ROW_BYTES + COLUMN_BYTES * len(needed)), strict=True))
+        attributes = [table_column(name, columns[name]) for name in classes.columns]
+        nodes, rows = len(self.levels[names[0]]), len(columns[names[0]].codes)
+        chosen, left = np.full(rows, -1 if self.remove else nodes - 1, np.int64), np.arange(rows)
+        engine = choose_engine(requested_device(lambda: len(needed) * rows))
+        recoded_rows = [0] * nodes
         with Workers() as workers:
-            for node in range(nodes):
-                at_node = [
-                    relabeled(
-                        CodedColumn(column.codes[left], column.labels),
-                        *_groups(column.labels, name, self.levels[name][node], tools.hierarchies),
-                    )
-                    for name, column in zip(names, columns, strict=True)
-                ]
-                large = np.zeros(0, np.bool_)
-                if len(left):
-                    rows = KeyedRows([own.codes for own in at_node], [len(own.labels) for own in at_node], workers)
-                    large = rows.class_sizes(range(len(names))) >= self.k
-                chosen[left[large]] = node
-                recoded_rows.append(int(np.count_nonzero(large)))
-                left = left[~large]
+            for node in range(nodes if rows else 0):
+                at_node = [replace(own, codes=own.codes[left]) for own in attributes]
+                for name in names:
+                    own = CodedColumn(columns[name].codes[left], columns[name].labels)
+                    groups = _groups(own.labels, name, self.levels[name][node], tools.hierarchies)
+                    at_node.append(table_column(name, relabeled(own, *groups)))
+                # The sensitive attributes have the counts of all rows, with which classes are compared.
+                counted = CountedTable(at_node, np.ones(len(left), np.int64), rows)
+                failing = _failing(counted, names, classes, distances, longest, engine, workers)
+                chosen[left[~failing]] = node
+                recoded_rows[node] = int(np.count_nonzero(~failing))
+                left = left[failing]
+                if not len(left):
+                    break
         changing = [name for name in names if any(self.levels[name])]
-        record = {"rows_by_node": recoded_rows, "rows_of_small_classes": len(left)}
+        record = {"rows_by_node": recoded_rows, "rows_of_failing_classes": len(left)}
         return RecodeRowsStep(
             table.facts_of({"0": chosen}),
             {name: self.levels[name] for name in changing},
             tools.hierarchies,
             writes=changing,
+            removes_rows=self.remove,
             record=record,
             revealing=list(record),
         )
@@ -116,8 +145,8 @@ class RecodeRows(Treatment):
 class RecodeRowsStep(Step):
     """The prepared `RecodeRows`.
 
-    facts: integers (rows,), named "0": the node of each row. levels: by column that changes, its level at each node.
-    hierarchies: by column.
+    facts: integers (rows,), named "0": the node of each row, -1 for rows that are removed.
+    levels: by column that changes, its level at each node. hierarchies: by column.
     """
 
     facts: RowFacts
@@ -126,6 +155,8 @@ class RecodeRowsStep(Step):
 
     def apply(self, chunk: Chunk) -> None:
         node = np.asarray(self.facts.read(chunk)["0"], np.int64)
+        kept = node >= 0
+        node = np.maximum(node, 0)
         for name, levels in self.levels.items():
             column = chunk[name]
             # The labels of all nodes, one after the other; each node has a label for missing values, too.
@@ -134,6 +165,27 @@ class RecodeRowsStep(Step):
             )
             codes = node * (len(column.labels) + 1) + column.codes
             chunk[name] = relabeled(CodedColumn(codes.astype(code_type(len(labels) + 1)), labels[:0]), labels)
+        if self.removes_rows:
+            chunk.keep_rows(kept)
+
+
+def _failing(
+    table: CountedTable,
+    known: Sequence[Hashable],
+    classes: ClassCriteria,
+    distances: Mapping[Hashable, Any],
+    longest: Mapping[Hashable, int],
+    engine: Engine,
+    workers: Workers,
+) -> npt.NDArray[np.bool_]:
+    """Return for each row whether its class breaks a criterion."""
+    columns, measures = classes.columns, classes.measures
+    scores = score_counted(table, known, columns, measures, distances, engine)[1] if measures else {}
+    return classes.failing(
+        table.class_sizes(known, workers),
+        lambda measure, name: np.asarray(scores[measure.name][columns.index(name)].scores),
+        longest,
+    )[0]
 
 
 def _groups(

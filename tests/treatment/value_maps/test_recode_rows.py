@@ -60,7 +60,7 @@ def test_each_row_is_recoded_at_the_first_node_with_a_large_class(seed):
     came = done.table[["age", "pay"]].astype(object)
     assert list(came.where(came.notna(), None).itertuples(index=False, name=None)) == expected
     found = done.record.to_dict()["treatments"][0]["found"]
-    assert found["rows_of_small_classes"] == small
+    assert found["rows_of_failing_classes"] == small
     assert sum(found["rows_by_node"]) == len(rows) - small
 
 
@@ -88,11 +88,19 @@ def test_the_plan_says_it(tmp_path):
         ({"age": [0, 7]}, 2, "level: expected a whole number from 0 to 3, the top of the hierarchy of 'age'"),
         ({"town": [0, 1]}, 2, "column 'town' has no hierarchy"),
         ({"age": [0, 1]}, 0, "k: expected a whole number of rows, 1 or more"),
+        ({"age": [0, 1]}, None, "expected one of k or require, got none"),
     ],
 )
 def test_bad_input_is_refused(levels, k, message):
     with pytest.raises(InputError, match=message):
         gpupif.Plan([gpupif.treatments.RecodeRows(levels, k=k)], HIERARCHIES)
+
+
+def test_a_criterion_that_is_not_on_classes_is_refused():
+    with pytest.raises(InputError, match="criterion 'pif95<=3' is not on each equivalence class"):
+        gpupif.Plan([gpupif.treatments.RecodeRows({"age": [0, 1]}, require="pif95<=3")], HIERARCHIES)
+    with pytest.raises(InputError, match="sensitive goes with require, and not with k"):
+        gpupif.Plan([gpupif.treatments.RecodeRows({"age": [0, 1]}, k=2, sensitive=["pay"])], HIERARCHIES)
 
 
 def test_a_column_that_the_table_lacks_is_refused():

@@ -1,0 +1,92 @@
+"""A request of `protect` on a counted table: its criteria, and its columns at each level of their hierarchies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..attack.request import warn_of_unique
+from ..criteria.class_criteria import ClassCriteria
+from ..criteria.counted_table import CountedTable
+from ..criteria.criterion_set import CriterionSet
+from ..engines.base import Engine
+from ..engines.choose import choose_engine, requested_device
+from ..errors import InputError
+from ..frames.open import table_names
+from ..hierarchies.hierarchy import Hierarchy
+from ..rows.threads import Workers
+from ..utils.display import plural
+from .column_levels import ColumnLevels, column_levels, with_proposed
+from .identifiers import warn_of_identifiers
+from .node_checks import Suppression
+from .request import ProtectRequest, figures_of_risk, population_columns
+from .treated_risk import measure_table
+
+
+@dataclass(frozen=True)
+class CountedRequest:
+    """A request on a table whose rows are counted.
+
+    request: the request. table: the table as it was given. counted: its distinct rows over the columns that are used.
+    criteria: the criteria on this table. hierarchies: by quasi-identifier, given or proposed.
+    levels: of the quasi-identifiers. engine: scores the cells.
+    """
+
+    request: ProtectRequest
+    table: Any
+    counted: CountedTable
+    criteria: CriterionSet
+    hierarchies: Mapping[Hashable, Hierarchy]
+    levels: Sequence[ColumnLevels]
+    engine: Engine
+
+    @classmethod
+    def from_table(cls, table: Any, request: ProtectRequest) -> CountedRequest:
+        """Count the rows of a table. Raises InputError for a request that does not fit the table."""
+        names, labels = table_names(table)
+        counted = CountedTable.from_table(table, request.columns(names, labels), "quasi_identifiers", request.named_by)
+        criteria = request.on_table(counted)
+        # `gpupif.risk` refuses wrong weights and households, and a population that lacks rows, before the search.
+        measure_table(table, figures_of_risk(criteria))
+        people = criteria.given.population
+        if people is not None:
+            columns = population_columns(criteria)
+            counted = replace(counted, population=CountedTable.from_table(people.table, columns, "population"))
+        hierarchies = with_proposed(request.hierarchies, counted, criteria.quasi_identifiers)
+        every = column_levels(counted, hierarchies)
+        levels = [column.as_it_is() if column.name in request.strata else column for column in every]
+        warn_of_unique([column.column for column in levels], counted.rows, argument="identifiers")
+        others, coarser = request.not_named(names, labels)
+        warn_of_identifiers(table, others, labels, coarser)
+        engine = choose_engine(requested_device(counted.cells))
+        asked = cls(request, table, counted, criteria, hierarchies, levels, engine)
+        asked._check_strata()
+        return asked
+
+    @property
+    def suppression(self) -> Suppression | None:
+        """The rows that may be suppressed, None for none."""
+        most = math.floor(self.request.suppress * self.counted.rows)
+        return Suppression(ClassCriteria.from_set(self.criteria), most) if most else None
+
+    def _check_strata(self) -> None:
+        """Raise InputError for a stratum with fewer rows than k, unless its rows may be suppressed."""
+        strata, k = self.request.strata, ClassCriteria.from_set(self.criteria).k
+        if not strata or self.request.missing == "wildcard":
+            return
+        with Workers() as workers:
+            sizes = np.asarray(self.counted.class_sizes(strata, workers))
+        small = sizes < k
+        if self.counted.multiplicities[small].sum() <= math.floor(self.request.suppress * self.counted.rows):
+            return
+        row = int(sizes.argmin())
+        columns = [self.counted.columns[self.counted.place(name)] for name in strata]
+        named = ", ".join(f"{column.name!r} {column.values([int(column.codes[row])])[0]!r}" for column in columns)
+        raise InputError(
+            f"strata: the stratum of {named} has {int(sizes[row]):,} {plural(int(sizes[row]), 'row')}, fewer than "
+            f"k={k:,}. Make strata larger, ask for a lower k, or let more rows be suppressed with suppress=."
+        )

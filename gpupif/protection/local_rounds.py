@@ -1,0 +1,116 @@
+"""Local recoding: the rows that are suppressed at the best node are recoded further, in rounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ..criteria.counted_table import CountedTable
+from .column_levels import ColumnLevels
+from .counted_request import CountedRequest
+from .lattice_search import LatticeSearch
+from .node_checks import NodeChecks, Suppression
+from .objectives import ColumnObjective, Objective
+from .result import RecodedRows
+
+Numbers = npt.NDArray[np.int64]
+
+
+class EntropyOfRows(ColumnObjective):
+    """Non-uniform entropy of some rows of a table, by the groups of the whole table.
+
+    A cell loses log2(N' / N) bits: N rows of the whole table have its value, and N' rows have its group. Suppressed
+    rows lose all bits, as at the top.
+
+    rows_by_value: by axis, how many of the rows have each value.
+    """
+
+    name, unit = "entropy of rows", "bits"
+    source = "non-uniform entropy, Gionis & Tassa 2009"
+
+    def __init__(
+        self,
+        levels: Sequence[ColumnLevels],
+        importance: Mapping[Hashable, float],
+        checks: NodeChecks,
+        rows_by_value: Sequence[Numbers],
+    ) -> None:
+        super().__init__(levels, importance, [], int(rows_by_value[0].sum()), checks, True)
+        self.rows_by_value = rows_by_value
+
+    def _cost(self, axis: int, level: int, hidden: Numbers | None) -> float:
+        bits = _bits_lost(self.levels[axis], level, self.rows_by_value[axis])
+        if hidden is not None:
+            groups = self.levels[axis].levels[level].counts
+            bits += _bits(hidden, groups, np.full(len(groups), groups.sum()))
+        return self.importance[axis] * bits
+
+
+def recode_further(
+    asked: CountedRequest, kept: npt.NDArray[np.bool_], search_of: Callable[[NodeChecks, Objective], LatticeSearch]
+) -> tuple[list[RecodedRows], bool]:
+    """Recode rows that are suppressed at the best node further, and return the rounds, and whether all are complete.
+
+    In each round all nodes are searched with the rows that are left, of which at least one has to be in a class that
+    meets the criteria. The node is taken with which these rows lose the least bits, rows that are in other classes
+    losing all. Rows in other classes are left for the next round. The rounds end if no row is left, if no row is in a
+    class that meets the criteria at any node, or if the search is over.
+
+    kept: by distinct row, whether it is not suppressed at the best node. search_of: returns the search for the node
+    that costs least.
+    """
+    counted, suppression, rounds, complete = asked.counted, asked.suppression, list[RecodedRows](), True
+    left = np.flatnonzero(~kept)
+    while len(left) and suppression is not None:
+        table = _rows_of(counted, left)
+        rows = int(table.multiplicities.sum())
+        with NodeChecks(
+            table, asked.levels, asked.criteria, asked.engine, Suppression(suppression.criteria, rows - 1)
+        ) as checks:
+            by_value = _rows_by_value(table, asked.levels)
+            found = search_of(checks, EntropyOfRows(asked.levels, asked.request.importance, checks, by_value)).run()
+            complete &= found.complete
+            if found.node is None:
+                break
+            kept = checks.kept_rows(found.node)
+            by_value = _rows_by_value(_rows_of(table, kept), asked.levels)
+            rounds.append(
+                RecodedRows(
+                    {column.name: level for column, level in zip(asked.levels, found.node, strict=True)},
+                    int(table.multiplicities[kept].sum()),
+                    math.fsum(map(_bits_lost, asked.levels, found.node, by_value)),
+                    [checks.values[found.node][criterion] for criterion in suppression.criteria.criteria],
+                )
+            )
+        left = left[~kept]
+    return rounds, complete
+
+
+def _rows_of(table: CountedTable, rows: npt.NDArray[np.bool_] | Numbers) -> CountedTable:
+    """Return a table of some distinct rows. Its columns keep the counts of the whole table, and so its distributions.
+
+    So classes are compared with the whole table, and groups are as large as in the whole table.
+    """
+    columns = [replace(column, codes=column.codes[rows]) for column in table.columns]
+    return replace(table, columns=columns, multiplicities=table.multiplicities[rows])
+
+
+def _rows_by_value(table: CountedTable, levels: Sequence[ColumnLevels]) -> list[Numbers]:
+    """Return by axis how many of the rows have each value."""
+    columns = [table.columns[table.place(column.name)] for column in levels]
+    return [np.bincount(own.codes, table.multiplicities, own.cardinality).astype(np.int64) for own in columns]
+
+
+def _bits_lost(column: ColumnLevels, level: int, rows: Numbers) -> float:
+    """Return the bits that some rows lose at a level of a column. rows: by value."""
+    coded = column.levels[level]
+    return _bits(rows, column.column.counts, coded.counts[coded.codes])
+
+
+def _bits(rows: Numbers, before: Numbers, after: Numbers) -> float:
+    """Return the bits that rows lose, as groups of `before` rows become groups of `after` rows."""
+    return math.fsum((rows * np.log2(after / before)).tolist())

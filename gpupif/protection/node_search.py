@@ -1,0 +1,227 @@
+"""The search of `protect` for the best node, told as it goes on, and ended by a time limit or by Ctrl-C."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple, NoReturn
+
+from ..attack.attackers import AnyKnown
+from ..criteria.class_criteria import ClassCriteria
+from ..criteria.counted_table import CountedTable
+from ..criteria.criterion_set import CriterionSet, CriterionValue
+from ..criteria.quantities import ScoreQuantity
+from ..errors import InputError, UnreachableError
+from ..utils.display import as_cell, duration, plural
+from ..utils.progress import Reporter, short
+from ..utils.signals import first_interrupt
+from .counted_request import CountedRequest
+from .lattice import Levels, count_nodes
+from .lattice_search import LatticeSearch, SearchResult
+from .local_rounds import recode_further
+from .node_checks import NodeChecks
+from .objectives import Objective
+from .result import FrontierNode, RecodedRows, find_frontier
+
+# Seconds that a search may take without a word on its time beforehand.
+SHORT_SEARCH = 10.0
+
+
+class FoundNode(NamedTuple):
+    """The best node that meets all criteria, and how it was found.
+
+    node: its levels. loss, bound, highest_loss: its loss, a loss that no node is below, and the loss at the top.
+    unit: the unit of these losses. optimal: whether no node costs less. suppressed: the rows suppressed at the node.
+    searched: the values of the criteria on classes there, of the rows that are left. checks, nodes: how many nodes were
+    checked, and how many there are. stopped_by, frontier, local: see `Protection`.
+    """
+
+    node: Levels
+    loss: float
+    bound: float
+    highest_loss: float
+    unit: str
+    optimal: bool
+    suppressed: int
+    searched: Sequence[CriterionValue]
+    checks: int
+    nodes: int
+    stopped_by: str | None
+    frontier: Sequence[FrontierNode]
+    local: Sequence[RecodedRows]
+
+
+class NodeSearch:
+    """The search for the best node.
+
+    asked: the request. report: is told the checks. checks: of the nodes.
+    """
+
+    def __init__(self, asked: CountedRequest, report: Reporter, checks: NodeChecks) -> None:
+        self._asked, self._report, self._checks = asked, report, checks
+        request, counted = asked.request, asked.counted
+        self._nodes = count_nodes([column.height for column in asked.levels])
+        self._objective = request.objective.kind(
+            asked.levels,
+            request.importance,
+            [asked.hierarchies[column.name] for column in asked.levels],
+            counted.rows,
+            checks,
+            asked.suppression is not None,
+            next((name for name in counted.names if str(name) == request.objective.column), None),
+            request.objective.task,
+        )
+
+    def run(self) -> FoundNode:
+        """Search, and return the best node. Raises UnreachableError if there is none, InputError if none was found.
+
+        Raises KeyboardInterrupt if the user ends the search before a node is found.
+        """
+        limit = self._asked.request.time_limit
+        deadline = math.inf if limit is None else time.monotonic() + limit
+        self._report.stage("search", None, "checks")
+        checks = self._checks
+        if checks.selects:
+            began = time.perf_counter()
+            self._asked.criteria.measure(self._asked.counted, self._asked.engine)
+            tell_time(self._report, self._nodes, time.perf_counter() - began, limit)
+        with first_interrupt() as is_interrupted:
+
+            def search_of(checks: NodeChecks, objective: Objective) -> LatticeSearch:
+                bounds = objective.bounds(lambda: is_interrupted() or time.monotonic() >= deadline)
+                return LatticeSearch(
+                    bounds.sums,
+                    checks.holds if checks.prunes else None,
+                    checks.failing,
+                    checks.is_met if checks.selects else None,
+                    deadline,
+                    self._show_check,
+                    objective.pricing,
+                    bounds.floors,
+                    is_interrupted,
+                )
+
+            search = search_of(checks, self._objective)
+            best = search.run()
+            rounds, complete = list[RecodedRows](), best.complete
+            if self._asked.request.local and best.node is not None:
+                rounds, all_complete = recode_further(self._asked, checks.kept_rows(best.node), search_of)
+                complete &= all_complete
+        if best.node is None:
+            if is_interrupted():
+                raise KeyboardInterrupt(f"no treatment that meets the criteria was found in {_checks_of(search)}")
+            self._refuse(best, search)
+        if is_interrupted():
+            self._report.say(
+                "interrupted: the best plan so far is kept, and measured. Ctrl-C again keeps it unmeasured."
+            )
+        stopped_by = None
+        if not complete and search.is_over:
+            stopped_by = "Ctrl-C" if is_interrupted() else "time limit"
+        return self._found(best, best.node, search, stopped_by, rounds)
+
+    def _show_check(self, left: int, loss: float) -> None:
+        self._report.rename(f"search, {short(left)}left")
+        self._report.advance()
+
+    def _found(
+        self,
+        best: SearchResult,
+        node: Levels,
+        search: LatticeSearch,
+        stopped_by: str | None,
+        local: Sequence[RecodedRows],
+    ) -> FoundNode:
+        asked, checks, objective = self._asked, self._checks, self._objective
+        suppressed, most = checks.suppressed_rows(node), 0 if asked.suppression is None else asked.suppression.most
+        # After the time limit no node is priced, as none is checked.
+        shown = [own for own in checks.values if own in search.prices or not search.is_over]
+        losses = {own: objective.value(search.price(own).cost) for own in shown}
+        own = ClassCriteria.from_set(asked.criteria).criteria
+        return FoundNode(
+            node,
+            objective.value(best.loss),
+            objective.value(best.bound),
+            objective.value(search.price(tuple(column.height for column in asked.levels)).floor),
+            objective.unit,
+            best.complete,
+            suppressed,
+            [checks.values[node][criterion] for criterion in own] if suppressed else [],
+            search.checked,
+            self._nodes,
+            stopped_by,
+            find_frontier(checks.values, losses, asked.levels, asked.criteria, checks.suppressed, most),
+            local,
+        )
+
+    def _refuse(self, best: SearchResult, search: LatticeSearch) -> NoReturn:
+        """Raise UnreachableError if no node meets the criteria, and InputError if the search ended too early."""
+        asked = self._asked
+        top = tuple(column.height for column in asked.levels)
+        failing = [value for value in self._checks.values_of_all_rows(top) if not value.is_met]
+        listed = " ".join(_why_not_met(value, asked.criteria, asked.counted) for value in failing)
+        if not best.complete:
+            said = f"no treatment was found that meets the criteria, in {_checks_of(search)}."
+            advice = (
+                f"time_limit: {said} Raise it, or relax a criterion."
+                if search.is_over
+                else f"require: {said} There are too many nodes to look at all. Relax a criterion, or give fewer "
+                "levels in hierarchies=."
+            )
+            raise InputError(f"{advice} {listed}".rstrip())
+        if not failing:
+            listed = f"Together they are not met at any node, in {_checks_of(search)}."
+        raise UnreachableError(f"require: no treatment meets the criteria. {listed}")
+
+
+def _checks_of(search: LatticeSearch) -> str:
+    return f"{search.checked:,} {plural(search.checked, 'check')}"
+
+
+def tell_time(report: Reporter, nodes: int, seconds: float, limit: float | None) -> None:
+    """Say before a search how long it takes at worst, if that is long.
+
+    seconds: of one check, in which all distinct rows are scored. limit: the time limit in seconds, None for none.
+    """
+    worst = seconds * nodes
+    if worst < SHORT_SEARCH:
+        return
+    ends = "" if limit is None or limit > worst else f" It ends after {limit:g} s, the time limit, with the best plan."
+    report.say(
+        f"the search may have to score each of {nodes:,} nodes, in up to {seconds:.2g} s each: {duration(worst)} at "
+        f"worst.{ends} Ctrl-C keeps the best plan so far."
+    )
+
+
+def _why_not_met(value: CriterionValue, criteria: CriterionSet, table: CountedTable) -> str:
+    """Return why a criterion is not met with all columns at their top, in a sentence."""
+    criterion = value.criterion
+    known = criteria.known(criterion)
+    names: Sequence[Hashable] = list(known.pool or ()) if isinstance(known, AnyKnown) else known
+    fixed = [name for name in names if name not in criteria.quasi_identifiers and name != value.column]
+    came = "not defined" if value.value is None else as_cell(value.value)
+    said = f"{str(criterion)!r} is not even met with each quasi-identifier at its top level: it is {came}"
+    of_values = not (isinstance(criterion.quantity, ScoreQuantity) and criterion.quantity.is_of_size)
+    if of_values and value.column is not None and value.column not in criteria.quasi_identifiers:
+        return (
+            f"{said} in column {value.column!r}. The column is sensitive and stays as it is, with "
+            f"{_distribution(value.column, table)}. Relax the criterion, or make the column coarser before."
+        )
+    if fixed:
+        return (
+            f"{said}. The attacker knows column {', '.join(map(repr, fixed))}, which the plan does not change. Name it "
+            "in quasi_identifiers=, or relax the criterion."
+        )
+    return f"{said}. The table has {table.rows:,} {plural(table.rows, 'row')}. Relax the criterion."
+
+
+def _distribution(name: Hashable, table: CountedTable) -> str:
+    """Return how many values a column has, and how common the most common one is, in words."""
+    column = table.columns[table.place(name)]
+    most = int(column.counts.argmax())
+    share = int(column.counts[most]) / table.rows
+    value = column.values([most])[0]
+    shown = "missing values" if value is None else repr(value)
+    values = f"{column.cardinality:,} different {plural(column.cardinality, 'value')}"
+    return f"{values}, {shown} in {100 * share:.3g} % of the rows"

@@ -1,0 +1,97 @@
+"""Criteria on classes by their definitions, and small tables with a sensitive attribute."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+
+from tests.helpers import naive_protection as naive
+
+NAMES = ["a", "b", "c"]
+CRITERIA = [
+    ["k>=3"],
+    ["uniques<=0"],
+    ["distinct_l>=2"],
+    ["distinct_l>=3", "k>=4"],
+    ["t<=0.35"],
+    ["t<=0.45", "k>=2"],
+    ["entropy_l>=2.2"],
+    ["entropy_l>=1.9", "k>=3"],
+    ["recursive_c(l=2)<=2"],
+    ["recursive_c(l=3)<=4", "distinct_l>=2"],
+    ["alpha<=0.6"],
+    ["basic_beta<=1.2"],
+    ["enhanced_beta<=1.2"],
+    ["delta<=0.9"],
+    ["delta<=1.1", "alpha<=0.7", "k>=2"],
+]
+
+
+def example(seed, rows=70):
+    """A table with a sensitive attribute, and hierarchies by column by value: groups, the narrowest first."""
+    rng = np.random.default_rng(seed)
+    table, hierarchies = {}, {}
+    for name, values, height in (("a", 8, 3), ("b", 4, 2), ("c", 3, 1)):
+        weights = rng.random(values) ** 2 + 0.05
+        texts = [f"{name}{number}" for number in range(values)]
+        table[name] = rng.choice(texts, rows, p=weights / weights.sum())
+        groups = rng.permutation(values)
+        hierarchies[name] = {
+            text: (*(f"{name}-{level}-{group // 2**level}" for level in range(1, height)), "*")
+            for text, group in zip(texts, groups.tolist(), strict=True)
+        }
+    table["ill"] = rng.choice(list("pqrst"), rows, p=[0.35, 0.25, 0.2, 0.15, 0.05])
+    return pd.DataFrame(table), hierarchies
+
+
+def figure(values, whole, name):
+    """The figure of one class by its definition. values, whole: the sensitive values of the class and of the table."""
+    counts, size = Counter(values), len(values)
+    share = {value: count / size for value, count in counts.items()}
+    prior = {value: count / len(whole) for value, count in Counter(whole).items()}
+    highest_first = sorted(counts.values(), reverse=True)
+    if name.startswith("recursive"):
+        tail = sum(highest_first[int(name[name.index("=") + 1 : -1]) - 1 :])
+        return highest_first[0] / tail if tail else math.inf
+    rises = {value: (own - prior[value]) / prior[value] for value, own in share.items()}
+    return {
+        "k": lambda: size,
+        "uniques": lambda: int(size == 1),
+        "distinct_l": lambda: len(counts),
+        "entropy_l": lambda: 2 ** -sum(own * math.log2(own) for own in share.values()),
+        "alpha": lambda: max(share.values()),
+        "t": lambda: sum(abs(share.get(value, 0) - own) for value, own in prior.items()) / 2,
+        "basic_beta": lambda: max(rises.values()),
+        "enhanced_beta": lambda: (
+            math.inf
+            if any(rise > -math.log(prior[value]) + 1e-12 for value, rise in rises.items())
+            else max(rises.values())
+        ),
+        "delta": lambda: max(abs(math.log(own / prior[value])) for value, own in share.items()),
+    }[name]()
+
+
+def is_broken(rows, table, criterion):
+    name = criterion[: criterion.rindex("=") - 1]
+    return not naive.is_met(figure([row["ill"] for row in rows], [row["ill"] for row in table], name), criterion)
+
+
+def suppressed_rows(table, hierarchies, node, criteria):
+    """The rows of all classes at a node that break a criterion."""
+    rows = naive.treated(table, hierarchies, node)
+    classes = naive.classes(rows, NAMES).values()
+    return sum(len(own) for own in classes if any(is_broken(own, rows, criterion) for criterion in criteria))
+
+
+def best(table, hierarchies, criteria, most):
+    """The node with the least loss that suppresses at most `most` rows, its loss and the rows that it suppresses."""
+    good = []
+    for node in naive.nodes(hierarchies):
+        suppressed = suppressed_rows(table, hierarchies, node, criteria)
+        if suppressed <= most and suppressed < len(table):
+            good.append((naive.loss(table, hierarchies, node, {}), node, suppressed))
+    least = min(loss for loss, _, _ in good)
+    return min((node, suppressed) for loss, node, suppressed in good if loss <= least * (1 + 1e-12)), least

@@ -1,0 +1,182 @@
+"""Local recoding: rows that the best node suppresses are recoded further, in rounds, by their definition."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpupif
+from gpupif.errors import InputError
+from tests.helpers import naive_protection as naive
+from tests.helpers.class_criteria import CRITERIA, NAMES, example, is_broken
+
+
+def kept_at(rows, whole, hierarchies, node, criteria):
+    """The numbers of the rows whose class at a node meets all criteria, and the groups of all rows. rows: by number."""
+    groups = dict(zip(rows, naive.treated(rows.values(), hierarchies, node), strict=True))
+    classes = {}
+    for number, row in groups.items():
+        classes.setdefault(tuple(row[name] for name in NAMES), []).append(number)
+    kept = [
+        number
+        for own in classes.values()
+        if not any(is_broken([rows[number] for number in own], whole, criterion) for criterion in criteria)
+        for number in own
+    ]
+    return kept, groups
+
+
+def bits(whole, hierarchies, node):
+    """By column and value, the bits that a cell loses at a node: of all rows, how many have its group and its value."""
+    lost = {}
+    after = naive.treated(whole, hierarchies, node)
+    for name in NAMES:
+        values, groups = Counter(row[name] for row in whole), Counter(row[name] for row in after)
+        lost[name] = {
+            old[name]: math.log2(groups[new[name]] / values[old[name]]) for old, new in zip(whole, after, strict=True)
+        }
+    return lost
+
+
+def rounds_slowly(whole, hierarchies, first, criteria, importance):
+    """Each round by definition: all nodes tried with the rows that are left.
+
+    Returns the node, rows and bits of each round, and each row at the end, None for suppressed rows.
+    """
+    left, final, rounds = dict(enumerate(whole)), [None] * len(whole), []
+    top = bits(whole, hierarchies, [len(next(iter(own.values()))) for own in hierarchies.values()])
+
+    def recode(node):
+        kept, groups = kept_at(left, whole, hierarchies, node, criteria)
+        for number in kept:
+            final[number] = tuple(groups[number].values())
+            del left[number]
+
+    recode(first)
+    while left:
+        found = []
+        for node in naive.nodes(hierarchies):
+            kept, _ = kept_at(left, whole, hierarchies, node, criteria)
+            here = bits(whole, hierarchies, node)
+
+            def lost(number, kept=frozenset(kept), here=here):
+                own = here if number in kept else top
+                return math.fsum(importance.get(name, 1) * own[name][left[number][name]] for name in NAMES)
+
+            if kept:
+                plain = math.fsum(here[name][left[number][name]] for number in kept for name in NAMES)
+                found.append((math.fsum(map(lost, left)), node, len(kept), plain))
+        if not found:
+            break
+        least = min(found)[0]
+        _, node, rows, plain = min((own for own in found if own[0] <= least * (1 + 1e-12)), key=lambda own: own[1])
+        rounds.append((node, rows, pytest.approx(plain, rel=1e-12)))
+        recode(node)
+    return rounds, final
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+@pytest.mark.parametrize("criteria", CRITERIA, ids=" and ".join)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+def test_each_round_takes_the_best_node_for_the_rows_that_are_left(criteria, share, seed):
+    # No class of these tables has exactly this value of t, on which rounding would decide.
+    criteria = [own.replace("t<=0.35", "t<=0.351") for own in criteria]
+    table, hierarchies = example(seed)
+    importance = {"a": 2.0} if seed % 2 else {}
+    arguments = {
+        "hierarchies": {name: {"values": dict(groups)} for name, groups in hierarchies.items()},
+        "sensitive": "ill",
+        "suppress": share,
+        "importance": importance,
+    }
+    found = gpupif.protect(table, criteria, local=True, **arguments)
+    without = gpupif.protect(table, criteria, **arguments)
+    rounds, final = rounds_slowly(
+        table.to_dict("records"), hierarchies, tuple(found.levels.values()), criteria, importance
+    )
+    assert (found.levels, found.loss) == (without.levels, without.loss)
+    assert [(tuple(own.levels.values()), own.rows, own.loss) for own in found.local] == rounds
+    assert found.suppressed_rows == final.count(None)
+    assert without.suppressed_rows == found.suppressed_rows + sum(own.rows for own in found.local)
+    left = gpupif.treat(table, found.plan).table
+    assert list(left.itertuples(index=False, name=None)) == [row for row in final if row is not None]
+    assert all(value.is_met for value in found.searched)
+    # Distributions are those of the search if no row is suppressed.
+    assert found.is_met or found.suppressed_rows
+    assert [type(own).__name__ for own in found.plan.treatments].count("RecodeRows") == bool(rounds)
+
+
+def frames_of(table, folder):
+    """The table in memory, in files read in streams, and on Dask."""
+    from dask import dataframe as dd
+
+    table.to_parquet(folder / "table.parquet")
+    return [table, folder / "table.parquet", dd.from_pandas(table, npartitions=3)]
+
+
+@pytest.mark.usefixtures("on_cpu")
+@pytest.mark.parametrize("criteria", [["k>=4"], ["k>=2", "t(pay)<=0.45", "distinct_l(ill)>=2"]], ids=" and ".join)
+def test_every_kind_of_table_is_treated_the_same(criteria, tmp_path):
+    table, hierarchies = example(3, 300)
+    table["pay"] = np.random.default_rng(3).integers(1, 6, len(table))
+    arguments = {"hierarchies": {name: {"values": dict(groups)} for name, groups in hierarchies.items()}}
+    arguments |= {"quasi_identifiers": NAMES, "sensitive": ["ill", "pay"], "suppress": 0.4, "local": True}
+    plans, treated = [], []
+    for number, kind in enumerate(frames_of(table, tmp_path)):
+        found = gpupif.protect(kind, criteria, **arguments)
+        assert found.local
+        assert found.is_met
+        assert gpupif.risk(gpupif.treat(table, found.plan).table, NAMES).k >= found.smallest_class
+        plans.append(found.plan.to_dict())
+        found.plan.save(tmp_path / f"{number}.toml")
+        treated.append(gpupif.treat(kind, tmp_path / f"{number}.toml").table)
+    assert plans[0] == plans[1] == plans[2]
+    gpupif.treat_files(tmp_path / "table.parquet", tmp_path / "out.parquet", tmp_path / "0.toml")
+    for frame in [*treated[1:2], treated[2].compute(), pd.read_parquet(tmp_path / "out.parquet")]:
+        pd.testing.assert_frame_equal(
+            frame.reset_index(drop=True), treated[0].reset_index(drop=True), check_dtype=False
+        )
+
+
+def test_compare_knows_the_rows_that_are_left():
+    table, hierarchies = example(0)
+    given = {name: {"values": dict(groups)} for name, groups in hierarchies.items()}
+    found = gpupif.protect(table, "k>=3", hierarchies=given, sensitive="ill", suppress=0.5, local=True)
+    after = gpupif.treat(table, found.plan).table
+    compared = gpupif.compare(table, after, plan=found.plan, quasi_identifiers=NAMES, sensitive="ill")
+    assert compared.rows_taken_away == found.suppressed_rows == 1
+
+
+def test_the_result_says_what_the_rounds_did():
+    table, hierarchies = example(0)
+    given = {name: {"values": dict(groups)} for name, groups in hierarchies.items()}
+    found = gpupif.protect(table, "k>=3", hierarchies=given, sensitive="ill", suppress=0.5, local=True)
+    rows, lost = sum(own.rows for own in found.local), sum(own.loss for own in found.local)
+    said = " ".join(str(found).split())
+    assert f"recodes {rows} of the {rows + found.suppressed_rows} rows further that it would suppress, in" in said
+    assert f"; the rows that are recoded further lose {lost:,.0f} bits" in said
+    document = json.loads(json.dumps(found.to_dict()))
+    assert [own["rows"] for own in document["local"]] == [own.rows for own in found.local]
+
+
+@pytest.mark.parametrize(
+    ("require", "arguments", "message"),
+    [
+        ("k>=3", {"suppress": 0}, "local: expected with suppress=, the share of the rows"),
+        ("k>=3", {"local": "yes"}, "local: expected True or False, got 'yes'"),
+        ("k>=3", {"cells": True}, "local: does not go with cells="),
+        ("k>=3", {"weights": "w"}, "local: does not go with weights="),
+        (["k>=3", "pif95<=3"], {}, "local: criterion 'pif95<=3' is not on each equivalence class"),
+        (["k>=3", "known=2: k>=3"], {}, "local: criterion 'known=2: k>=3' is not on each equivalence class"),
+    ],
+)
+def test_bad_input_is_refused(require, arguments, message):
+    table, _ = example(0)
+    table["w"] = 1.0
+    with pytest.raises(InputError, match=message):
+        gpupif.protect(table, require, sensitive="ill", **({"suppress": 0.1, "local": True} | arguments))
