@@ -13,18 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gpupif.kernels import class_bounds
+
 from ..attack.attackers import AnyKnown
 from ..criteria.class_criteria import ClassCriteria
-from ..criteria.counted_scores import CellScores, score_counted
+from ..criteria.counted_scores import counted_job, score_counted
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, CriterionValue, value_of_classes
 from ..criteria.quantities import ModelQuantity
 from ..disclosure.class_sizes import ClassSizes
 from ..encoding.column import Column
-from ..engines.base import Engine, Job
-from ..rows.distinct import distinct_rows
-from ..rows.partition import Rows
+from ..engines.base import Engine
 from ..rows.threads import Workers
 from .class_roll_up import ClassRollUp, ClassRows
 from .column_levels import ColumnLevels
@@ -86,17 +86,25 @@ class NodeChecks:
                 table.population, [own.population or own for own in levels], criteria.with_criteria([]), engine
             )
         self._roll_ups: dict[tuple[Hashable, ...], ClassRollUp] = {}
+        self._known = tuple(criteria.quasi_identifiers)
+        self._on_classes, self._most = suppression or Suppression(ClassCriteria.from_set(criteria), 0)
+        if suppression is None and (criteria.missing == "wildcard" or criteria.given.weights is not None):
+            # Classes overlap, or their shares are of weights: the bounds are on numbers of rows.
+            self._on_classes = replace(self._on_classes, models=[])
+        self._longest = self._find_longest()
+        self._bounds = self._find_bounds()
+        self._fewest: dict[Levels, tuple[int, int]] = {}
         if suppression is None:
             self._pruning = [criterion for criterion in criteria.criteria if criteria.only_improves(criterion)]
             self._selecting = [criterion for criterion in criteria.criteria if not criteria.only_improves(criterion)]
-            self.prunes, self.selects = bool(self._pruning), bool(self._selecting)
+            self.prunes, self.selects = bool(self._pruning or self._bounds), bool(self._selecting)
         else:
             # Rows are suppressed by the criteria on classes; the rows that are left have to meet the others.
             self._selecting = [criterion for criterion in criteria.criteria if not criterion.of_each_class]
-            self._longest = self._find_longest(suppression.criteria)
-            self._least_values = self._find_least_values(suppression.criteria)
-            self.prunes = suppression.criteria.k > 1 or bool(self._least_values)
-            self.selects = bool(self._selecting) or not suppression.criteria.count_alone
+            self.prunes = True
+            self.selects = bool(self._selecting or self._bounds)
+        # The last node at which rows were judged, with its table and the rows of classes that break a criterion.
+        self._last: tuple[Levels, CountedTable, npt.NDArray[np.bool_]] | None = None
         # The class that was found to be too small last: its columns, its node, and how many rows it needs.
         self._small: tuple[tuple[Hashable, ...], Levels, int] | None = None
         self.values: dict[Levels, dict[Criterion, CriterionValue]] = {}
@@ -112,9 +120,9 @@ class NodeChecks:
     def holds(self, node: Levels) -> bool:
         """Return whether a node meets the criteria that coarser values never break."""
         self._small = None
-        if self._suppression is not None:
-            return self._fewest_suppressed(node, self._suppression) is not None
-        return self._meets(self._pruning, node)
+        if self._suppression is None:
+            return self._meets(self._pruning, node)
+        return self._fewest_suppressed(node)[0] <= self._most
 
     def failing(self, window: Window) -> npt.NDArray[np.bool_] | None:
         """Return by node of a window whether the class that was too small at the last node is too small there.
@@ -131,11 +139,12 @@ class NodeChecks:
 
     def is_met(self, node: Levels) -> bool:
         """Return whether a node meets the criteria that coarser values may break."""
+        if self._bounds and self._fewest_suppressed(node)[1] > self._most:
+            return False
         if self._suppression is None:
             return self._meets(self._selecting, node)
-        table = self.at_levels(node)
-        failing = self._failing_rows(table, self._suppression.criteria, node)
-        if int(table.multiplicities[failing].sum()) > self._suppression.most:
+        table, failing = self._failing_rows(node)
+        if int(table.multiplicities[failing].sum()) > self._most:
             return False
         if not self._selecting:
             return True
@@ -151,8 +160,8 @@ class NodeChecks:
         """Return how many rows are suppressed at a node."""
         if self._suppression is None:
             return 0
-        table = self.at_levels(node)
-        return int(table.multiplicities[self._failing_rows(table, self._suppression.criteria, node)].sum())
+        table, failing = self._failing_rows(node)
+        return int(table.multiplicities[failing].sum())
 
     def classes_at(self, node: Levels, column: Hashable = None) -> NodeClasses:
         """Return the equivalence classes over the quasi-identifiers at a node, and which of them are suppressed.
@@ -191,22 +200,23 @@ class NodeChecks:
         """Return for each class over the quasi-identifiers at a node whether its rows are not suppressed."""
         if self._suppression is None:
             return np.ones(len(classes.counts), bool)
-        criteria = self._suppression.criteria
-        if not criteria.measures:
-            return classes.counts >= criteria.k
-        table = self.at_levels(node)
-        failing = self._failing_rows(table, criteria, node)
+        if not self._bounds:
+            return classes.counts >= self._on_classes.k
+        table, failing = self._failing_rows(node)
         codes = [table.columns[table.place(column.name)].codes for column in self._levels]
         kept = np.ones(len(classes.counts), bool)
         kept[self._class_numbers(classes, codes)[failing]] = False
         return kept
 
-    def _failing_rows(self, table: CountedTable, criteria: ClassCriteria, node: Levels) -> npt.NDArray[np.bool_]:
-        """Return for each distinct row of the table at a node whether its class breaks a criterion on classes."""
-        known = self._criteria.quasi_identifiers
-        sizes = table.class_sizes(known, self._workers)
+    def _failing_rows(self, node: Levels) -> tuple[CountedTable, npt.NDArray[np.bool_]]:
+        """Return the table at a node, and for each distinct row whether its class breaks a criterion on classes."""
+        if self._last is not None and self._last[0] == node:
+            return self._last[1:]
+        table, criteria = self.at_levels(node), self._on_classes
+        sizes = table.class_sizes(self._known, self._workers)
         columns, measures = criteria.columns, criteria.measures
-        scores = self._score(table, criteria)[1] if measures else {}
+        arguments = self._known, columns, measures, self._criteria.distances, self._engine
+        scores = score_counted(table, *arguments)[1] if measures else {}
         by_column = {
             (measure, name): np.asarray(scores[measure.name][slot].scores)
             for measure in measures
@@ -214,82 +224,65 @@ class NodeChecks:
         }
         failing, values = criteria.failing(sizes, lambda measure, name: by_column[measure, name], self._longest)
         self._keep(node, values)
-        return failing
+        self._last = node, table, failing
+        return table, failing
 
-    def _score(self, table: CountedTable, criteria: ClassCriteria) -> tuple[Job, dict[str, list[CellScores]]]:
-        known, distances = self._criteria.quasi_identifiers, self._criteria.distances
-        return score_counted(table, known, criteria.columns, criteria.measures, distances, self._engine)
-
-    def _find_longest(self, criteria: ClassCriteria) -> dict[Hashable, int]:
+    def _find_longest(self) -> dict[Hashable, int]:
         """Return by sensitive attribute the longest distance of two values, where a criterion is on distances."""
+        criteria = self._on_classes
         if not any(measure.walks for measure in criteria.measures):
             return {}
-        job, _ = self._score(self._table, criteria)
+        job, _ = counted_job(self._table, self._known, criteria.columns, criteria.measures, self._criteria.distances)
         assert job.axes is not None
         axes = [job.axes[place] for place in job.scored_columns]
         return {name: axis.longest for name, axis in zip(criteria.columns, axes, strict=True) if axis is not None}
 
-    def _find_least_values(self, criteria: ClassCriteria) -> dict[Hashable, int]:
-        """Return by sensitive attribute how many values a class has at least that meets the criteria; 1 is left out."""
+    def _find_bounds(self) -> dict[Hashable, tuple[npt.NDArray[Any], ...]]:
+        """Return by sensitive attribute the criteria on it as bounds on classes."""
         found = {}
-        for name in criteria.columns:
-            counts = self._table.columns[self._table.place(name)].counts
-            shares = counts[counts > 0] / self._table.rows
-            least = criteria.least_values(name, shares, self._longest.get(name, 1))
-            if least > 1:
-                found[name] = least
+        for name in self._on_classes.columns:
+            shares = self._table.columns[self._table.place(name)].counts / self._table.rows
+            found[name] = self._on_classes.bounds(name, shares, self._longest.get(name, 1))
         return found
 
-    def _fewest_suppressed(self, node: Levels, suppression: Suppression) -> int | None:
-        """Return how many rows are in classes that are too small or have too few values; None for too many.
+    def _fewest_suppressed(self, node: Levels) -> tuple[int, int]:
+        """Return two bounds on the rows of classes that break a criterion on classes at a node.
 
-        Coarser values never make a class smaller, nor take a value away from it.
+        The first bound also holds for all nodes below this node, see `kernels.class_bounds`.
         """
-        criteria, most = suppression
-        known, names = tuple(self._criteria.quasi_identifiers), tuple(self._least_values)
-        classes = self._classes(known, node, most + (self._table.rows - most) // criteria.k)
-        if classes is None:
-            return None
-        sizes, values = classes.counts, dict[Hashable, npt.NDArray[np.int64]]()
-        if names:
-            sizes, values = self._values_by_class(known, names, node)
-        failing = sizes < criteria.k
-        for name, least in self._least_values.items():
-            failing |= values[name] < least
-        rows = int(sizes[failing].sum())
-        if rows > most:
-            return None
-        if not self.selects or not criteria.models:
-            least_of = {name: int(own[~failing].min()) for name, own in values.items()}
-            self._keep(
-                node, criteria.reached(int(sizes[~failing].min()), dict.fromkeys(criteria.columns, 1) | least_of)
-            )
-        return rows
+        if node not in self._fewest:
+            rows, k = self._table.rows, self._on_classes.k
+            if not self._bounds or k > 1:
+                classes = self._classes(self._known, node, self._most + (rows - self._most) // k)
+                fewest = rows if classes is None else int(classes.counts[classes.counts < k].sum())
+                self._fewest[node] = fewest, fewest
+                if classes is not None and not self._bounds and fewest <= self._most:
+                    self._keep(node, self._on_classes.reached(int(classes.counts[classes.counts >= k].min())))
+            if self._bounds and (k == 1 or fewest <= self._most):
+                sizes, kept, failing = self._bound_classes(node)
+                failing |= kept < k
+                self._fewest[node] = rows - int(kept[kept >= k].sum()), int(sizes[failing].sum())
+        return self._fewest[node]
 
-    def _values_by_class(
-        self, known: tuple[Hashable, ...], names: tuple[Hashable, ...], node: Levels
-    ) -> tuple[npt.NDArray[np.int64], dict[Hashable, npt.NDArray[np.int64]]]:
-        """Return the size of each equivalence class at a node, and by attribute how many different values it has."""
-        columns = (*known, *names)
+    def _bound_classes(
+        self, node: Levels
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """Return the size of each class, a bound on the rows that meet the criteria, and whether not all rows do."""
+        columns = (*self._known, *self._bounds)
         rows = self._classes(columns, node, None)
         assert rows is not None
-        roll_up = self._roll_ups[columns]
-        layout, keys = roll_up.layout, rows.keys.copy()
-        codes = roll_up.codes(rows)
-        for place in range(len(known), len(columns)):
-            word, shift, mask = layout.fields[place]
-            keys[:, word] &= ~np.uint64(mask << shift)
-        one_each = np.ones(len(keys), np.int64)
-        number = distinct_rows(Rows(keys, one_each), len(keys), self._workers).number.astype(np.int64)
-        sizes = np.bincount(number, rows.counts).astype(np.int64)
-        values = {}
-        for place, name in enumerate(names, len(known)):
-            values_of_column = layout.fields[place].mask + 1
-            pairs = number * values_of_column + codes[place]
-            # Rows differ in these columns alone: with one attribute each row is a value of its class.
-            different = pairs if len(names) == 1 else np.unique(pairs)
-            values[name] = np.bincount(different // values_of_column, minlength=len(sizes))
-        return sizes, values
+        roll_up, number = self._roll_ups[columns], len(rows.counts)
+        masks = roll_up.layout.masks(range(len(self._known)))
+        first, following, sizes = np.empty((3, number), np.int64)
+        slots = np.zeros(1 << max(4, (2 * number).bit_length()), np.uint32)
+        classes = class_bounds.number_classes(rows.keys, rows.counts, masks, slots, first, following, sizes)
+        sizes, failing = sizes[:classes], np.zeros(classes, bool)
+        kept = sizes.copy()
+        columns_of_codes = roll_up.layout.unpack(rows.keys, len(self._known))
+        for codes, bounds in zip(columns_of_codes, self._bounds.values(), strict=True):
+            working = np.zeros((4, bounds[-1].shape[1]), np.int64)
+            class_bounds.bound_classes((first, following, rows.counts), codes, bounds, working, sizes, kept, failing)
+        return sizes, kept, failing
 
     def _meets(self, criteria: Sequence[Criterion], node: Levels) -> bool:
         by_classes: dict[tuple[Hashable, ...], list[Criterion]] = {}
@@ -312,6 +305,8 @@ class NodeChecks:
                 if int(classes.counts.min()) < least:
                     self._small = (columns, node, least)
                 return False
+        if self._bounds and self._fewest_suppressed(node)[0] > self._most:
+            return False
         if not others:
             return True
         values = self._criteria.with_criteria(others).measure(self.at_levels(node), self._engine)
