@@ -30,6 +30,9 @@ from .class_roll_up import ClassRollUp, ClassRows
 from .column_levels import ColumnLevels
 from .lattice import Levels, Window
 
+# After PASSED nodes in a row that did not fail by the sizes of their classes, sizes are not looked at first.
+PASSED = 4
+
 
 class Suppression(NamedTuple):
     """The rows that may be suppressed: at most `most` rows, in classes that break any of `criteria`.
@@ -94,6 +97,11 @@ class NodeChecks:
         self._longest = self._find_longest()
         self._bounds = self._find_bounds()
         self._fewest: dict[Levels, tuple[int, int]] = {}
+        # How many nodes in a row did not fail by the sizes of their classes.
+        self._passed = 0
+        # How many rows a class has at least that meets the criteria on classes, and how many classes there may then be.
+        self._least = max([self._on_classes.k, *(int(own[2].max()) for own in self._bounds.values())])
+        self._most_classes = self._most + (table.rows - self._most) // self._least
         if suppression is None:
             self._pruning = [criterion for criterion in criteria.criteria if criteria.only_improves(criterion)]
             self._selecting = [criterion for criterion in criteria.criteria if not criteria.only_improves(criterion)]
@@ -251,24 +259,31 @@ class NodeChecks:
         The first bound also holds for all nodes below this node, see `kernels.class_bounds`.
         """
         if node not in self._fewest:
-            rows, k = self._table.rows, self._on_classes.k
-            if not self._bounds or k > 1:
-                classes = self._classes(self._known, node, self._most + (rows - self._most) // k)
-                fewest = rows if classes is None else int(classes.counts[classes.counts < k].sum())
-                self._fewest[node] = fewest, fewest
-                if classes is not None and not self._bounds and fewest <= self._most:
-                    self._keep(node, self._on_classes.reached(int(classes.counts[classes.counts >= k].min())))
-            if self._bounds and (k == 1 or fewest <= self._most):
-                sizes, kept, failing = self._bound_classes(node)
-                failing |= kept < k
-                self._fewest[node] = rows - int(kept[kept >= k].sum()), int(sizes[failing].sum())
+            if self._bounds:
+                self._fewest[node] = self._bound_suppressed(node)
+            else:
+                self._fewest[node] = (self._rows_of_small(node),) * 2
         return self._fewest[node]
 
-    def _bound_classes(
-        self, node: Levels
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """Return the size of each class, a bound on the rows that meet the criteria, and whether not all rows do."""
+    def _rows_of_small(self, node: Levels) -> int:
+        """Return how many rows are in classes that are too small, or more rows than may be suppressed."""
+        classes = self._classes(self._known, node, self._most_classes)
+        if classes is None:
+            return self._most + 1
+        small = classes.counts < self._least
+        rows = int(classes.counts[small].sum())
+        if rows <= self._most and not self._bounds:
+            self._keep(node, self._on_classes.reached(int(classes.counts[~small].min())))
+        return rows
+
+    def _bound_suppressed(self, node: Levels) -> tuple[int, int]:
+        """Return the result of `_fewest_suppressed` if there are criteria on sensitive attributes."""
         columns = (*self._known, *self._bounds)
+        if self._passed < PASSED:
+            small = self._rows_of_small(node)
+            if small > self._most:
+                self._passed = 0
+                return small, small
         rows = self._classes(columns, node, None)
         assert rows is not None
         roll_up, number = self._roll_ups[columns], len(rows.counts)
@@ -282,7 +297,10 @@ class NodeChecks:
         for codes, bounds in zip(columns_of_codes, self._bounds.values(), strict=True):
             working = np.zeros((4, bounds[-1].shape[1]), np.int64)
             class_bounds.bound_classes((first, following, rows.counts), codes, bounds, working, sizes, kept, failing)
-        return sizes, kept, failing
+        self._passed = 0 if int(sizes[sizes < self._least].sum()) > self._most else self._passed + 1
+        failing |= kept < self._on_classes.k
+        kept[kept < self._on_classes.k] = 0
+        return self._table.rows - int(kept.sum()), int(sizes[failing].sum())
 
     def _meets(self, criteria: Sequence[Criterion], node: Levels) -> bool:
         by_classes: dict[tuple[Hashable, ...], list[Criterion]] = {}
