@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..attack.attackers import AnyKnown, KnownSubsets
+from ..attack.attackers import AnyKnown
 from ..attack.distances import CategoryOrder
 from ..attack.request import ScoreRequest
 from ..disclosure.class_sizes import ClassSizes
@@ -88,33 +88,6 @@ def score_counted(
     `NO_ATTRIBUTE` for a column with one value. only_extremes: whether the lowest and the highest score are enough.
     missing: see `CriterionSet`.
     """
-    job, subsets = counted_job(table, known, scored, measures, distances, missing)
-    only_extremes = only_extremes and subsets is None and not job.wildcards
-    job = replace(job, extremes_only=only_extremes)
-    result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
-    slots = range(len(scored))
-    if job.extremes_only:
-        assert isinstance(result, EngineResult)
-        return job, {
-            name: [CellScores((float(extremes[slot][0]), float(extremes[slot][1])), None) for slot in slots]
-            for name, extremes in result.extremes.items()
-        }
-    worst = result.by_aggregate()["" if subsets is None else "worst"]
-    return job, {name: [CellScores(None, np.asarray(scores[slot])) for slot in slots] for name, scores in worst.items()}
-
-
-def counted_job(
-    table: CountedTable,
-    known: Sequence[Hashable] | AnyKnown,
-    scored: Sequence[Hashable],
-    measures: Sequence[Measure],
-    distances: Mapping[Any, Any],
-    missing: str = "category",
-) -> tuple[Job, KnownSubsets | None]:
-    """Return the job that scores the cells of a counted table, and the sets of columns that the attacker may know.
-
-    The arguments are as in `score_counted`.
-    """
     pool = known_columns(known)
     every: list[Column] = [
         *table.columns,
@@ -139,5 +112,17 @@ def counted_job(
         any_known=known if isinstance(known, AnyKnown) else None,
     )
     job, _ = request.job(columns, table.rows, "host", lambda *_: None, None)
+    subsets = request.subsets(table.rows)
     distinct = table.is_distinct and len(columns) == len(every)
-    return replace(job, multiplicities=table.multiplicities, distinct=distinct), request.subsets(table.rows)
+    only_extremes = only_extremes and subsets is None and not job.wildcards
+    job = replace(job, multiplicities=table.multiplicities, extremes_only=only_extremes, distinct=distinct)
+    result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
+    slots = range(len(scored))
+    if job.extremes_only:
+        assert isinstance(result, EngineResult)
+        return job, {
+            name: [CellScores((float(extremes[slot][0]), float(extremes[slot][1])), None) for slot in slots]
+            for name, extremes in result.extremes.items()
+        }
+    worst = result.by_aggregate()["" if subsets is None else "worst"]
+    return job, {name: [CellScores(None, np.asarray(scores[slot])) for slot in slots] for name, scores in worst.items()}

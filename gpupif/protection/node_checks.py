@@ -17,14 +17,14 @@ from gpupif.kernels import class_bounds
 
 from ..attack.attackers import AnyKnown
 from ..criteria.class_criteria import ClassCriteria
-from ..criteria.counted_scores import counted_job, score_counted
+from ..criteria.counted_scores import CellScores, score_counted
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, CriterionValue, value_of_classes
 from ..criteria.quantities import ModelQuantity
 from ..disclosure.class_sizes import ClassSizes
 from ..encoding.column import Column
-from ..engines.base import Engine
+from ..engines.base import Engine, Job
 from ..rows.threads import Workers
 from .class_roll_up import ClassRollUp, ClassRows
 from .column_levels import ColumnLevels
@@ -95,7 +95,11 @@ class NodeChecks:
             # Classes overlap, or their shares are of weights: the bounds are on numbers of rows.
             self._on_classes = replace(self._on_classes, models=[])
         self._longest = self._find_longest()
-        self._bounds = self._find_bounds()
+        counts = {column.name: column.counts for column in table.columns}
+        self._bounds = {
+            name: self._on_classes.bounds(name, counts[name] / table.rows, self._longest.get(name, 1))
+            for name in self._on_classes.columns
+        }
         self._fewest: dict[Levels, tuple[int, int]] = {}
         # How many nodes in a row did not fail by the sizes of their classes.
         self._passed = 0
@@ -223,8 +227,7 @@ class NodeChecks:
         table, criteria = self.at_levels(node), self._on_classes
         sizes = table.class_sizes(self._known, self._workers)
         columns, measures = criteria.columns, criteria.measures
-        arguments = self._known, columns, measures, self._criteria.distances, self._engine
-        scores = score_counted(table, *arguments)[1] if measures else {}
+        scores = self._score(table)[1] if measures else {}
         by_column = {
             (measure, name): np.asarray(scores[measure.name][slot].scores)
             for measure in measures
@@ -235,23 +238,19 @@ class NodeChecks:
         self._last = node, table, failing
         return table, failing
 
+    def _score(self, table: CountedTable) -> tuple[Job, dict[str, list[CellScores]]]:
+        criteria, distances = self._on_classes, self._criteria.distances
+        return score_counted(table, self._known, criteria.columns, criteria.measures, distances, self._engine)
+
     def _find_longest(self) -> dict[Hashable, int]:
         """Return by sensitive attribute the longest distance of two values, where a criterion is on distances."""
         criteria = self._on_classes
         if not any(measure.walks for measure in criteria.measures):
             return {}
-        job, _ = counted_job(self._table, self._known, criteria.columns, criteria.measures, self._criteria.distances)
+        job, _ = self._score(self._table)
         assert job.axes is not None
         axes = [job.axes[place] for place in job.scored_columns]
         return {name: axis.longest for name, axis in zip(criteria.columns, axes, strict=True) if axis is not None}
-
-    def _find_bounds(self) -> dict[Hashable, tuple[npt.NDArray[Any], ...]]:
-        """Return by sensitive attribute the criteria on it as bounds on classes."""
-        found = {}
-        for name in self._on_classes.columns:
-            shares = self._table.columns[self._table.place(name)].counts / self._table.rows
-            found[name] = self._on_classes.bounds(name, shares, self._longest.get(name, 1))
-        return found
 
     def _fewest_suppressed(self, node: Levels) -> tuple[int, int]:
         """Return two bounds on the rows of classes that break a criterion on classes at a node.
