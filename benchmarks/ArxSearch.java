@@ -12,22 +12,31 @@ import org.deidentifier.arx.AttributeType;
 import org.deidentifier.arx.AttributeType.Hierarchy;
 import org.deidentifier.arx.Data;
 import org.deidentifier.arx.DataHandle;
+import org.deidentifier.arx.criteria.BasicBLikeness;
+import org.deidentifier.arx.criteria.DDisclosurePrivacy;
+import org.deidentifier.arx.criteria.DistinctLDiversity;
+import org.deidentifier.arx.criteria.EnhancedBLikeness;
+import org.deidentifier.arx.criteria.EntropyLDiversity;
+import org.deidentifier.arx.criteria.EqualDistanceTCloseness;
 import org.deidentifier.arx.criteria.KAnonymity;
+import org.deidentifier.arx.criteria.PrivacyCriterion;
+import org.deidentifier.arx.criteria.RecursiveCLDiversity;
 import org.deidentifier.arx.metric.Metric;
 
 /**
- * ARX's optimal search for k-anonymity with the least loss of entropy, run several times in one process.
+ * ARX's optimal search by criteria on classes with the least loss of entropy, run several times in one process.
  *
- * <p>Arguments: TABLE.csv (fields separated by semicolons), k, the share of rows that may be suppressed, the seconds
- * that it is run for at least, and for each column in order COLUMN=HIERARCHY.csv. Prints one line of JSON. What is timed
- * is the search alone: ARX has read the table and the hierarchies, but not yet encoded them.
+ * <p>Arguments: TABLE.csv (fields separated by semicolons), criteria as gpupif writes them (separated by semicolons), the
+ * share of rows that may be suppressed, the seconds that it is run for at least, and for each quasi-identifier in order
+ * COLUMN=HIERARCHY.csv. Prints one line of JSON. The search alone is timed: ARX has read the table and the hierarchies,
+ * but has not yet encoded them.
  */
 public final class ArxSearch {
   private ArxSearch() {}
 
   public static void main(String[] arguments) throws Exception {
     String table = arguments[0];
-    int k = Integer.parseInt(arguments[1]);
+    String[] criteria = arguments[1].split(";");
     double suppressed = Double.parseDouble(arguments[2]);
     double least = Double.parseDouble(arguments[3]);
     Map<String, String> hierarchies = new LinkedHashMap<>();
@@ -41,7 +50,13 @@ public final class ArxSearch {
     while (total < least || seconds.isEmpty()) {
       Data data = open(table, hierarchies);
       ARXConfiguration configuration = ARXConfiguration.create();
-      configuration.addPrivacyModel(new KAnonymity(k));
+      for (String text : criteria) {
+        PrivacyCriterion criterion = read(text);
+        configuration.addPrivacyModel(criterion);
+        if (!text.startsWith("k>=")) {
+          data.getDefinition().setAttributeType(attribute(text), AttributeType.SENSITIVE_ATTRIBUTE);
+        }
+      }
       configuration.setSuppressionLimit(suppressed);
       // Monotone: rows that are suppressed cost nothing, as in the figures that are published.
       configuration.setQualityModel(Metric.createPrecomputedEntropyMetric(0.1d, true));
@@ -53,6 +68,37 @@ public final class ArxSearch {
       found = describe(result, hierarchies.keySet());
     }
     System.out.println("{\"seconds\": [" + String.join(", ", seconds) + "], " + found + "}");
+  }
+
+  private static String attribute(String text) {
+    return text.substring(text.indexOf('(') + 1, text.indexOf(')')).split(",")[0];
+  }
+
+  private static PrivacyCriterion read(String text) {
+    double limit = Double.parseDouble(text.substring(text.indexOf("=", Math.max(0, text.indexOf(')'))) + 1));
+    if (text.startsWith("k>=")) {
+      return new KAnonymity((int) limit);
+    }
+    switch (text.substring(0, text.indexOf('('))) {
+      case "distinct_l":
+        return new DistinctLDiversity(attribute(text), (int) limit);
+      case "entropy_l":
+        return new EntropyLDiversity(attribute(text), limit);
+      case "recursive_c":
+        String values = text.substring(text.indexOf("l=") + 2, text.indexOf(')'));
+        return new RecursiveCLDiversity(attribute(text), limit, Integer.parseInt(values));
+      case "t":
+        return new EqualDistanceTCloseness(attribute(text), limit);
+      case "basic_beta":
+        return new BasicBLikeness(attribute(text), limit);
+      case "enhanced_beta":
+        return new EnhancedBLikeness(attribute(text), limit);
+      case "delta":
+        // ARX measures delta in bits, gpupif in nats.
+        return new DDisclosurePrivacy(attribute(text), limit / Math.log(2));
+      default:
+        throw new IllegalArgumentException(text);
+    }
   }
 
   private static Data open(String table, Map<String, String> hierarchies) throws Exception {

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,17 +62,24 @@ class Arx:
         return cls(classpath, _commit(checkout), _java())
 
     def search(
-        self, table: Path, hierarchies: Mapping[str, Path], k: int, suppressed: float, least_seconds: float
+        self,
+        table: Path,
+        hierarchies: Mapping[str, Path],
+        criteria: Sequence[str],
+        suppressed: float,
+        least_seconds: float,
     ) -> dict[str, Any]:
-        """Run ARX's optimal search for k-anonymity, by the least loss of entropy, in a process of its own.
+        """Run ARX's optimal search by criteria on classes, by the least loss of entropy, in a process of its own.
 
-        table: CSV, with semicolons. least_seconds: that it is run for at least. Gives the seconds of the first run and
-        of the best, the levels of the optimum, its loss, and how many of the nodes were checked; {"failed": why} where
-        it fails.
+        table: CSV, with semicolons. criteria: as gpupif writes them. least_seconds: that it is run for at least. Gives
+        the seconds of the first run and of the best, the levels of the optimum, its loss, and how many of the nodes
+        were checked; {"failed": why} where it fails.
         """
         given = [f"{column}={file}" for column, file in hierarchies.items()]
-        command = ["java", MEMORY, "-cp", self.classpath, PROGRAM.stem, str(table), str(k), str(suppressed)]
-        done = subprocess.run([*command, str(least_seconds), *given], capture_output=True, text=True, check=False)
+        command = ["java", MEMORY, "-cp", self.classpath, PROGRAM.stem, str(table), ";".join(criteria)]
+        done = subprocess.run(
+            [*command, str(suppressed), str(least_seconds), *given], capture_output=True, text=True, check=False
+        )
         if done.returncode != 0:
             return {"failed": done.stderr.strip().splitlines()[0] if done.stderr.strip() else "no message"}
         found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -1,6 +1,7 @@
 """Tables protected, beside the peers: `python -m benchmarks.protect`.
 
-Searches for the least recoding that makes a table k-anonymous, on adult and on a census of 1.19 million rows, beside
+Searches for the least recoding that makes a table k-anonymous, on adult and on a census of 1.19 million rows, and for
+the least that meets criteria on sensitive attributes, with rows suppressed and without, beside
 ARX (`--arx FOLDER`, a checkout of its source, compiled with a JDK; else beside what ARX published, on another machine);
 what a criterion of another kind takes; advice; value maps beside Polars; files; randomized response; comparison; cells
 suppressed; with `--large` 100 million rows within 2 GiB. Each part runs in a process of its own: seconds of the first
@@ -28,7 +29,9 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("gpupif", "numpy", "numba", "pandas", "pyarrow", "polars")
 ADULT = ROOT.parent / "shared" / "data"
 # Parts that need the adult table, and that are only run where they are asked for.
-OF_ADULT, ASKED = ("optima", "utility"), ("large",)
+OF_ADULT, ASKED = ("optima", "classes", "utility"), ("large",)
+# Parts with searches that ARX does too.
+WITH_ARX = ("optima", "classes", "search")
 SEARCH_ROWS, SEARCH_COLUMNS = 1_193_504, 8
 # Of a search that ARX published in 2014: seconds on its machine, and checks.
 PUBLISHED = {"optima": ("adult, 8 columns", 0.027, 115), "search": ("IHIS, 1.19 M rows x 8", 2.48, 219)}
@@ -59,8 +62,9 @@ def beside_arx(figures: list[dict[str, Any]], arx: Arx, table: SearchTable, seco
     """Add to each search of a table the time that ARX takes for it, and whether it finds the same."""
     for figure in figures:
         if "search" in figure:
-            k, suppressed = figure["search"]
-            found = arx.search(table.file, table.hierarchies, k, suppressed, seconds)
+            criteria, suppressed, columns = figure["search"]
+            hierarchies = {name: table.hierarchies[name] for name in columns}
+            found = arx.search(table.file, hierarchies, criteria, suppressed, seconds)
             figure["arx"] = found
             if "best" in found:
                 found["ratio"] = found["best"] / figure["best"]
@@ -137,14 +141,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=arguments.temp, prefix="gpupif-protect-") as name:
         folder = Path(name)
         arx = None
-        if arguments.arx is not None and set(parts) & set(PUBLISHED):
+        if arguments.arx is not None and set(parts) & set(WITH_ARX):
             arx = Arx.compile(arguments.arx, folder / "arx")
         if SEARCH in parts:
             rows = Setting(arguments.share, 0, None, folder).rows(SEARCH_ROWS)
             census_for_search(folder / SEARCH, rows, SEARCH_COLUMNS)
         for part in parts:
             found = run_part(part, arguments, folder)
-            if arx is not None and part in PUBLISHED:
+            if arx is not None and part in WITH_ARX:
                 table = of_adult if part in OF_ADULT else SearchTable.from_folder(folder / SEARCH)
                 assert table is not None
                 beside_arx(found, arx, table, arguments.seconds)

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpupif.kernels.class_bounds import ENTROPY, RECURSIVE, SHARES, SLACK
+
 from ..disclosure.models import Model
 from ..measures import Measure, find_measure
 from .criterion import Criterion
 from .criterion_set import CriterionSet, CriterionValue, worst_of
 from .quantities import ModelQuantity
 
-# The share by which a bound is relaxed, so that rounding never makes it too strict.
-SLACK = 1e-9
+# A share that is below the share of any value.
+LEAST_SHARE = 1e-300
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -65,19 +67,13 @@ class ClassCriteria:
         """The measures of cells that have one value in a class, by which the criteria on attributes are judged."""
         return list(dict.fromkeys(_measure(criterion) for criterion, _ in self.models))
 
-    @property
-    def count_alone(self) -> bool:
-        """True if `least_values` and `k` decide whether a class meets the criteria."""
-        return all(criterion.quantity.model.name == "distinct_l" for criterion, _ in self.models)  # type: ignore[attr-defined]
-
-    def least_values(self, name: Hashable, shares: Floats, longest: int) -> int:
-        """Return a number of different values of an attribute that each class has which meets the criteria.
-
-        Each class that is merged with others keeps its values, so a search may prune by this number.
+    def bounds(self, name: Hashable, shares: Floats, longest: int) -> tuple[npt.NDArray[Any], ...]:
+        """Return the criteria on an attribute as arrays, by which `kernels.class_bounds` bounds the rows that are left.
 
         shares: of the values of the attribute in the table. longest: the longest distance of two values.
         """
-        return max((_least_values(own, shares, longest) for own, columns in self.models if name in columns), default=1)
+        bounds = [_bound(own, shares, longest) for own, columns in self.models if name in columns]
+        return tuple(map(np.array, zip(*bounds, strict=True)))
 
     def failing(
         self,
@@ -106,21 +102,14 @@ class ClassCriteria:
         left = ~failing
         if not left.any():
             return failing, []
-        reached = self._reached_sizes(int(np.asarray(class_sizes)[left].min()))
+        reached = self.reached(int(np.asarray(class_sizes)[left].min()))
         for criterion, by_column in values:
             worst = np.max if criterion.at_most else np.min
             reached.append(worst_of(criterion, {name: float(worst(own[left])) for name, own in by_column.items()}))
         return failing, reached
 
-    def reached(self, k: int, values: Mapping[Hashable, int]) -> list[CriterionValue]:
-        """Return the value of each criterion if `count_alone`. k: rows of the smallest class that is left.
-
-        values: by attribute the fewest different values of a class that is left.
-        """
-        models = [worst_of(own, {name: values[name] for name in columns}) for own, columns in self.models]
-        return [*self._reached_sizes(k), *models]
-
-    def _reached_sizes(self, k: int) -> list[CriterionValue]:
+    def reached(self, k: int) -> list[CriterionValue]:
+        """Return the value of each criterion on sizes. k: the rows of the smallest class that is left."""
         # The limit of other figures of sizes, such as unique rows, is 0: no class that is left breaks it.
         return [CriterionValue(own, k if isinstance(own.quantity, ModelQuantity) else 0, True) for own in self.sizes]
 
@@ -139,26 +128,29 @@ def _measure(criterion: Criterion) -> Measure:
     return find_measure(quantity.model.measure(quantity.l_values, True))
 
 
-def _least_values(criterion: Criterion, shares: Floats, longest: int) -> int:
-    """Return a number of different values that each class has which meets a criterion; see `ClassCriteria`."""
+def _bound(criterion: Criterion, shares: Floats, longest: int) -> tuple[int, float, int, float, Floats, Floats]:
+    """Return bounds on the values of each class that meets a criterion: see `kernels.class_bounds.bound_classes`."""
     quantity, limit = criterion.quantity, criterion.limit
     assert isinstance(quantity, ModelQuantity)
-    name = quantity.model.name
-    if name in ("distinct_l", "entropy_l"):
-        return max(1, math.ceil(limit * (1 - SLACK)))
-    if name == "recursive_c":
-        return quantity.l_values
+    name, lowest, needed = quantity.model.name, np.zeros(len(shares)), 1.0
+    if name in ("distinct_l", "entropy_l", "recursive_c"):
+        kind = {"distinct_l": SHARES, "entropy_l": ENTROPY, "recursive_c": RECURSIVE}[name]
+        least = quantity.l_values or max(1, math.ceil(limit * (1 - SLACK)))
+        return kind, math.log2(max(limit, 1)) if kind == ENTROPY else limit, least, needed, lowest + 1, lowest
     if name == "alpha":
-        highest, needed = np.full(len(shares), limit), 1.0
+        highest = np.full(len(shares), limit)
     elif name == "t":
-        # Mass moves at least one step: no value that a class lacks keeps its share.
+        # Mass moves at least one step: the shares up to those of the table have to sum to what need not move.
         highest, needed = shares, 1 - limit * longest
     elif name == "delta":
-        highest, needed = shares * math.exp(min(limit, 700)), 1.0
+        highest, lowest = shares * math.exp(min(limit, 700)), shares * math.exp(-limit)
     else:
         assert name in ("basic_beta", "enhanced_beta")
-        rise = np.minimum(limit, -np.log(shares)) if name == "enhanced_beta" else limit
-        highest, needed = shares * (1 + rise), 1.0
+        rise = np.minimum(limit, -np.log(np.maximum(shares, LEAST_SHARE))) if name == "enhanced_beta" else limit
+        highest = shares * (1 + rise)
+    if needed <= 0:
+        return SHARES, limit, 1, 1.0, lowest + 1, lowest
     # The shares of the values of a class sum to 1: without the highest shares allowed they cannot.
     reached = np.cumsum(np.sort(highest)[::-1])
-    return int((reached < needed - SLACK).sum()) + 1
+    least = int((reached < needed - SLACK).sum()) + 1
+    return SHARES, limit, least, needed, np.minimum(highest, 1), lowest

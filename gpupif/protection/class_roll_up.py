@@ -32,6 +32,8 @@ THREAD_ROWS = 1 << 18
 # At most one class for FEW rows, on average, is found row by row; more classes are found after partitioning the rows.
 # If a search may end at one class for LIMITED rows, it goes row by row too, because it ends early.
 FEW, LIMITED = 16, 4
+# Levels are compared all at once, as fields of one number: LEVEL_FIELD is one more than the largest number of a field.
+LEVEL_FIELD = 1 << 16
 # The classes that are kept have together at most KEPT times as many rows as the table has distinct rows.
 KEPT = 4
 
@@ -77,10 +79,14 @@ class ClassRollUp:
         self._own = sorted(self._axis.values())
         self.layout = KeyLayout.from_cardinalities(self._cardinalities)
         self._digits = _digits_of(self.layout)
+        # The digits for kernels: word, shift, mask, and the place at which the digit's table begins.
+        starts = np.cumsum([0, *(1 << digit.bits for digit in self._digits)])
+        places = [(own.word, own.shift, (1 << own.bits) - 1, starts[at]) for at, own in enumerate(self._digits)]
+        self._places = np.array(places, np.int64).reshape(-1, 4)
         self._kept: OrderedDict[Levels, ClassRows] = OrderedDict()
         self._kept_rows = 0
-        # The nodes that are kept, the fewest classes first.
-        self._sizes: list[tuple[int, Levels]] = []
+        # The nodes that are kept, the fewest classes first: the number of classes, the node, and its levels in fields.
+        self._sizes: list[tuple[int, Levels, int]] = []
         self._bottom = (0,) * len(self._own)
         self._tables: dict[tuple[int, Levels, Levels], npt.NDArray[np.uint64]] = {}
         keys = self.layout.pack([table.columns[place].codes for place in columns], workers)
@@ -118,7 +124,7 @@ class ClassRollUp:
         size = len(window.losses)
         steps = [self._agreeing(at, code, window, size) for at, code in enumerate(codes)]
         tables = [self._joined(digit, steps, np.int64) for digit in self._digits]
-        digits = self._places(tables)
+        digits = self._places
         joined = np.concatenate([*tables, np.zeros(1, np.int64)])
         workers, rows = self._workers, len(self._base.counts)
         threads = max(1, min(workers.threads, rows // max(THREAD_ROWS, size)))
@@ -147,20 +153,23 @@ class ClassRollUp:
 
     def _finer(self, own: Levels) -> tuple[Levels, ClassRows]:
         """Return the node with the fewest known classes among all nodes that are nowhere coarser, and its classes."""
-        for size, node in self._sizes:
+        # A field of `above` keeps its highest bit if the node's level is not above the own level.
+        highest = _in_fields([LEVEL_FIELD >> 1] * len(own))
+        above = _in_fields(own) | highest
+        for size, node, levels in self._sizes:
             if size >= len(self._base.counts):
                 break
-            if all(map(int.__le__, node, own)):
+            if (above - levels) & highest == highest:
                 return node, self._kept[node]
         return self._bottom, self._base
 
     def _keep(self, own: Levels, classes: ClassRows) -> None:
         self._kept[own] = classes
-        insort(self._sizes, (len(classes.counts), own))
+        insort(self._sizes, (len(classes.counts), own, _in_fields(own)))
         self._kept_rows += len(classes.counts)
         while self._kept_rows > KEPT * len(self._base.counts) + 1:
             node, dropped = self._kept.popitem(last=False)
-            self._sizes.remove((len(dropped.counts), node))
+            self._sizes.remove((len(dropped.counts), node, _in_fields(node)))
             self._kept_rows -= len(dropped.counts)
 
     def _count(self, rows: ClassRows, finer: Levels, own: Levels, most: int) -> ClassRows | None:
@@ -198,16 +207,7 @@ class ClassRollUp:
     def _lookups(self, finer: Levels, own: Levels) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
         """Return the digits, and the tables from codes at levels `finer` to codes at levels `own`, for kernels."""
         tables = [self._table_of(number, digit, finer, own) for number, digit in enumerate(self._digits)]
-        return self._places(tables), np.concatenate([*tables, np.zeros(1, np.uint64)])
-
-    def _places(self, tables: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
-        """Return the digits for kernels: word, shift, mask, and the place at which the digit's table begins."""
-        starts = np.cumsum([0, *(len(table) for table in tables)])
-        digits = [
-            (digit.word, digit.shift, (1 << digit.bits) - 1, start)
-            for digit, start in zip(self._digits, starts[:-1], strict=True)
-        ]
-        return np.array(digits, np.int64).reshape(-1, 4)
+        return self._places, np.concatenate([*tables, np.zeros(1, np.uint64)])
 
     def _table_of(self, number: int, digit: _Digit, finer: Levels, own: Levels) -> npt.NDArray[np.uint64]:
         axes = [self._own.index(self._axis[at]) for at in digit.columns if at in self._axis]
@@ -251,6 +251,14 @@ def _roll_up(
     number = roll_up(rows.keys, rows.counts, digits, tables, slots, size, keys, counts)
     # Copies take no more memory than the classes need: they may be kept.
     return None if number < 0 else ClassRows(keys[:number].copy(), counts[:number].copy())
+
+
+def _in_fields(levels: Sequence[int]) -> int:
+    """Return levels as one number."""
+    number = 0
+    for level in levels:
+        number = number * LEVEL_FIELD + level
+    return number
 
 
 def _digits_of(layout: KeyLayout) -> list[_Digit]:

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gpupif.kernels import class_bounds
+
 from ..attack.attackers import AnyKnown
 from ..criteria.class_criteria import ClassCriteria
 from ..criteria.counted_scores import CellScores, score_counted
@@ -23,12 +25,13 @@ from ..criteria.quantities import ModelQuantity
 from ..disclosure.class_sizes import ClassSizes
 from ..encoding.column import Column
 from ..engines.base import Engine, Job
-from ..rows.distinct import distinct_rows
-from ..rows.partition import Rows
 from ..rows.threads import Workers
 from .class_roll_up import ClassRollUp, ClassRows
 from .column_levels import ColumnLevels
 from .lattice import Levels, Window
+
+# After PASSED nodes in a row that did not fail by the sizes of their classes, sizes are not looked at first.
+PASSED = 4
 
 
 class Suppression(NamedTuple):
@@ -87,17 +90,34 @@ class NodeChecks:
                 table.population, [own.population or own for own in levels], criteria.with_criteria([]), engine
             )
         self._roll_ups: dict[tuple[Hashable, ...], ClassRollUp] = {}
+        self._known = tuple(criteria.quasi_identifiers)
+        self._on_classes, self._most = suppression or Suppression(ClassCriteria.from_set(criteria), 0)
+        if suppression is None and (criteria.missing == "wildcard" or criteria.given.weights is not None):
+            # Classes overlap, or their shares are of weights: the bounds are on numbers of rows.
+            self._on_classes = replace(self._on_classes, models=[])
+        self._longest = self._find_longest()
+        counts = {column.name: column.counts for column in table.columns}
+        self._bounds = {
+            name: self._on_classes.bounds(name, counts[name] / table.rows, self._longest.get(name, 1))
+            for name in self._on_classes.columns
+        }
+        self._fewest: dict[Levels, tuple[int, int]] = {}
+        # How many nodes in a row did not fail by the sizes of their classes.
+        self._passed = 0
+        # How many rows a class has at least that meets the criteria on classes, and how many classes there may then be.
+        self._least = max([self._on_classes.k, *(int(own[2].max()) for own in self._bounds.values())])
+        self._most_classes = self._most + (table.rows - self._most) // self._least
         if suppression is None:
             self._pruning = [criterion for criterion in criteria.criteria if criteria.only_improves(criterion)]
             self._selecting = [criterion for criterion in criteria.criteria if not criteria.only_improves(criterion)]
-            self.prunes, self.selects = bool(self._pruning), bool(self._selecting)
+            self.prunes, self.selects = bool(self._pruning or self._bounds), bool(self._selecting)
         else:
             # Rows are suppressed by the criteria on classes; the rows that are left have to meet the others.
             self._selecting = [criterion for criterion in criteria.criteria if not criterion.of_each_class]
-            self._longest = self._find_longest(suppression.criteria)
-            self._least_values = self._find_least_values(suppression.criteria)
-            self.prunes = suppression.criteria.k > 1 or bool(self._least_values)
-            self.selects = bool(self._selecting) or not suppression.criteria.count_alone
+            self.prunes = True
+            self.selects = bool(self._selecting or self._bounds)
+        # The last node at which rows were judged, with its table and the rows of classes that break a criterion.
+        self._last: tuple[Levels, CountedTable, npt.NDArray[np.bool_]] | None = None
         # The class that was found to be too small last: its columns, its node, and how many rows it needs.
         self._small: tuple[tuple[Hashable, ...], Levels, int] | None = None
         self.values: dict[Levels, dict[Criterion, CriterionValue]] = {}
@@ -114,9 +134,9 @@ class NodeChecks:
     def holds(self, node: Levels) -> bool:
         """Return whether a node meets the criteria that coarser values never break."""
         self._small = None
-        if self._suppression is not None:
-            return self._fewest_suppressed(node, self._suppression) is not None
-        return self._meets(self._pruning, node)
+        if self._suppression is None:
+            return self._meets(self._pruning, node)
+        return self._fewest_suppressed(node)[0] <= self._most
 
     def failing(self, window: Window) -> npt.NDArray[np.bool_] | None:
         """Return by node of a window whether the class that was too small at the last node is too small there.
@@ -133,11 +153,12 @@ class NodeChecks:
 
     def is_met(self, node: Levels) -> bool:
         """Return whether a node meets the criteria that coarser values may break."""
+        if self._bounds and self._fewest_suppressed(node)[1] > self._most:
+            return False
         if self._suppression is None:
             return self._meets(self._selecting, node)
-        table = self.at_levels(node)
-        failing = self._failing_rows(table, self._suppression.criteria, node)
-        if int(table.multiplicities[failing].sum()) > self._suppression.most:
+        table, failing = self._failing_rows(node)
+        if int(table.multiplicities[failing].sum()) > self._most:
             return False
         if not self._selecting:
             return True
@@ -153,8 +174,8 @@ class NodeChecks:
         """Return how many rows are suppressed at a node."""
         if self._suppression is None:
             return 0
-        table = self.at_levels(node)
-        return int(table.multiplicities[self._failing_rows(table, self._suppression.criteria, node)].sum())
+        table, failing = self._failing_rows(node)
+        return int(table.multiplicities[failing].sum())
 
     def kept_rows(self, node: Levels) -> npt.NDArray[np.bool_]:
         """Return for each distinct row of the table whether its class at a node is not suppressed."""
@@ -203,22 +224,22 @@ class NodeChecks:
         """Return for each class over the quasi-identifiers at a node whether its rows are not suppressed."""
         if self._suppression is None:
             return np.ones(len(classes.counts), bool)
-        criteria = self._suppression.criteria
-        if not criteria.measures:
-            return classes.counts >= criteria.k
-        table = self.at_levels(node)
-        failing = self._failing_rows(table, criteria, node)
+        if not self._bounds:
+            return classes.counts >= self._on_classes.k
+        table, failing = self._failing_rows(node)
         codes = [table.columns[table.place(column.name)].codes for column in self._levels]
         kept = np.ones(len(classes.counts), bool)
         kept[self._class_numbers(classes, codes)[failing]] = False
         return kept
 
-    def _failing_rows(self, table: CountedTable, criteria: ClassCriteria, node: Levels) -> npt.NDArray[np.bool_]:
-        """Return for each distinct row of the table at a node whether its class breaks a criterion on classes."""
-        known = self._criteria.quasi_identifiers
-        sizes = table.class_sizes(known, self._workers)
+    def _failing_rows(self, node: Levels) -> tuple[CountedTable, npt.NDArray[np.bool_]]:
+        """Return the table at a node, and for each distinct row whether its class breaks a criterion on classes."""
+        if self._last is not None and self._last[0] == node:
+            return self._last[1:]
+        table, criteria = self.at_levels(node), self._on_classes
+        sizes = table.class_sizes(self._known, self._workers)
         columns, measures = criteria.columns, criteria.measures
-        scores = self._score(table, criteria)[1] if measures else {}
+        scores = self._score(table)[1] if measures else {}
         by_column = {
             (measure, name): np.asarray(scores[measure.name][slot].scores)
             for measure in measures
@@ -227,83 +248,72 @@ class NodeChecks:
         failing, values = criteria.failing(sizes, lambda measure, name: by_column[measure, name], self._longest)
         self._keep(node, values)
         self.suppressed[node] = int(table.multiplicities[failing].sum())
-        return failing
+        self._last = node, table, failing
+        return table, failing
 
-    def _score(self, table: CountedTable, criteria: ClassCriteria) -> tuple[Job, dict[str, list[CellScores]]]:
-        known, distances = self._criteria.quasi_identifiers, self._criteria.distances
-        return score_counted(table, known, criteria.columns, criteria.measures, distances, self._engine)
+    def _score(self, table: CountedTable) -> tuple[Job, dict[str, list[CellScores]]]:
+        criteria, distances = self._on_classes, self._criteria.distances
+        return score_counted(table, self._known, criteria.columns, criteria.measures, distances, self._engine)
 
-    def _find_longest(self, criteria: ClassCriteria) -> dict[Hashable, int]:
+    def _find_longest(self) -> dict[Hashable, int]:
         """Return by sensitive attribute the longest distance of two values, where a criterion is on distances."""
+        criteria = self._on_classes
         if not any(measure.walks for measure in criteria.measures):
             return {}
-        job, _ = self._score(self._table, criteria)
+        job, _ = self._score(self._table)
         assert job.axes is not None
         axes = [job.axes[place] for place in job.scored_columns]
         return {name: axis.longest for name, axis in zip(criteria.columns, axes, strict=True) if axis is not None}
 
-    def _find_least_values(self, criteria: ClassCriteria) -> dict[Hashable, int]:
-        """Return by sensitive attribute how many values a class has at least that meets the criteria; 1 is left out."""
-        found = {}
-        for name in criteria.columns:
-            counts = self._table.columns[self._table.place(name)].counts
-            shares = counts[counts > 0] / self._table.rows
-            least = criteria.least_values(name, shares, self._longest.get(name, 1))
-            if least > 1:
-                found[name] = least
-        return found
+    def _fewest_suppressed(self, node: Levels) -> tuple[int, int]:
+        """Return two bounds on the rows of classes that break a criterion on classes at a node.
 
-    def _fewest_suppressed(self, node: Levels, suppression: Suppression) -> int | None:
-        """Return how many rows are in classes that are too small or have too few values; None for too many.
-
-        Coarser values never make a class smaller, nor take a value away from it.
+        The first bound also holds for all nodes below this node, see `kernels.class_bounds`.
         """
-        criteria, most = suppression
-        known, names = tuple(self._criteria.quasi_identifiers), tuple(self._least_values)
-        classes = self._classes(known, node, most + (self._table.rows - most) // criteria.k)
+        if node not in self._fewest:
+            if self._bounds:
+                self._fewest[node] = self._bound_suppressed(node)
+            else:
+                self._fewest[node] = (self._rows_of_small(node),) * 2
+        return self._fewest[node]
+
+    def _rows_of_small(self, node: Levels) -> int:
+        """Return how many rows are in classes that are too small, or more rows than may be suppressed."""
+        classes = self._classes(self._known, node, self._most_classes)
         if classes is None:
-            return None
-        sizes, values = classes.counts, dict[Hashable, npt.NDArray[np.int64]]()
-        if names:
-            sizes, values = self._values_by_class(known, names, node)
-        failing = sizes < criteria.k
-        for name, least in self._least_values.items():
-            failing |= values[name] < least
-        rows = int(sizes[failing].sum())
-        if rows > most:
-            return None
-        if not self.selects or not criteria.models:
-            least_of = {name: int(own[~failing].min()) for name, own in values.items()}
-            self._keep(
-                node, criteria.reached(int(sizes[~failing].min()), dict.fromkeys(criteria.columns, 1) | least_of)
-            )
+            return self._most + 1
+        small = classes.counts < self._least
+        rows = int(classes.counts[small].sum())
+        if rows <= self._most and not self._bounds:
+            self._keep(node, self._on_classes.reached(int(classes.counts[~small].min())))
             self.suppressed[node] = rows
         return rows
 
-    def _values_by_class(
-        self, known: tuple[Hashable, ...], names: tuple[Hashable, ...], node: Levels
-    ) -> tuple[npt.NDArray[np.int64], dict[Hashable, npt.NDArray[np.int64]]]:
-        """Return the size of each equivalence class at a node, and by attribute how many different values it has."""
-        columns = (*known, *names)
+    def _bound_suppressed(self, node: Levels) -> tuple[int, int]:
+        """Return the result of `_fewest_suppressed` if there are criteria on sensitive attributes."""
+        columns = (*self._known, *self._bounds)
+        if self._passed < PASSED:
+            small = self._rows_of_small(node)
+            if small > self._most:
+                self._passed = 0
+                return small, small
         rows = self._classes(columns, node, None)
         assert rows is not None
-        roll_up = self._roll_ups[columns]
-        layout, keys = roll_up.layout, rows.keys.copy()
-        codes = roll_up.codes(rows)
-        for place in range(len(known), len(columns)):
-            word, shift, mask = layout.fields[place]
-            keys[:, word] &= ~np.uint64(mask << shift)
-        one_each = np.ones(len(keys), np.int64)
-        number = distinct_rows(Rows(keys, one_each), len(keys), self._workers).number.astype(np.int64)
-        sizes = np.bincount(number, rows.counts).astype(np.int64)
-        values = {}
-        for place, name in enumerate(names, len(known)):
-            values_of_column = layout.fields[place].mask + 1
-            pairs = number * values_of_column + codes[place]
-            # Rows differ in these columns alone: with one attribute each row is a value of its class.
-            different = pairs if len(names) == 1 else np.unique(pairs)
-            values[name] = np.bincount(different // values_of_column, minlength=len(sizes))
-        return sizes, values
+        roll_up, number = self._roll_ups[columns], len(rows.counts)
+        masks = roll_up.layout.masks(range(len(self._known)))
+        first, following, sizes = np.empty((3, number), np.int64)
+        slots = np.zeros(1 << max(4, (2 * number).bit_length()), np.uint32)
+        classes = class_bounds.number_classes(rows.keys, rows.counts, masks, slots, first, following, sizes)
+        sizes, failing = sizes[:classes], np.zeros(classes, bool)
+        kept = sizes.copy()
+        columns_of_codes = roll_up.layout.unpack(rows.keys, len(self._known))
+        for codes, bounds in zip(columns_of_codes, self._bounds.values(), strict=True):
+            working = np.zeros((4, bounds[-1].shape[1]), np.int64)
+            class_bounds.bound_classes((first, following, rows.counts), codes, bounds, working, sizes, kept, failing)
+        self._passed = 0 if int(sizes[sizes < self._least].sum()) > self._most else self._passed + 1
+        failing |= kept < self._on_classes.k
+        kept[kept < self._on_classes.k] = 0
+        return self._table.rows - int(kept.sum()), int(sizes[failing].sum())
 
     def _meets(self, criteria: Sequence[Criterion], node: Levels) -> bool:
         by_classes: dict[tuple[Hashable, ...], list[Criterion]] = {}
@@ -326,6 +336,8 @@ class NodeChecks:
                 if int(classes.counts.min()) < least:
                     self._small = (columns, node, least)
                 return False
+        if self._bounds and self._fewest_suppressed(node)[0] > self._most:
+            return False
         if not others:
             return True
         values = self._criteria.with_criteria(others).measure(self.at_levels(node), self._engine)

@@ -89,10 +89,10 @@ class KeyLayout:
         workers.run(pack_range, workers.ranges(rows))
         return keys
 
-    def unpack(self, keys: npt.NDArray[np.uint64]) -> list[npt.NDArray[Any]]:
-        """Return the codes of each column, from row keys (rows, words)."""
+    def unpack(self, keys: npt.NDArray[np.uint64], first: int = 0) -> list[npt.NDArray[Any]]:
+        """Return the codes of each column, from column `first` on, from row keys (rows, words)."""
         codes = []
-        for column in range(len(self.fields)):
+        for column in range(first, len(self.fields)):
             word, shift, mask = self.fields[column]
             codes.append(np.empty(len(keys), code_type(mask + 1)))
             pack.unpack_column(keys[:, word], shift, mask, codes[-1])

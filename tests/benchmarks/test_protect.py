@@ -51,11 +51,13 @@ def test_the_benchmark_runs(tmp_path, parts):
 def test_a_missing_table_of_adult_skips_its_parts(tmp_path, monkeypatch, capsys):
     assert adult(tmp_path) is None
     monkeypatch.setattr(protect, "ADULT", tmp_path)
-    monkeypatch.setattr(sys, "argv", ["protect", "--only", "optima", "utility", "--out", str(tmp_path / "p.json")])
+    monkeypatch.setattr(
+        sys, "argv", ["protect", "--only", "optima", "classes", "utility", "--out", str(tmp_path / "p.json")]
+    )
     with pytest.raises(SystemExit) as ended:
         protect.main()
     assert ended.value.code is False
-    assert capsys.readouterr().out.startswith("skipped: optima, utility, for there is no adult.csv")
+    assert capsys.readouterr().out.startswith("skipped: optima, classes, utility, for there is no adult.csv")
     monkeypatch.setattr(sys, "argv", ["protect", "--adult", str(tmp_path)])
     with pytest.raises(SystemExit, match=r"lacks adult\.csv"):
         protect.main()
@@ -100,7 +102,15 @@ def test_hierarchies_of_the_census_nest(tmp_path):
     ]
 
 
-FIGURE = {"what": "a search", "value": 0.5, "unit": "s", "most": 0.2, "search": [5, 0.0], "loss": 8.0, "best": 0.5}
+FIGURE = {
+    "what": "a search",
+    "value": 0.5,
+    "unit": "s",
+    "most": 0.2,
+    "search": [["k>=5"], 0.0, []],
+    "loss": 8.0,
+    "best": 0.5,
+}
 
 
 class FakeArx:
@@ -160,11 +170,11 @@ def test_arx_is_compiled_and_run(tmp_path, monkeypatch):
     # What a checkout lacks of Hadoop is made up for.
     assert "Writable.java" in compiled
     assert "ArxSearch.java" in compiled
-    found = built.search(Path("t.csv"), {"age": Path("age.csv")}, 5, 0.04, 1)
-    assert (tmp_path / "asked").read_text().strip().endswith("ArxSearch t.csv 5 0.04 1 age=age.csv")
+    found = built.search(Path("t.csv"), {"age": Path("age.csv")}, ["k>=5", "t(a)<=0.2"], 0.04, 1)
+    assert (tmp_path / "asked").read_text().strip().endswith("ArxSearch t.csv k>=5;t(a)<=0.2 0.04 1 age=age.csv")
     assert (found["first"], found["best"], found["runs"], found["loss"]) == (0.5, 0.25, 2, 2.0)
     write_command(commands, "java", "echo no memory >&2", "exit 1")
-    assert built.search(Path("t.csv"), {}, 5, 0.04, 1) == {"failed": "no memory"}
+    assert built.search(Path("t.csv"), {}, ["k>=5"], 0.04, 1) == {"failed": "no memory"}
     write_command(commands, "javac", "echo it is broken >&2", "exit 1")
     with pytest.raises(SystemExit, match="does not compile:\nit is broken"):
         arx.Arx.compile(checkout, tmp_path / "again")

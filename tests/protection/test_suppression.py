@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import math
 
 import numpy as np
@@ -11,6 +12,9 @@ import pytest
 from rich.console import Console
 
 import gpupif
+from gpupif.criteria.class_criteria import ClassCriteria
+from gpupif.criteria.criterion_set import CriterionSet
+from gpupif.kernels import class_bounds
 from tests.helpers import naive_protection as naive
 from tests.helpers.class_criteria import CRITERIA, best, example, is_broken
 
@@ -29,6 +33,98 @@ def test_the_plan_is_the_best_of_all_nodes(criteria, share, seed):
     assert found.suppressed_rows == suppressed
     assert found.optimal
     assert all(value.is_met for value in found.searched)
+
+
+def with_pay(seed):
+    """A table with a second sensitive attribute, of numbers: a distance between its values counts the steps."""
+    table, hierarchies = example(seed)
+    table["pay"] = np.random.default_rng(seed).choice(range(1, 5), len(table), p=[0.4, 0.3, 0.2, 0.1])
+    return table, hierarchies
+
+
+def breaks(rows, whole, criterion):
+    """Whether a class breaks a criterion, on one attribute or on the worst of both."""
+    name, _, limit = criterion.partition("=")
+    columns = [column for column in ("ill", "pay") if f"({column})" in name] or ["ill", "pay"]
+    broken = []
+    for column in columns:
+        if name.startswith("t") and column == "pay":
+            steps = [
+                abs(np.mean([row["pay"] <= step for row in rows]) - np.mean([row["pay"] <= step for row in whole]))
+                for step in (1, 2, 3)
+            ]
+            broken.append(sum(steps) / 3 > float(limit) + 1e-9)
+        else:
+            own = [[{"ill": row[column]} for row in some] for some in (rows, whole)]
+            broken.append(is_broken(*own, criterion.replace(f"({column})", "")))
+    return any(broken)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.03, 0.1])
+@pytest.mark.parametrize(
+    "criteria",
+    [
+        ["distinct_l(ill)>=2", "distinct_l(pay)>=3"],
+        ["t<=0.35"],
+        ["t(pay)<=0.15", "entropy_l(ill)>=1.9", "k>=3"],
+        ["alpha(pay)<=0.7", "delta(ill)<=1.4"],
+        ["basic_beta<=1.8", "distinct_l(pay)>=2"],
+    ],
+    ids=" and ".join,
+)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+def test_criteria_on_two_attributes_are_met_at_the_best_of_all_nodes(criteria, share, seed):
+    table, hierarchies = with_pay(seed)
+    rows = table.to_dict("records")
+    given = {name: {"values": dict(groups)} for name, groups in hierarchies.items()}
+    good = []
+    for node in naive.nodes(hierarchies):
+        treated = naive.treated(rows, hierarchies, node)
+        classes = naive.classes(treated, NAMES).values()
+        suppressed = sum(len(own) for own in classes if any(breaks(own, treated, criterion) for criterion in criteria))
+        if suppressed <= math.floor(share * len(rows) + 1e-9):
+            good.append((naive.loss(rows, hierarchies, node, {}), node, suppressed))
+    found = gpupif.protect(table, criteria, hierarchies=given, sensitive=["ill", "pay"], suppress=share)
+    least = min(loss for loss, _, _ in good)
+    node, suppressed = min((node, suppressed) for loss, node, suppressed in good if loss <= least * (1 + 1e-12))
+    assert (tuple(found.levels.values()), found.suppressed_rows) == (node, suppressed)
+    assert found.loss == pytest.approx(least, rel=1e-12)
+    assert found.optimal
+
+
+@pytest.mark.parametrize("criterion", [own[0] for own in CRITERIA if own[0][0] not in "ku"])
+def test_no_rows_that_meet_a_criterion_are_more_than_the_bound_of_their_class(criterion):
+    """All parts of small classes by definition."""
+    rng = np.random.default_rng(7)
+    prior = {"p": 14, "q": 8, "r": 5, "s": 2, "u": 1}
+    whole = [value for value, count in prior.items() for _ in range(count)]
+    parts = rng.integers(0, [6, 5, 4, 3, 2], (60, 5))
+    parts = parts[parts.sum(axis=1) > 0]
+    classes = np.repeat(np.arange(len(parts)), 5)
+    codes, counts = np.tile(np.arange(5), len(parts)), parts.ravel()
+    there = counts > 0
+    keys = (classes[there] * 8 + codes[there]).astype(np.uint64)[:, None]
+    first, following, sizes = np.empty((3, len(keys)), np.int64)
+    counts, slots, masks = counts[there], np.zeros(1024, np.uint32), np.array([~np.uint64(7)])
+    number = class_bounds.number_classes(keys, counts, masks, slots, first, following, sizes)
+    assert sizes[:number].tolist() == parts.sum(axis=1).tolist()
+    on_classes = ClassCriteria.from_set(CriterionSet.from_arguments(criterion, ["a"], ["ill"]))
+    bounds = on_classes.bounds("ill", np.array(list(prior.values())) / len(whole), 1)
+    kept, failing = sizes[:number].copy(), np.zeros(number, bool)
+    rows = first, following, counts
+    class_bounds.bound_classes(
+        rows, codes[there].astype(np.uint8), bounds, np.zeros((4, 5), np.int64), sizes[:number], kept, failing
+    )
+
+    def is_met(numbers):
+        values = [{"ill": value} for value, count in zip(prior, numbers, strict=True) for _ in range(count)]
+        return not is_broken(values, [{"ill": value} for value in whole], criterion)
+
+    for part, most, fails in zip(parts.tolist(), kept.tolist(), failing.tolist(), strict=True):
+        smaller = list(itertools.product(*(range(count + 1) for count in part)))
+        assert most >= max([sum(own) for own in smaller if sum(own) and is_met(own)], default=0)
+        assert fails == (not is_met(part))
+        assert most == sum(part) or fails
 
 
 @pytest.mark.usefixtures("on_cpu")
@@ -88,6 +184,30 @@ def test_the_result_says_so_if_the_treated_table_breaks_a_criterion():
     assert found.risk[0].value == pytest.approx(0.48)
     assert (found.searched[0].is_met, found.is_met) == (True, False)
     assert "0.48 in the treated table alone, which does NOT meet it" in " ".join(str(found).split())
+
+
+@pytest.mark.parametrize("criteria", [["distinct_l(ill)>=2"], ["distinct_l(ill)>=2", "distinct_l(pay)>=2"]])
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_cells_are_suppressed_without_k(criteria, seed):
+    table, hierarchies = with_pay(seed)
+    given = {name: {"values": dict(groups)} for name, groups in hierarchies.items()}
+    sensitive = ["ill", "pay"]
+    found = gpupif.protect(table, criteria, hierarchies=given, sensitive=sensitive, suppress=0.3, cells=True)
+    assert (found.rows_with_cells, found.cells_unreached) == (None, False)
+    treated = gpupif.treat(table, found.plan).table
+    missing = treated[NAMES].isna()
+    assert (missing.sum().sum(), missing.any(axis=1).sum()) == (found.suppressed_cells, found.suppressed_rows)
+    assert 0 < found.suppressed_cells < 3 * found.suppressed_rows
+    pd.testing.assert_frame_equal(treated[sensitive], table[sensitive])
+    rows = treated.astype(object).where(treated.notna(), None).to_dict("records")
+    for row in rows:
+        # A missing value is a value of its own, or matches every value.
+        same = [own for own in rows if all(own[name] == row[name] for name in NAMES)]
+        matching = [
+            own for own in rows if all(None in (own[name], row[name]) or own[name] == row[name] for name in NAMES)
+        ]
+        for some in (same, matching):
+            assert not any(breaks(some, rows, criterion) for criterion in criteria)
 
 
 def test_a_criterion_against_an_attacker_of_its_own_needs_one_on_classes():
