@@ -16,7 +16,7 @@ from gpupif.criteria.class_criteria import ClassCriteria
 from gpupif.criteria.criterion_set import CriterionSet
 from gpupif.kernels import class_bounds
 from tests.helpers import naive_protection as naive
-from tests.helpers.class_criteria import CRITERIA, best, example, is_broken
+from tests.helpers.class_criteria import CRITERIA, NAMES, best, example, is_broken, suppressed_rows
 
 
 @pytest.mark.parametrize("share", [0.0, 0.03, 0.1])
