@@ -264,7 +264,7 @@ def protect(
                 request.objective.task,
             )
             nodes = count_nodes([column.height for column in levels])
-            if checks.selects:
+            if checks.may_score_all:
                 began_check = clock()
                 criteria.measure(counted, engine)
                 _tell_time(report, nodes, clock() - began_check, request.time_limit)
