@@ -68,6 +68,7 @@ class NodeChecks:
     levels: of the columns that may be made coarser.
     suppression: the rows that may be suppressed, None for none. All other criteria are then for the rows left.
     prunes: whether any criterion is pruning: coarser values never break it. selects: whether any criterion is not.
+    may_score_all: whether every node may have to be scored. Bounds on classes rule nodes out without scores.
     values: by node the values of the criteria that were measured. suppressed: by node how many rows are suppressed
     there, if any may be.
     """
@@ -116,6 +117,7 @@ class NodeChecks:
             self._selecting = [criterion for criterion in criteria.criteria if not criterion.of_each_class]
             self.prunes = True
             self.selects = bool(self._selecting or self._bounds)
+        self.may_score_all = any(not (self._bounds and own.of_each_class) for own in self._selecting)
         # The last node at which rows were judged, with its table and the rows of classes that break a criterion.
         self._last: tuple[Levels, CountedTable, npt.NDArray[np.bool_]] | None = None
         # The class that was found to be too small last: its columns, its node, and how many rows it needs.
@@ -271,10 +273,7 @@ class NodeChecks:
         The first bound also holds for all nodes below this node, see `kernels.class_bounds`.
         """
         if node not in self._fewest:
-            if self._bounds:
-                self._fewest[node] = self._bound_suppressed(node)
-            else:
-                self._fewest[node] = (self._rows_of_small(node),) * 2
+            self._fewest[node] = self._bound_suppressed(node) if self._bounds else (self._rows_of_small(node),) * 2
         return self._fewest[node]
 
     def _rows_of_small(self, node: Levels) -> int:
@@ -313,7 +312,7 @@ class NodeChecks:
         self._passed = 0 if int(sizes[sizes < self._least].sum()) > self._most else self._passed + 1
         failing |= kept < self._on_classes.k
         kept[kept < self._on_classes.k] = 0
-        return self._table.rows - int(kept.sum()), int(sizes[failing].sum())
+        return int(sizes.sum() - kept.sum()), int(sizes[failing].sum())
 
     def _meets(self, criteria: Sequence[Criterion], node: Levels) -> bool:
         by_classes: dict[tuple[Hashable, ...], list[Criterion]] = {}

@@ -82,7 +82,7 @@ class NodeSearch:
         deadline = math.inf if limit is None else time.monotonic() + limit
         self._report.stage("search", None, "checks")
         checks = self._checks
-        if checks.selects:
+        if checks.may_score_all:
             began = time.perf_counter()
             self._asked.criteria.measure(self._asked.counted, self._asked.engine)
             tell_time(self._report, self._nodes, time.perf_counter() - began, limit)
