@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NoReturn
 
 from ..attack.arguments import Knowledge, as_attackers
@@ -42,11 +41,9 @@ from .request import (
     as_importance,
     as_seconds,
     as_share_of_rows,
-    figures_of_risk,
-    population_columns,
 )
 from .result import Protection, find_frontier
-from .treated_risk import TreatedRisk, measure_table, measure_treated
+from .treated_risk import TreatedRisk, measure_treated, with_population
 
 # A criterion that every table meets: its value is how many rows are unique.
 UNIQUE_ROWS = Criterion.from_figure("uniques")
@@ -150,10 +147,11 @@ def protect(
         quasi-identifiers and which are sensitive, if no other argument says so. Every column needs a role.
     population, weights, household, game, sampling_fraction, population_size:
         As in `gpupif.risk`, for criteria on the numbers that it gives with them. The population is made coarser as the
-        table is, by the same hierarchies. With weights, disclosure measures such as ``t`` are of sums of weights, ``k``
-        still counts rows, and criteria on cells are refused. A sampling fraction is of the table as it is.
+        table is, by the same hierarchies. With weights, disclosure measures such as ``t`` and scores of cells
+        are of sums of weights, ``k`` still counts rows. A sampling fraction is of the table as it is.
     missing:
-        "category": missing values are a value of their own; or "wildcard": they match every value, in every criterion.
+        "category": missing values are a value of their own; "wildcard": they match every value, in every criterion;
+        "error": they are refused, in the columns that are used.
 
     Returns
     -------
@@ -224,14 +222,11 @@ def protect(
         missing=missing,
     )
     names, labels = table_names(table)
-    counted = CountedTable.from_table(table, request.columns(names, labels), "quasi_identifiers", request.named_by)
+    counted = CountedTable.from_table(
+        table, request.columns(names, labels), "quasi_identifiers", request.named_by, missing
+    )
     criteria = request.on_table(counted)
-    # `gpupif.risk` refuses wrong weights and households, and a population that lacks rows, before the search.
-    measure_table(table, figures_of_risk(criteria))
-    people = criteria.given.population
-    if people is not None:
-        columns = population_columns(criteria)
-        counted = replace(counted, population=CountedTable.from_table(people.table, columns, "population"))
+    counted = with_population(counted, table, criteria, missing)
     used_hierarchies = with_proposed(request.hierarchies, counted, criteria.quasi_identifiers)
     levels = column_levels(counted, used_hierarchies)
     warn_of_unique([column.column for column in levels], counted.rows, argument="identifiers")
