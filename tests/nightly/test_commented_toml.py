@@ -13,6 +13,7 @@ from gpupif.nightly.configuration.config import load_config
 from gpupif.nightly.configuration.new_config import as_written, commented_toml
 from gpupif.nightly.configuration.settings import (
     AnyKnownSettings,
+    GameSettings,
     GateSettings,
     InputSettings,
     KeepSettings,
@@ -51,6 +52,7 @@ DATABASES = st.builds(
 )
 FEW = st.builds(
     AnyKnownSettings,
+    GameSettings,
     any=st.integers(0, 9),
     among=optional(NAMES),
     subsets=st.integers(1, 9),
@@ -146,7 +148,7 @@ SECTIONS = (
 def test_every_key_is_written_with_its_description():
     least = Settings(input=InputSettings(path="a"))
     text = commented_toml(document_of(least))
-    assert {*SECTIONS, AnyKnownSettings} == {
+    assert {*SECTIONS, AnyKnownSettings, GameSettings} == {
         kind for kind in Section.__subclasses__() if kind.__module__ == Section.__module__
     } - {Settings}
     for section in SECTIONS:
