@@ -52,7 +52,6 @@ DATABASES = st.builds(
 )
 FEW = st.builds(
     AnyKnownSettings,
-    GameSettings,
     any=st.integers(0, 9),
     among=optional(NAMES),
     subsets=st.integers(1, 9),
@@ -70,7 +69,12 @@ SCORE = st.builds(
     missing=st.sampled_from(["category", "wildcard"]),
 ) | st.builds(ScoreSettings, attackers=st.dictionaries(TEXT, KNOWN, min_size=1, max_size=3))
 RISK = st.builds(RiskSettings, k=st.integers(1, 2**60), threshold=optional(st.floats(1e-9, 1))) | st.builds(
-    RiskSettings, quasi_identifiers=st.just(["a", "${b}"]), sensitive=st.just(["c"]), l=st.integers(1, 9)
+    RiskSettings,
+    quasi_identifiers=st.just(["a", "${b}"]),
+    sensitive=st.just(["c"]),
+    l=st.integers(1, 9),
+    household=optional(TEXT),
+    game=optional(st.builds(GameSettings, adversary_cost=st.floats(0, 1e9))),
 )
 RUN = st.builds(RunSettings, state=WORDS, device=st.sampled_from(["cpu", "cuda:1"]), show_values=st.booleans())
 KEEP = st.builds(KeepSettings, runs=optional(st.integers(1, 9))) | st.just(
