@@ -8,6 +8,7 @@ search may prune by percentiles (PIF_95 of a random table rose by 0.22 bits), CS
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -47,6 +48,11 @@ class Quantity(ABC):
     def text(self) -> str:
         """The text of the quantity in a criterion."""
 
+    @property
+    @abstractmethod
+    def range(self) -> str:
+        """The range of the values of the quantity, in words such as "0 to 1"."""
+
     @abstractmethod
     def only_improves(self, any_known: bool) -> bool:
         """Return whether coarser values of any column never make it less safe.
@@ -69,6 +75,10 @@ class ClassQuantity(Quantity):
     @property
     def text(self) -> str:
         return self.figure.name + ("" if self.parameter is None else f"({self.parameter:g})")
+
+    @property
+    def range(self) -> str:
+        return self.figure.range
 
     @property
     def k(self) -> int:
@@ -107,6 +117,10 @@ class ModelQuantity(Quantity):
         return self.model.name + (f"({inside})" if inside else "")
 
     @property
+    def range(self) -> str:
+        return self.model.range
+
+    @property
     def sensitive(self) -> bool:
         """True if the measure is of sensitive attributes."""
         return self.model.name != "k"
@@ -140,6 +154,10 @@ class ScoreQuantity(Quantity):
         if self.measure is None:
             return f"{statistic} rig" if self.percentile in named else f"pif{self.percentile:g}"
         return f"{statistic} {self.measure.name}" + (f"({self.column})" if self.column else "")
+
+    @property
+    def range(self) -> str:
+        return "0 and up" if self.measure is None else self.measure.range
 
     @property
     def is_of_size(self) -> bool:
@@ -183,12 +201,24 @@ class RiskQuantity(Quantity):
         return self.figure.path + ("" if self.number is None else f"({self.number:g})")
 
     @property
+    def range(self) -> str:
+        return self.figure.range
+
+    @property
     def arguments(self) -> dict[str, Any]:
         """The arguments of `gpupif.risk` on which the figure depends."""
         return self.figure.arguments(self.number)
 
     def only_improves(self, any_known: bool) -> bool:
         return self.figure.only_improves(NOTHING_GIVEN)
+
+
+def bounds_of(words: str) -> tuple[float, float]:
+    """Return the lowest and the highest value of a range in words."""
+    numbers = [float(number) for number in re.findall(r"-?\d+", words)]
+    if "any" in words or not numbers:
+        return -math.inf, math.inf
+    return min(numbers), max(numbers) if len(numbers) > 1 and "up" not in words else math.inf
 
 
 def read_quantity(text: str, statistic: str | None, word: str, inside: str | None) -> Quantity:

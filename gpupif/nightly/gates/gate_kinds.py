@@ -205,7 +205,7 @@ def _risk_figure(figure: RiskFigure) -> Kind:
         figure.path,
         f"{figure.path} in the result of gpupif.risk",
         "",
-        "any number",
+        figure.range,
         Part.RISK,
         lambda _, findings: [Value(figure.find(_risk(findings)))],
         high_is_bad=figure.high_is_bad,
