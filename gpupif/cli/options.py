@@ -200,15 +200,12 @@ class RiskOptions:
             for name, amount in vars(self).items()
             if name.startswith(("publisher_", "adversary_")) and amount is not None
         }
+        names = ("sampling_fraction", "population_size", "weights", "household", "missing")
         return {
+            **{name: getattr(self, name) for name in names},
             "population": as_population(self.population, self.population_lacks),
-            "sampling_fraction": self.sampling_fraction,
-            "population_size": self.population_size,
             # Amounts that are not given are the defaults of `gpupif.models.Game`.
             "game": Game(**amounts) if amounts else None,
-            "weights": self.weights,
-            "household": self.household,
-            "missing": self.missing,
         }
 
 

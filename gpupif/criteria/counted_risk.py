@@ -105,7 +105,7 @@ def _search(
         max_global_risk=max_global_risk,
     )
     columns = [table.columns[table.place(name)] for name in request.columns]
-    weighted = None if given.weights is None else table.weights(given.weights, columns, workers)
+    weighted = None if given.weights is None else table.weights(given.weights, columns)
     search = RiskSearch.from_columns(request, columns, table.rows, {}, weighted)
     job = replace(search.job, multiplicities=table.multiplicities)
     partition = Partition(job, None if weighted is None else weighted.multiplicities).distinct(workers)

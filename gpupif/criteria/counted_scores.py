@@ -117,10 +117,7 @@ def score_counted(
         weights=weights,
         any_known=known if isinstance(known, AnyKnown) else None,
     )
-    weighted = None
-    if weights is not None:
-        with Workers() as workers:
-            weighted = table.weights(weights, columns, workers)
+    weighted = None if weights is None else table.weights(weights, columns)
     job, _ = request.job(columns, table.rows, "host", lambda *_: None, weighted)
     subsets = request.subsets(table.rows)
     distinct = table.is_distinct and len(columns) == len(every)

@@ -113,13 +113,14 @@ class CountedTable:
         sizes: npt.NDArray[Any] = classes.rows.counts[classes.number]
         return sizes
 
-    def weights(self, name: Hashable, columns: Sequence[Column], workers: Workers) -> TableWeights:
+    def weights(self, name: Hashable, columns: Sequence[Column]) -> TableWeights:
         """Return the sampling weights in a column, by distinct row and by value of other columns. Raises InputError."""
         column = self.columns[self.place(name)]
         units = read_weights(column)
         people = units.multiplicities(column.codes) * self.multiplicities
         counts = {own.name: np.zeros(own.cardinality, np.int64) for own in columns}
-        add_chunk(columns, [own.codes for own in columns], people, counts, workers)
+        with Workers() as workers:
+            add_chunk(columns, [own.codes for own in columns], people, counts, workers)
         return TableWeights(people, counts, units.total, units.unit)
 
     def kept(self, rows: npt.NDArray[np.bool_]) -> CountedTable:

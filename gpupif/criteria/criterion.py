@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..utils.validation import brief
-from .quantities import ClassQuantity, ModelQuantity, Quantity, RiskQuantity, bounds_of, read_quantity
+from .quantities import ClassQuantity, ModelQuantity, Quantity, RiskQuantity, range_of, read_quantity
 
 _FORM = re.compile(
     r"(?:(?P<statistic>mean|max|min|p_?\d+(?:\.\d+)?)\s+)?(?P<word>[A-Za-z_]\w*(?:\.\w+)*)\s*(?:\((?P<inside>.*)\))?\s*"
@@ -212,9 +212,7 @@ def _check_operator(text: str, quantity: Quantity, operator: str, limit: float) 
         raise InputError(
             f"criterion {text!r}: {quantity.text} is safe if it is {lower}: write {quantity.text}{right}{limit:g}."
         )
-    lowest, highest = bounds_of(quantity.range)
+    words, lowest, highest = range_of(quantity)
     if not lowest <= limit <= highest:
         who = "every table meets it" if (limit > highest) == quantity.high_is_bad else "no table meets it"
-        raise InputError(
-            f"criterion {text!r}: {who}, for {quantity.text} is {quantity.range}. Write a limit within that range."
-        )
+        raise InputError(f"criterion {text!r}: {who}, for {quantity.text} is {words}. Write a limit within that range.")

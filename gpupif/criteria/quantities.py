@@ -48,11 +48,6 @@ class Quantity(ABC):
     def text(self) -> str:
         """The text of the quantity in a criterion."""
 
-    @property
-    @abstractmethod
-    def range(self) -> str:
-        """The range of the values of the quantity, in words such as "0 to 1"."""
-
     @abstractmethod
     def only_improves(self, any_known: bool) -> bool:
         """Return whether coarser values of any column never make it less safe.
@@ -75,10 +70,6 @@ class ClassQuantity(Quantity):
     @property
     def text(self) -> str:
         return self.figure.name + ("" if self.parameter is None else f"({self.parameter:g})")
-
-    @property
-    def range(self) -> str:
-        return self.figure.range
 
     @property
     def k(self) -> int:
@@ -117,10 +108,6 @@ class ModelQuantity(Quantity):
         return self.model.name + (f"({inside})" if inside else "")
 
     @property
-    def range(self) -> str:
-        return self.model.range
-
-    @property
     def sensitive(self) -> bool:
         """True if the measure is of sensitive attributes."""
         return self.model.name != "k"
@@ -154,10 +141,6 @@ class ScoreQuantity(Quantity):
         if self.measure is None:
             return f"{statistic} rig" if self.percentile in named else f"pif{self.percentile:g}"
         return f"{statistic} {self.measure.name}" + (f"({self.column})" if self.column else "")
-
-    @property
-    def range(self) -> str:
-        return "0 and up" if self.measure is None else self.measure.range
 
     @property
     def is_of_size(self) -> bool:
@@ -201,10 +184,6 @@ class RiskQuantity(Quantity):
         return self.figure.path + ("" if self.number is None else f"({self.number:g})")
 
     @property
-    def range(self) -> str:
-        return self.figure.range
-
-    @property
     def arguments(self) -> dict[str, Any]:
         """The arguments of `gpupif.risk` on which the figure depends."""
         return self.figure.arguments(self.number)
@@ -213,12 +192,19 @@ class RiskQuantity(Quantity):
         return self.figure.only_improves(NOTHING_GIVEN)
 
 
-def bounds_of(words: str) -> tuple[float, float]:
-    """Return the lowest and the highest value of a range in words."""
-    numbers = [float(number) for number in re.findall(r"-?\d+", words)]
-    if "any" in words or not numbers:
-        return -math.inf, math.inf
-    return min(numbers), max(numbers) if len(numbers) > 1 and "up" not in words else math.inf
+def range_of(quantity: Quantity) -> tuple[str, float, float]:
+    """Return the range of the values of a quantity in words such as "0 to 1", and its lowest and highest value."""
+    if isinstance(quantity, ClassQuantity | RiskQuantity):
+        words = quantity.figure.range
+    elif isinstance(quantity, ModelQuantity):
+        words = quantity.model.range
+    else:
+        assert isinstance(quantity, ScoreQuantity)
+        words = "0 and up" if quantity.measure is None else quantity.measure.range
+    if words.startswith("any number"):
+        return words, -math.inf, math.inf
+    numbers = list(map(float, re.findall(r"-?\d+", words)))
+    return words, min(numbers), max(numbers) if len(numbers) > 1 and "up" not in words else math.inf
 
 
 def read_quantity(text: str, statistic: str | None, word: str, inside: str | None) -> Quantity:

@@ -269,21 +269,16 @@ def advise(
         check_exist("sensitive", attributes, counted.names)
         known = [name for name in counted.names if name not in attributes and name not in beside]
     measured = [*MEASURED.values(), asked]
+    of_risk = arguments_for(asked_of_risk, counted)
     every = CriterionSet.from_arguments(
-        measured,
-        known,
-        attributes,
-        attackers,
-        distances,
-        counted.names,
-        missing,
-        arguments_for(asked_of_risk, counted),
+        measured, known, attributes, attackers, distances, counted.names, missing, of_risk
     )
     # A figure that is always measured is measured once more if it is the requested one.
     criteria = every.with_criteria(measured)
-    check_exist("hierarchies", given, [name for name in counted.names if name not in beside])
+    coarser = [column for column in counted.columns if column.name not in beside]
+    check_exist("hierarchies", given, [column.name for column in coarser])
     counted = with_population(counted, table, criteria, missing)
-    warn_of_unique(counted.columns, counted.rows, argument=argument)
+    warn_of_unique(coarser, counted.rows, argument=argument)
     engine = choose_engine(requested_device(counted.cells))
     opened = time.perf_counter()
     with Reporter() as report, announce_compilation():
@@ -378,9 +373,8 @@ def _dropped(levels: Sequence[ColumnLevels], criteria: CriterionSet) -> Iterator
     quantity = criteria.criteria[-1].quantity
     for place, column in enumerate(levels):
         rest = _without(criteria, column.name)
-        gone = getattr(quantity, "column", None) == str(column.name)
-        if isinstance(quantity, RiskQuantity):
-            gone = not rest.known(rest.criteria[-1])
+        nothing_known = isinstance(quantity, RiskQuantity) and not rest.known(rest.criteria[-1])
+        gone = nothing_known or getattr(quantity, "column", None) == str(column.name)
         if rest.scored and not gone and (rest.sensitive or not getattr(quantity, "sensitive", False)):
             yield place, None
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ...disclosure.risk_figures import RISK_FIGURES
@@ -67,9 +68,7 @@ def resolve_gates(settings: Settings) -> list[Gate]:
     names = gate_names([gate.model_dump() for gate in settings.gates])
     gates = []
     for number, (name, given) in enumerate(zip(names, settings.gates, strict=True)):
-        gate = _checked(partial(_key, names, number), given, settings, measures)
-        kind = find_kind(gate.kind)
-        assert kind is not None
+        kind, gate = _checked(partial(_key, names, number), given, settings, measures)
         gates.append(Gate(name, kind, gate, _definition(kind, gate, settings)))
     return gates
 
@@ -90,8 +89,13 @@ def _key(names: Sequence[str], number: int, key: str) -> str:
     return key_of(("gates", number, key), {"gates": [{"name": name} for name in names]})
 
 
-def _checked(key: Key, gate: GateSettings, settings: Settings, measures: Mapping[str, Measure]) -> GateSettings:
-    """Return a gate with its measure under the name of its scores. Raises InputError. measures: that are scored."""
+def _checked(
+    key: Key, gate: GateSettings, settings: Settings, measures: Mapping[str, Measure]
+) -> tuple[Kind, GateSettings]:
+    """Return the kind of a gate, and the gate with its measure under the name of its scores. Raises InputError.
+
+    measures: that are scored.
+    """
     score, risk = settings.score, settings.risk
     try:
         kind = find_kind(gate.kind)
@@ -136,10 +140,10 @@ def _checked(key: Key, gate: GateSettings, settings: Settings, measures: Mapping
             if not is_set:
                 raise InputError(f"{key('kind')}: {kind.name!r} is of {what}, and there are none. Set risk.{name}.")
         for keys in kind.follows_from:
-            if all(_value_at(settings, name) is None for name in keys):
+            if all(attrgetter(name)(settings) is None for name in keys):
                 raise InputError(f"{key('kind')}: {kind.name!r} follows from {keys[0]}, which is not there. Set it.")
         _check_among(key("column"), gate.column, risk.sensitive, "a sensitive column", "Add it to risk.sensitive.")
-    return gate
+    return kind, gate
 
 
 def _scored_measure(key: str, given: str, measures: Mapping[str, Measure]) -> str:
@@ -166,11 +170,6 @@ def _check_among(key: str, given: str | None, names: Iterable[str] | None, what:
         raise InputError(f"{key}: expected {what}, one of {', '.join(names)}; got {given!r}.{hint} {mend}")
 
 
-def _value_at(settings: Settings, key: str) -> Any:
-    """Return the value of a key such as "risk.household", None if it is not there."""
-    return value_at(settings.model_dump(mode="json"), key.split("."))
-
-
 def _definition(kind: Kind, gate: GateSettings, settings: Settings) -> str:
     """Return a digest of all that a gate measures, without its limits and its name."""
     score = settings.score.model_dump(mode="json")
@@ -186,9 +185,10 @@ def _definition(kind: Kind, gate: GateSettings, settings: Settings) -> str:
     elif kind.part is Part.RISK:
         subject |= {name: score[name] for name in sorted(ASKED_OF_CLASSES)}
         subject |= settings.risk.model_dump(mode="json", include={"quasi_identifiers", *kind.depends})
-        needed = [name for keys in kind.follows_from for name in keys]
-        needed += ["score.population_lacks"] if "score.population" in needed else []
-        subject |= {name: _value_at(settings, name) for name in needed}
+        document = settings.model_dump(mode="json")
+        subject |= {name: value_at(document, name.split(".")) for keys in kind.follows_from for name in keys}
+        if "score.population" in subject:
+            subject["score.population_lacks"] = settings.score.population_lacks
     return blake2b(json.dumps(subject, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
