@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,13 @@ import polars as pl
 import pytest
 
 import gpupif
+from gpupif.criteria import counted_risk
+from gpupif.criteria.counted_table import CountedTable
 from gpupif.criteria.criterion import Criterion
+from gpupif.criteria.criterion_set import CriterionSet
 from gpupif.criteria.quantities import ModelQuantity, RiskQuantity
 from gpupif.disclosure.risk_figures import ONLY_IMPROVE, RISK_FIGURES, RiskArguments
+from gpupif.engines.choose import choose_engine, requested_device
 from gpupif.errors import GpupifError
 from tests.helpers import naive_protection as naive
 from tests.helpers.counting_ways import OTHERS, in_memory
@@ -250,6 +255,23 @@ def test_advice_has_the_figures_of_risk_after_each_change(criterion):
         risk = gpupif.risk(gpupif.treat(table, plan).table, known, groups=0, **measured, **quantity.arguments)
         assert change[found.criterion] == quantity.figure.find(risk)
     assert len(found.changes) == 5
+
+
+@pytest.mark.parametrize(("words", "searches"), [("population", 1), ("population weights", 3)])
+def test_the_classes_are_searched_once_for_all_criteria(words, searches, monkeypatch):
+    """With weights, a search depends on the threshold of risk: here 0.2 of the default k, 0.1 and 0.3."""
+    texts = ["population.k_map>=1", "population.journalist.at_risk(0.1)<=1", "classes.prosecutor.at_risk(0.3)<=1"]
+    texts += ["estimated.k_map>=0", "estimated.individual.at_risk(0.1)<=1"] if "weights" in words else []
+    table, given, seen = sample(0), arguments(words, 0), []
+    criteria = CriterionSet.from_arguments(texts, COLUMNS, names=list(table), given=RiskArguments(**given))
+    counted = replace(CountedTable.from_table(table), population=CountedTable.from_table(city(0), COLUMNS))
+    search = counted_risk._search
+    monkeypatch.setattr(counted_risk, "_search", lambda *these: seen.append(1) or search(*these))
+    values = criteria.measure(counted, choose_engine(requested_device(counted.cells)))
+    assert len(seen) == searches
+    for criterion, value, *_ in values:
+        quantity = criterion.quantity
+        assert value == quantity.figure.find(gpupif.risk(table, COLUMNS, groups=0, **given, **quantity.arguments))
 
 
 def test_disclosure_measures_count_weights_and_missing_values_match():
