@@ -27,15 +27,17 @@ from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
-from ..utils.validation import share
+from ..utils.validation import check_exist, share
 from .counted_table import CountedTable
 
 
 def arguments_for(given: RiskArguments, table: CountedTable) -> RiskArguments:
     """Return the arguments of `gpupif.risk` for a table whose rows may go: the size of the population stays.
 
-    Raises InputError for a wrong sampling fraction or weight.
+    Raises InputError for a wrong sampling fraction or weight, or a column that is not there.
     """
+    for name, argument in given.columns.items():
+        check_exist(argument, [name], table.names)
     if given.sampling_fraction is not None and given.population_size is None:
         people = round(table.rows / share("sampling_fraction", given.sampling_fraction))
         given = replace(given, sampling_fraction=None, population_size=people)

@@ -254,22 +254,21 @@ def advise(
         raise InputError(f"{beside[name]}: column {name!r} has another role too. Name it in one of them only.")
     check_word("missing", missing, MISSING)
     started = time.perf_counter()
-    needed = None if known is None else [*_needed(asked, [*known, *attributes], as_attackers(attackers) or {}), *beside]
+    named, scored = as_attackers(attackers) or {}, [*(known or ()), *attributes]
+    needed = None if known is None else [*_needed(asked, scored, named), *beside]
     argument = "columns" if quasi_identifiers is None else "quasi_identifiers"
     counted = CountedTable.from_table(
         table,
         needed,
         f"{argument}, sensitive" if attributes else argument,
-        {**named_by_attackers(as_attackers(attackers) or {}, [*(known or ()), *attributes]), **beside},
+        {**named_by_attackers(named, scored), **beside},
         missing,
     )
-    for name, role in beside.items():
-        check_exist(role, [name], counted.names)
+    of_risk = arguments_for(asked_of_risk, counted)
     if known is None:
         check_exist("sensitive", attributes, counted.names)
         known = [name for name in counted.names if name not in attributes and name not in beside]
     measured = [*MEASURED.values(), asked]
-    of_risk = arguments_for(asked_of_risk, counted)
     every = CriterionSet.from_arguments(
         measured, known, attributes, attackers, distances, counted.names, missing, of_risk
     )

@@ -176,8 +176,7 @@ class ProtectRequest:
         names = table.names
         check_exist("sensitive", self.sensitive, names)
         known = self.quasi_identifiers
-        for name, argument in self.given.columns.items():
-            check_exist(argument, [name], names)
+        given = arguments_for(self.given, table)
         if known is None:
             others = {*self.sensitive, *self.identifiers, *self.given.columns}
             known = [name for name in names if name not in others]
@@ -199,7 +198,7 @@ class ProtectRequest:
             self.distances,
             names,
             self.missing,
-            arguments_for(self.given, table),
+            given,
         )
         for criterion in self.criteria:
             quantity = criterion.quantity
