@@ -6,7 +6,7 @@ from functools import partial
 
 from . import options
 from .option_values import FileRoles, as_names
-from .options import ClusterOptions, option
+from .options import ClusterOptions, RiskOptions, option
 
 
 def advise(
@@ -21,19 +21,23 @@ def advise(
     roles: options.RolesFile = None,
     device: options.Device = None,
     *,
+    measured: RiskOptions,
     shared: ClusterOptions,
 ) -> None:
     """Rank what dropping or coarsening each column of TABLE buys: less risk per bit of information given up."""
     shared.check(table)
 
+    from ..disclosure.risk_figures import RiskArguments
     from ..protection.advise import advise as find_advice
     from ..protection.advise import pick_needed
 
     every, attributes = as_names(columns), as_names(sensitive, "sensitive")
     known = as_names(quasi_identifiers, "quasi_identifiers")
-    from_file = FileRoles(roles, table, shared.sep, [*(known or ()), *(attributes or ())], every)
+    beside = RiskArguments(weights=measured.weights, household=measured.household).columns
+    from_file = FileRoles(roles, table, shared.sep, [*(known or ()), *(attributes or ()), *beside], every)
     if roles is not None:
-        from_file.warn_of_weights()
+        if measured.weights is None:
+            from_file.warn_of_weights()
         known = from_file.quasi_identifiers("quasi-identifiers", known)
         attributes = from_file.sensitive(attributes)
         # The roles say which of these columns are known.
@@ -45,7 +49,8 @@ def advise(
         columns=every,
         quasi_identifiers=known,
         sensitive=attributes,
+        **measured.given,
     )
     with shared.configured(device):
-        found = shared.find(find, table, partial(pick_needed, every, known, attributes, criterion))
+        found = shared.find(find, table, partial(pick_needed, every, known, attributes, criterion, beside))
     shared.report(found, from_file, input=table)

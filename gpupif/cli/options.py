@@ -162,6 +162,54 @@ def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
 
 
 @dataclass(frozen=True)
+class RiskOptions:
+    """The options for figures of `gpupif risk` that need more than columns of the table."""
+
+    population: Annotated[
+        Path | None,
+        table_option("FILE", "The population that TABLE is a part of: journalist risk, k-map, presence."),
+    ] = None
+    population_lacks: PopulationLacks = "error"
+    sampling_fraction: Annotated[
+        float | None, table_option("0.01", "Share of the population that TABLE is a random sample of.")
+    ] = None
+    population_size: Annotated[
+        int | None, table_option("N", "People in that population, instead of --sampling-fraction.")
+    ] = None
+    publisher_benefit: Annotated[float | None, game_option("1200", "What each row that is published brings.")] = None
+    publisher_loss: Annotated[
+        float | None, game_option("300", "What each person costs the publisher who is re-identified.")
+    ] = None
+    adversary_gain: Annotated[float | None, game_option("300", "What each such person brings the adversary.")] = None
+    adversary_cost: Annotated[float | None, game_option("4", "What each attempt costs the adversary.")] = None
+    weights: SamplingWeights = None
+    household: Annotated[
+        str | None,
+        table_option("COLUMN", "Rows of a household have the same value there: risk that one is found."),
+    ] = None
+    missing: MissingOrWildcard = "category"
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The arguments of `gpupif.risk` that the options make. Raises InputError."""
+        from ..disclosure.attack_game import Game
+        from .option_values import as_population
+
+        amounts = {
+            name: amount
+            for name, amount in vars(self).items()
+            if name.startswith(("publisher_", "adversary_")) and amount is not None
+        }
+        names = ("sampling_fraction", "population_size", "weights", "household", "missing")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "population": as_population(self.population, self.population_lacks),
+            # Amounts that are not given are the defaults of `gpupif.models.Game`.
+            "game": Game(**amounts) if amounts else None,
+        }
+
+
+@dataclass(frozen=True)
 class PrintOptions:
     """The options that say what a command prints."""
 

@@ -19,10 +19,9 @@ from .option_values import (
     as_distances,
     as_names,
     as_numbers,
-    as_population,
     compare_command,
 )
-from .options import ClusterOptions, attack_option, option, table_option
+from .options import ClusterOptions, RiskOptions, attack_option, option
 from .printing import interruption
 
 # The file of the secret key in the commands that are shown.
@@ -70,17 +69,6 @@ def protect(
         default=False,
     ),
     importance: list[str] | None = option("COLUMN=2", "What a bit of a column is worth. Default: 1. May be repeated."),
-    population: Path | None = table_option(
-        "FILE", "The population that TABLE is a part of, for criteria such as 'population.k_map>=5'."
-    ),
-    population_lacks: options.PopulationLacks = "error",
-    weights: options.SamplingWeights = None,
-    household: str | None = table_option("COLUMN", "Rows of a household have the same value there: 'households....'."),
-    sampling_fraction: float | None = table_option("0.01", "Share of the population in TABLE, for 'uniques.uniques'."),
-    population_size: int | None = table_option("N", "People in that population, instead of --sampling-fraction."),
-    missing: str = table_option(
-        "category|wildcard", "Missing values: one more value, or match any.", default="category"
-    ),
     time_limit: float = option(
         "SECONDS", "Ends the search with the best plan so far; inf for no limit.", default=600.0
     ),
@@ -93,6 +81,7 @@ def protect(
     gpu_grouping: options.GpuGrouping = None,
     overwrite: options.Overwrite = False,
     *,
+    measured: RiskOptions,
     shared: ClusterOptions,
 ) -> None:
     """Find the plan that makes TABLE meet criteria at the least loss: the columns made as coarse as they have to be."""
@@ -110,9 +99,9 @@ def protect(
         for argument, text in (("identifiers", identifiers), ("pseudonymise", pseudonymise), ("keep", keep))
     )
     within = as_names(strata, "strata") or []
-    named_here = [*(known or ()), *(attributes or ()), *within, weights, household]
+    named_here = [*(known or ()), *(attributes or ()), *within, measured.weights, measured.household]
     from_file = FileRoles(roles, table, shared.sep, named_here)
-    if weights is None:
+    if measured.weights is None:
         from_file.warn_of_weights()
     known = from_file.quasi_identifiers("quasi-identifiers", known)
     if known is not None:
@@ -153,19 +142,14 @@ def protect(
             cells=cells,
             local=local,
             time_limit=None if time_limit == float("inf") else time_limit,
-            population=as_population(population, population_lacks),
-            weights=weights,
-            household=household,
-            sampling_fraction=sampling_fraction,
-            population_size=population_size,
-            missing=missing,
+            **measured.given,
         )
         named: dict[Hashable, str] = {
             **dict.fromkeys(dropped, "identifiers"),
             **dict.fromkeys(pseudonyms, "pseudonymise"),
             **dict.fromkeys(kept, "keep"),
         }
-        beside = RiskArguments(weights=weights, household=household).columns
+        beside = RiskArguments(weights=measured.weights, household=measured.household).columns
         if shared.place.named and known is not None:
             # Workers read no other columns than these.
             files = find_input(table, shared.sep)

@@ -13,79 +13,105 @@ from gpupif.kernels.codes import add_multiplicities
 
 from ..attack.joined_columns import POPULATION, SAMPLE, JoinedColumns
 from ..attack.population import MatchedRows
-from ..attack.weights import TableWeights, add_chunk, read_weights
-from ..disclosure.models import MODELS, Model
+from ..attack.weights import read_weights
+from ..disclosure.models import MODELS
 from ..disclosure.partition_search import Partition, Stopwatch
 from ..disclosure.population_risks import MatchedClasses, PresenceRanking
 from ..disclosure.request import RiskRequest
 from ..disclosure.risk import DisclosureRisk
 from ..disclosure.risk_figures import RiskArguments
-from ..disclosure.risk_search import RiskSearch, search_partitions
+from ..disclosure.risk_search import Assessment, RiskSearch, search_partitions
 from ..engines.base import Engine
 from ..errors import NearlyUniqueWarning
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
+from ..utils.validation import check_exist, share
 from .counted_table import CountedTable
 
 
-def counted_risk(
+def arguments_for(given: RiskArguments, table: CountedTable) -> RiskArguments:
+    """Return the arguments of `gpupif.risk` for a table whose rows may go: the size of the population stays.
+
+    Raises InputError for a wrong sampling fraction or weight, or a column that is not there.
+    """
+    for name, argument in given.columns.items():
+        check_exist(argument, [name], table.names)
+    if given.sampling_fraction is not None and given.population_size is None:
+        people = round(table.rows / share("sampling_fraction", given.sampling_fraction))
+        given = replace(given, sampling_fraction=None, population_size=people)
+    if given.weights is None:
+        return given
+    # The rows of a counted table are in no order that a user knows.
+    units = read_weights(table.columns[table.place(given.weights)], lambda _: -1)
+    return replace(given, zero_weights=not units.of_code.all())
+
+
+def counted_risks(
     table: CountedTable,
     known: Sequence[Hashable],
     given: RiskArguments,
     engine: Engine,
-    missing: str = "category",
-    k: int = 5,
-    threshold: float | None = None,
-    max_global_risk: float | None = None,
-    sensitive: Sequence[Hashable] = (),
-    model: Model = MODELS["k"],
-    l_values: int | None = None,
-    distances: Mapping[Any, Any] | None = None,
-) -> DisclosureRisk:
-    """Return the risk of a counted table to an attacker who knows some columns.
+    missing: str,
+    asked: Sequence[Mapping[str, Any]],
+) -> list[DisclosureRisk]:
+    """Return the risk of a counted table to an attacker who knows some columns, for each of some limits.
 
     given: weights and household are columns of the table; a population is `CountedTable.population`. Surplus rows of
-    the table count as rows of the population: `gpupif.risk` refuses them before if they are not to. model: a disclosure
-    measure of the sensitive columns. Other parameters: as in `gpupif.risk`. Raises InputError.
+    the table count as rows of the population: `gpupif.risk` refuses them before if they are not to. asked: the
+    arguments k, threshold and max_global_risk of `gpupif.risk`, if they are not the defaults. The table is searched
+    once for all limits on which the search does not depend. Raises InputError.
     """
-    limit = 1 / k if threshold is None else threshold
+    people = {"sampling_fraction": given.sampling_fraction, "population": given.population_size}
+    by_threshold = given.weights is not None or given.household is not None
+    found: dict[Any, Assessment] = {}
+    risks = []
+    with Workers() as workers, warnings.catch_warnings():
+        # This warning was given for the table before.
+        warnings.simplefilter("ignore", NearlyUniqueWarning)
+        matched = None
+        if table.population is not None:
+            matched = _match(table, table.population, known, missing, engine, workers)
+        for limits in asked:
+            k, threshold = limits.get("k", 5), limits.get("threshold")
+            limit = (1 / k if threshold is None else threshold) if by_threshold else 1.0
+            key = limit, limits.get("max_global_risk")
+            if key not in found:
+                result = _search(table, known, given, engine, missing, *key, workers)
+                found[key] = replace(result, in_population=matched)
+            risks.append(DisclosureRisk.from_assessment(found[key], k, threshold, given.game, people))
+    return risks
+
+
+def _search(
+    table: CountedTable,
+    known: Sequence[Hashable],
+    given: RiskArguments,
+    engine: Engine,
+    missing: str,
+    threshold: float,
+    max_global_risk: float | None,
+    workers: Workers,
+) -> Assessment:
+    """Return what a search of the classes of a counted table finds."""
     request = RiskRequest.from_arguments(
         None,
         list(known),
-        list(sensitive) or None,
-        [model],
-        l_values,
-        distances or None,
-        given.weights,
-        missing,
-        threshold=limit,
+        None,
+        [MODELS["k"]],
+        weights=given.weights,
+        missing=missing,
+        threshold=threshold,
         household=given.household,
         max_global_risk=max_global_risk,
     )
     columns = [table.columns[table.place(name)] for name in request.columns]
-    with Workers() as workers, warnings.catch_warnings():
-        # This warning was given for the table before.
-        warnings.simplefilter("ignore", NearlyUniqueWarning)
-        weighted = None
-        if given.weights is not None:
-            column = table.columns[table.place(given.weights)]
-            units = read_weights(column)
-            people = units.multiplicities(column.codes) * table.multiplicities
-            counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
-            add_chunk(columns, [column.codes for column in columns], people, counts, workers)
-            weighted = TableWeights(people, counts, units.total, units.unit)
-        search = RiskSearch.from_columns(
-            replace(request, may_lack_values=True), columns, table.rows, dict(table.orders), weighted
-        )
-        job = replace(search.job, multiplicities=table.multiplicities)
-        partition = Partition(job, None if weighted is None else weighted.multiplicities).distinct(workers)
-        result = search_partitions(search, [partition], engine, Reporter(visible=False), Stopwatch())
-        if table.population is not None:
-            result = replace(result, in_population=_match(table, table.population, known, missing, engine, workers))
-    size = {"sampling_fraction": given.sampling_fraction, "population": given.population_size}
-    return DisclosureRisk.from_assessment(result, k, threshold, given.game, size)
+    weighted = None if given.weights is None else table.weights(given.weights, columns)
+    search = RiskSearch.from_columns(request, columns, table.rows, {}, weighted)
+    job = replace(search.job, multiplicities=table.multiplicities)
+    partition = Partition(job, None if weighted is None else weighted.multiplicities).distinct(workers)
+    return search_partitions(search, [partition], engine, Reporter(visible=False), Stopwatch())
 
 
 def _match(

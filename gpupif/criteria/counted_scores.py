@@ -18,7 +18,9 @@ from ..disclosure.request import NO_ATTRIBUTE, constant_column
 from ..encoding.column import Column
 from ..engines.attacker_scoring import score_attacker
 from ..engines.base import SILENT, Engine, EngineResult, Job
-from ..measures import Measure, find_measure
+from ..engines.individual_risk import needs_rows
+from ..engines.zero_weights import counted_rows, has_zero_weights
+from ..measures import Measure, as_weighted, find_measure
 from ..rows.threads import Workers
 from .counted_table import CountedTable
 
@@ -31,12 +33,12 @@ class CellScores(NamedTuple):
     low_high: tuple[float, float] | None
     scores: npt.NDArray[Any] | None
 
-    def extreme(self, high: bool) -> float:
-        """Return the highest or the lowest score, NaN if none is known."""
+    def extreme(self, high: bool, zeros: bool = True) -> float:
+        """Return the highest or the lowest score, NaN if none is known. zeros: whether a score of 0 is known."""
         if self.low_high is not None:
             return self.low_high[high]
         assert self.scores is not None
-        known = self.scores[self.scores == self.scores]
+        known = self.scores[self.scores == self.scores if zeros else self.scores > 0]
         return float(known.max() if high else known.min()) if len(known) else math.nan
 
 
@@ -81,12 +83,15 @@ def score_counted(
     engine: Engine,
     only_extremes: bool = False,
     missing: str = "category",
+    weights: Hashable = None,
+    counted: bool = False,
 ) -> tuple[Job, dict[str, list[CellScores]]]:
     """Score the cells of a counted table. Return the job, and by measure the scores of each scored column.
 
     If the attacker knows any few columns, the score of a cell is the worst over attackers. scored: columns, or
     `NO_ATTRIBUTE` for a column with one value. only_extremes: whether the lowest and the highest score are enough.
-    missing: see `CriterionSet`.
+    missing: see `CriterionSet`. weights: a column of sampling weights, as in `gpupif.score`. counted: whether rows of
+    weight 0 are left out; else their cells are scored too.
     """
     pool = known_columns(known)
     every: list[Column] = [
@@ -107,15 +112,24 @@ def score_counted(
             **{name: distance for name, distance in distances.items() if name in used},
         },
         missing=missing,
-        measures=tuple(measures),
+        measures=tuple(measures if weights is None else map(as_weighted, measures)),
         dtype="float64",
+        weights=weights,
         any_known=known if isinstance(known, AnyKnown) else None,
     )
-    job, _ = request.job(columns, table.rows, "host", lambda *_: None, None)
+    weighted = None if weights is None else table.weights(weights, columns)
+    job, _ = request.job(columns, table.rows, "host", lambda *_: None, weighted)
     subsets = request.subsets(table.rows)
     distinct = table.is_distinct and len(columns) == len(every)
     only_extremes = only_extremes and subsets is None and not job.wildcards
-    job = replace(job, multiplicities=table.multiplicities, extremes_only=only_extremes, distinct=distinct)
+    if weighted is None:
+        job = replace(job, multiplicities=table.multiplicities)
+    elif counted:
+        job = counted_rows(job)
+    else:
+        job = replace(job, row_counts=table.multiplicities)
+        only_extremes = only_extremes and not has_zero_weights(job) and not needs_rows(job)
+    job = replace(job, extremes_only=only_extremes, distinct=distinct)
     result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
     slots = range(len(scored))
     if job.extremes_only:

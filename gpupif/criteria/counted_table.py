@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..attack.weights import TableWeights, add_chunk, read_weights
 from ..encoding.column import Column, value_order
 from ..engines.base import Counter
 from ..errors import InputError
@@ -22,6 +23,7 @@ from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import Rows
 from ..rows.threads import Workers
 from ..utils.config import resources
+from ..utils.display import plural
 from ..utils.memory import shown
 from ..utils.progress import Reporter, announce_compilation
 
@@ -56,12 +58,14 @@ class CountedTable:
         columns: Sequence[Hashable] | None = None,
         argument: str = "columns",
         named_by: Mapping[Hashable, str] | None = None,
+        missing: str = "category",
     ) -> CountedTable:
         """Count the rows of a table of any kind, or of a path.
 
         columns: the columns by which rows are compared (None: all). argument, named_by: what errors call `columns`, see
-        `CountRequest`. Missing values are a value of their own. Raises InputError, also if the distinct rows do not fit
-        into half of the memory that `gpupif.config` allows, TableReadError, OutputError, DeviceError.
+        `CountRequest`. missing: "error" refuses missing values, which else are a value of their own. Raises InputError,
+        also if the distinct rows do not fit into half of the memory that `gpupif.config` allows, TableReadError,
+        OutputError, DeviceError.
         """
         request = CountRequest(columns, argument=argument, named_by=named_by or {})
         room = int(MEMORY_SHARE * resources().memory)
@@ -69,6 +73,13 @@ class CountedTable:
             places = list(range(len(counts.names)))
             result = counts.count([SetRequest(places)], partial(_FindRows, room))
             orders = counts.orders
+        for column in result.columns:
+            if missing == "error" and column.missing:
+                raise InputError(
+                    f"{argument}: column {column.name!r}: {column.missing_rows:,} missing "
+                    f"{plural(column.missing_rows, 'value')}; missing='error' expects none. Fill or drop them, or use "
+                    "missing='category'."
+                )
         partitions = result.found[0]
         codes = [np.concatenate(own) for own in zip(*(codes for codes, _ in partitions), strict=True)]
         multiplicities = np.concatenate([multiplicities for _, multiplicities in partitions]).astype(np.int64)
@@ -101,6 +112,16 @@ class CountedTable:
         classes = self.classes(known, workers)
         sizes: npt.NDArray[Any] = classes.rows.counts[classes.number]
         return sizes
+
+    def weights(self, name: Hashable, columns: Sequence[Column]) -> TableWeights:
+        """Return the sampling weights in a column, by distinct row and by value of other columns. Raises InputError."""
+        column = self.columns[self.place(name)]
+        units = read_weights(column)
+        people = units.multiplicities(column.codes) * self.multiplicities
+        counts = {own.name: np.zeros(own.cardinality, np.int64) for own in columns}
+        with Workers() as workers:
+            add_chunk(columns, [own.codes for own in columns], people, counts, workers)
+        return TableWeights(people, counts, units.total, units.unit)
 
     def kept(self, rows: npt.NDArray[np.bool_]) -> CountedTable:
         """Return the table with some of its distinct rows, at least one. rows: the mask of the rows that are kept."""

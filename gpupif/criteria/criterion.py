@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import math
 import re
 from collections.abc import Iterable
@@ -10,7 +12,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..utils.validation import brief
-from .quantities import ClassQuantity, ModelQuantity, Quantity, RiskQuantity, read_quantity
+from .quantities import ClassQuantity, ModelQuantity, Quantity, RiskQuantity, range_of, read_quantity
 
 _FORM = re.compile(
     r"(?:(?P<statistic>mean|max|min|p_?\d+(?:\.\d+)?)\s+)?(?P<word>[A-Za-z_]\w*(?:\.\w+)*)\s*(?:\((?P<inside>.*)\))?\s*"
@@ -135,7 +137,7 @@ class Criterion:
         """The text of the figure that is limited, after the attacker, if the criterion names one."""
         said = self.attacker or ""
         if self.known is not None:
-            said = f"known={self.known if isinstance(self.known, int) else ','.join(self.known)}"
+            said = f"known={self.known if isinstance(self.known, int) else _list_text(self.known)}"
         return f"{said}: {self.quantity.text}" if said else self.quantity.text
 
 
@@ -158,9 +160,9 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity:
 
 def _split_attacker(text: str) -> tuple[str | None, str]:
     """Return the text before a colon, which is about the attacker, and the text after it; None without a colon."""
-    before, colon, after = text.partition(":")
-    # A colon within brackets is part of a column's name.
-    return (before.strip(), after) if colon and "(" not in before else (None, text)
+    # A colon within brackets or double quotes is part of a column's name.
+    match = re.match(r'((?>"[^"]*"|[^:(])*+):(.*)', text, re.DOTALL)
+    return (match[1].strip(), match[2]) if match else (None, text)
 
 
 def _read_attacker(text: str, said: str | None) -> tuple[tuple[str, ...] | int | None, str | None]:
@@ -172,15 +174,23 @@ def _read_attacker(text: str, said: str | None) -> tuple[tuple[str, ...] | int |
         listed = listed.strip()
         if re.fullmatch(r"\d+", listed):
             return int(listed), None
-        names = tuple(name.strip() for name in listed.split(",") if name.strip())
-        if names:
-            return names, None
+        with contextlib.suppress(csv.Error):
+            parts = next(csv.reader([listed], skipinitialspace=True, strict=True), [])
+            names = tuple(name.strip() for name in parts if name.strip())
+            if names:
+                return names, None
     elif said and not equals:
         return None, said
     raise InputError(
         f"criterion {text!r}: expected before the colon what the attacker knows, as in 'known=3: k>=5' (any three "
         "columns) or 'known=age,sex: k>=5', or the name of one of attackers=."
     )
+
+
+def _list_text(names: Iterable[str]) -> str:
+    """Return names with commas between them. A name with a comma, a colon or a quote is in double quotes."""
+    quoted = {name: '"' + name.replace('"', '""') + '"' for name in names if {*',:"'} & {*name}}
+    return ",".join(quoted.get(name, name) for name in names)
 
 
 def _limit(text: str, number: str | None) -> float:
@@ -202,3 +212,7 @@ def _check_operator(text: str, quantity: Quantity, operator: str, limit: float) 
         raise InputError(
             f"criterion {text!r}: {quantity.text} is safe if it is {lower}: write {quantity.text}{right}{limit:g}."
         )
+    words, lowest, highest = range_of(quantity)
+    if not lowest <= limit <= highest:
+        who = "every table meets it" if (limit > highest) == quantity.high_is_bad else "no table meets it"
+        raise InputError(f"criterion {text!r}: {who}, for {quantity.text} is {words}. Write a limit within that range.")

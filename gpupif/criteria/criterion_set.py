@@ -24,7 +24,7 @@ from ..measures import Measure, find_measure
 from ..utils.exact_sums import ExactSum, sum_rows
 from ..utils.percentiles import percentiles
 from ..utils.validation import check_exist
-from .counted_risk import counted_risk
+from .counted_risk import counted_risks
 from .counted_scores import class_sizes, known_columns, score_counted
 from .counted_table import CountedTable
 from .criterion import Criterion, read_criteria
@@ -67,7 +67,7 @@ class CriterionSet:
     distances: how far values are apart, by column, for ``t`` and ``emd``.
     missing: "category" or "wildcard", as in `gpupif.score`.
     given: the population, the sampling weights and whatever else figures of `gpupif.risk` need. With weights the shares
-        of which disclosure measures are made are of weights.
+        of which disclosure measures and scores of cells are made are of weights.
     """
 
     criteria: Sequence[Criterion]
@@ -101,7 +101,8 @@ class CriterionSet:
             list(sensitive),
             as_attackers(attackers) or {},
             distances or {},
-            missing,
+            # Missing values were refused when the table was counted.
+            "category" if missing == "error" else missing,
             given,
         )
         made._check_given()
@@ -129,6 +130,10 @@ class CriterionSet:
         quantity = criterion.quantity
         if isinstance(quantity, RiskQuantity):
             return quantity.figure.only_improves(self.given)
+        if isinstance(quantity, ScoreQuantity) and self.given.weights is not None:
+            # The mean is over rows, the shares are of people. A row of weight 0 may be in a class of nobody.
+            improves = quantity.only_improves(True) and not self.given.zero_weights
+            return improves and (quantity.is_of_size or self.missing != "wildcard")
         if self.missing == "wildcard" and not criterion.is_of_sizes:
             # Coarser values make more rows match a row. Of distributions in classes that overlap nothing is proved.
             return isinstance(quantity, ScoreQuantity) and quantity.is_of_size and quantity.only_improves(True)
@@ -178,7 +183,7 @@ class CriterionSet:
         check_size(size, self.given.weights, self.missing)
         quantities = [criterion.quantity for criterion in self.criteria]
         needed = {name for own in quantities if isinstance(own, RiskQuantity) for name in own.figure.needs}
-        if any(isinstance(own, ModelQuantity | RiskQuantity) for own in quantities):
+        if not all(criterion.is_of_sizes for criterion in self.criteria):
             needed.add("weights")
         for name in sorted(self.given.given - needed):
             raise InputError(
@@ -195,16 +200,10 @@ class CriterionSet:
         )
         if isinstance(quantity, RiskQuantity):
             for name in sorted(quantity.figure.needs - self.given.given):
-                raise InputError(f"{about}: it needs {name}=, an argument of protect; got none.")
+                command = " (--adversary-gain 300, say)" if name == "game" else ""
+                raise InputError(f"{about}: it needs {name}={command}; got none.")
             if isinstance(known, AnyKnown) or not known:
                 raise InputError(f"{about}: expected an attacker who knows a list of columns; got none, or any few.")
-        elif self.given.weights is not None and not criterion.is_of_sizes:
-            unweighted = isinstance(quantity, ScoreQuantity) or isinstance(known, AnyKnown) or not known
-            if unweighted:
-                raise InputError(
-                    f"weights: {about} is on single cells or on any few known columns, which are not measured with "
-                    "sampling weights. Leave it out, or require a figure of gpupif.risk."
-                )
         if isinstance(quantity, ModelQuantity) and quantity.sensitive:
             if not self.sensitive:
                 raise InputError(
@@ -264,36 +263,28 @@ class CriterionSet:
         if kind == "classes":
             sizes = class_sizes(table, known, engine, self.missing)
             return {criterion: value_of_classes(criterion, sizes) for criterion in criteria}
-        if kind == "risk" or (kind == "models" and self.given.weights is not None):
+        if kind == "risk":
             assert not isinstance(known, AnyKnown)
-            return {criterion: self._value_of_risk(known, criterion, table, engine) for criterion in criteria}
+            return self._values_of_risk(known, criteria, table, engine)
         columns = self._learnt(known) if kind == "models" else self.scored
         return self._values_of_cells(known, criteria, table, engine, columns)
 
-    def _value_of_risk(
-        self, known: Sequence[Hashable], criterion: Criterion, table: CountedTable, engine: Engine
-    ) -> CriterionValue:
-        """Return the value of a figure of `gpupif.risk`, or of a disclosure measure with sampling weights."""
-        quantity = criterion.quantity
-        if isinstance(quantity, RiskQuantity):
-            value = quantity.figure.find(
-                counted_risk(table, known, self.given, engine, self.missing, **quantity.arguments)
-            )
-            return CriterionValue(criterion, value, criterion.is_met(value))
-        assert isinstance(quantity, ModelQuantity)
-        columns = [name for name in self._learnt(known) if quantity.column in (None, str(name))]
-        found = counted_risk(
-            replace(table, population=None),
-            known,
-            RiskArguments(weights=self.given.weights),
-            engine,
-            self.missing,
-            sensitive=columns,
-            model=quantity.model,
-            l_values=quantity.l_values or None,
-            distances={name: own for name, own in self.distances.items() if name in columns},
-        )
-        return worst_of(criterion, found.attributes[quantity.model.name].to_dict())
+    def _values_of_risk(
+        self, known: Sequence[Hashable], criteria: Sequence[Criterion], table: CountedTable, engine: Engine
+    ) -> dict[Criterion, CriterionValue]:
+        """Return the values of figures of `gpupif.risk`."""
+        quantities = [criterion.quantity for criterion in criteria if isinstance(criterion.quantity, RiskQuantity)]
+        limits = [quantity.arguments for quantity in quantities]
+        values = {}
+        for criterion, quantity, found in zip(
+            criteria,
+            quantities,
+            counted_risks(table, known, self.given, engine, self.missing, limits),
+            strict=True,
+        ):
+            value = quantity.figure.find(found)
+            values[criterion] = CriterionValue(criterion, value, criterion.is_met(value))
+        return values
 
     def _learnt(self, known: Sequence[Hashable] | AnyKnown) -> list[Hashable]:
         """Return the sensitive attributes that an attacker does not know already."""
@@ -320,7 +311,16 @@ class CriterionSet:
             for quantity in quantities
         )
         job, scores = score_counted(
-            table, known, columns, measures, self.distances, engine, only_extremes, self.missing
+            table,
+            known,
+            columns,
+            measures,
+            self.distances,
+            engine,
+            only_extremes,
+            self.missing,
+            self.given.weights,
+            counted=_kind(criteria[0]) == "models",
         )
         values = {}
         for criterion in criteria:
@@ -336,7 +336,9 @@ class CriterionSet:
                 own = scores[_measure_of(quantity, matching).name][slot]
                 if isinstance(quantity, ModelQuantity):
                     axis = None if job.axes is None else job.axes[job.scored_columns[slot]]
-                    by_column[name] = quantity.model.finish(own.extreme(quantity.model.highest), axis)
+                    # A class of missing values, which match every value, has no number of values.
+                    extreme = own.extreme(quantity.model.highest, zeros=quantity.model.name != "distinct_l")
+                    by_column[name] = quantity.model.finish(extreme, axis)
                 else:
                     assert isinstance(quantity, ScoreQuantity)
                     by_column[name] = (

@@ -8,6 +8,7 @@ search may prune by percentiles (PIF_95 of a random table rose by 0.22 bits), CS
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -189,6 +190,21 @@ class RiskQuantity(Quantity):
 
     def only_improves(self, any_known: bool) -> bool:
         return self.figure.only_improves(NOTHING_GIVEN)
+
+
+def range_of(quantity: Quantity) -> tuple[str, float, float]:
+    """Return the range of the values of a quantity in words such as "0 to 1", and its lowest and highest value."""
+    if isinstance(quantity, ClassQuantity | RiskQuantity):
+        words = quantity.figure.range
+    elif isinstance(quantity, ModelQuantity):
+        words = quantity.model.range
+    else:
+        assert isinstance(quantity, ScoreQuantity)
+        words = "0 and up" if quantity.measure is None else quantity.measure.range
+    if words.startswith("any number"):
+        return words, -math.inf, math.inf
+    numbers = list(map(float, re.findall(r"-?\d+", words)))
+    return words, min(numbers), max(numbers) if len(numbers) > 1 and "up" not in words else math.inf
 
 
 def read_quantity(text: str, statistic: str | None, word: str, inside: str | None) -> Quantity:

@@ -118,6 +118,11 @@ class RiskFigure:
         return not SAFE_IF_HIGH.intersection({self.path, self.path.rpartition(".")[2]})
 
     @property
+    def range(self) -> str:
+        """The range of the figure in words. Payouts of a publisher may be losses."""
+        return "any number" if self.path.endswith("payout") else "0 and up"
+
+    @property
     def needs(self) -> set[str]:
         """The arguments of `RiskArguments` without which the figure is not measured."""
         return {PARTS[self.part][1], "game" * self.part.startswith("games")} - {"", LIMIT}

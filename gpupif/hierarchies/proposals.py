@@ -37,7 +37,7 @@ def propose_hierarchy(column: Column) -> Hierarchy:
     """Return a hierarchy for a column, from its values and their numbers of rows. All kinds of tables give the same.
 
     * Dates are grouped by days, months, quarters, years and decades.
-    * Codes, such as postcodes, are masked from the right.
+    * Codes, such as postcodes, are masked from the right. Texts of digits are codes if one of them begins with 0.
     * Numbers are grouped by intervals of round widths: 1, 2 or 5 times a power of ten. The middle nine tenths of the
       rows are in about twenty intervals of the narrowest width.
     * Of other values the most common ones are kept, and the rest pooled.
@@ -71,6 +71,11 @@ def _all_match(values: pa.Array, form: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(values, form)).as_py())
 
 
+def _with_zeros(values: pa.Array) -> bool:
+    """Return whether a text is a number with a zero in front, which only codes have."""
+    return bool(pc.any(pc.match_substring_regex(values, "^0[0-9]")).as_py())
+
+
 def _dates(name: Hashable, values: pa.Array, counts: npt.NDArray[np.int64]) -> Hierarchy | None:
     if _is_text(values) and not _all_match(values, _DATE):
         return None
@@ -81,16 +86,18 @@ def _dates(name: Hashable, values: pa.Array, counts: npt.NDArray[np.int64]) -> H
 
 
 def _codes(name: Hashable, values: pa.Array, counts: npt.NDArray[np.int64]) -> Hierarchy | None:
-    if not _is_text(values) or len(values) < LEAST_CODES or not _all_match(values, _CODE):
+    if not _is_text(values):
+        return None
+    with_zeros = _with_zeros(values) and _all_match(values, "^[0-9]+$")
+    if not with_zeros and (len(values) < LEAST_CODES or not _all_match(values, _CODE)):
         return None
     lengths = pc.utf8_length(values).to_numpy()
     digits = pc.count_substring_regex(values, "[0-9]").to_numpy()
-    longest = int(lengths.max())
-    if longest > LONGEST_CODE or lengths.min() < 3 or digits.min() < 2 or longest - lengths.min() > 2:
-        return None
-    numbers = (digits == lengths).all()
-    if numbers and longest > lengths.min() and not _all_match(values, "^0"):
-        # Texts of digits of unequal lengths are numbers, unless all texts begin with 0.
+    longest, shortest = int(lengths.max()), int(lengths.min())
+    # Texts of digits of unequal lengths are numbers, unless some begin with 0.
+    numbers = longest > shortest and (digits == lengths).all()
+    are_codes = shortest >= 3 and digits.min() >= 2 and longest - shortest <= 2 and not numbers
+    if longest > LONGEST_CODE or not (with_zeros or are_codes):
         return None
     step = -(-(longest - 1) // MOST_LEVELS)
     steps = range(step, longest, step)
@@ -98,7 +105,7 @@ def _codes(name: Hashable, values: pa.Array, counts: npt.NDArray[np.int64]) -> H
 
 
 def _intervals(name: Hashable, values: pa.Array, counts: npt.NDArray[np.int64]) -> Hierarchy | None:
-    if pa.types.is_boolean(values.type):
+    if pa.types.is_boolean(values.type) or (_is_text(values) and _with_zeros(values)):
         return None
     numbers = numbers_of(values)
     if not np.isfinite(numbers).all():

@@ -46,7 +46,7 @@ class Verdict(StrEnum):
 class GateResult:
     """A gate after a run.
 
-    name: as in the configuration, one of its own. kind: entry of `gates.GATES`. unit: of the value, "bits", "rows",
+    name: as in the configuration, one of its own. kind: name of its `Kind`. unit: of the value, "bits", "rows",
     "share", ... value: None where it is unknown. before: its value in the last good run, None without one; NaN where
     that run measured this, but kept the value of another column or attacker. limits: by key, "max", "min", "max_rise",
     "max_fall", those that are set. why: of what failed, is unknown or was not applied, one sentence.

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..attack.arguments import Knowledge, as_attackers
 from ..attack.attackers import AnyKnown, Known, attacker_line
-from ..attack.request import warn_of_unique
+from ..attack.request import MISSING, warn_of_unique
 from ..attack.roles import classes_by_roles
+from ..criteria.counted_risk import arguments_for
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, named_by_attackers
-from ..criteria.quantities import ClassQuantity, ModelQuantity, ScoreQuantity
+from ..criteria.quantities import ClassQuantity, ModelQuantity, RiskQuantity, ScoreQuantity
+from ..disclosure.attack_game import Game
 from ..disclosure.class_risks import CLASS_FIGURES
 from ..disclosure.models import MODELS
+from ..disclosure.risk_figures import RiskArguments
 from ..engines.base import Engine
 from ..engines.choose import choose_engine, requested_device
 from ..errors import InputError
@@ -26,9 +29,10 @@ from ..hierarchies.open import open_hierarchies
 from ..marginals.request import CountRequest
 from ..utils.display import Displayable, Heading, as_cell, as_text, draw_line, draw_table, plural
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import Columns, as_columns, check_exist, check_not_known
+from ..utils.validation import Columns, as_columns, check_exist, check_not_known, check_word
 from .column_levels import ColumnLevels, column_levels, with_proposed
 from .node_checks import NodeChecks
+from .treated_risk import with_population
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,6 +153,13 @@ def advise(
     attackers: Mapping[str, Knowledge] | None = None,
     distances: Mapping[Any, Any] | None = None,
     roles: Any = None,
+    population: Any = None,
+    weights: Hashable = None,
+    household: Hashable = None,
+    game: Game | None = None,
+    sampling_fraction: float | None = None,
+    population_size: int | None = None,
+    missing: str = "category",
 ) -> Advice:
     """Rank the changes of single columns, dropped or made coarser, by the risk that they avoid per bit of information.
 
@@ -161,14 +172,14 @@ def advise(
     table:
         A table as in `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder
         or a pattern, or a Dask DataFrame, which is computed at once. Its distinct rows have to fit into half of the
-        memory that `gpupif.config` allows. Missing values are a value of their own.
+        memory that `gpupif.config` allows.
     hierarchies:
         Hierarchies by column, or the path of a file of them, as in `gpupif.protect`. Missing hierarchies are proposed
         from the values of the column: numbers in intervals, dates, codes by their first digits, rare values pooled. The
         top level is not tried, since a column with one value is as good as dropped.
     criterion:
         The figure that is to be less risky, as in a criterion of `gpupif.protect`, with or without a limit:
-        "pif95", "k", "max csf", "mean cig(income)", "distinct_l(disease)", "known=3: k".
+        "pif95", "k", "max csf", "mean cig(income)", "distinct_l(disease)", "known=3: k", "population.k_map".
     columns:
         The columns to look at; all of them are scored and known. Default: all columns. With `roles`, the roles say
         which of the columns are known.
@@ -186,6 +197,8 @@ def advise(
     roles:
         Roles of the columns, as from `gpupif.read_roles`, or the path of a file of roles. They say which columns are
         quasi-identifiers and which are sensitive, if no other argument does. Every column of the table needs a role.
+    population, weights, household, game, sampling_fraction, population_size, missing:
+        As in `gpupif.protect`. The columns of weights and households are neither scored nor known.
 
     Returns
     -------
@@ -198,7 +211,7 @@ def advise(
     InputError
         If the table has no rows, a column is unknown (ColumnNotFoundError), a criterion cannot be read or names
         something that is not there, a value has no place in its hierarchy, levels do not nest, or there is too little
-        memory.
+        memory. If the population lacks rows of the table, or a weight is negative.
     TableReadError
         If a file cannot be read, or changes while it is read.
     DeviceError
@@ -230,28 +243,41 @@ def advise(
         table, quasi_identifiers, sensitive, roles, columns
     )
     if by_roles is not None:
-        by_roles.warn_of_weights()
+        if weights is None:
+            by_roles.warn_of_weights()
         # The roles took the place of `columns`: they say which columns are known.
         columns = None
     known, attributes = _columns(table, columns, quasi_identifiers, sensitive)
+    asked_of_risk = RiskArguments(population, weights, household, game, sampling_fraction, population_size)
+    beside = asked_of_risk.columns
+    for name in beside.keys() & {*(known or ()), *attributes}:
+        raise InputError(f"{beside[name]}: column {name!r} has another role too. Name it in one of them only.")
+    check_word("missing", missing, MISSING)
     started = time.perf_counter()
-    needed = None if known is None else _needed(asked, [*known, *attributes], as_attackers(attackers) or {})
+    named, scored = as_attackers(attackers) or {}, [*(known or ()), *attributes]
+    needed = None if known is None else [*_needed(asked, scored, named), *beside]
     argument = "columns" if quasi_identifiers is None else "quasi_identifiers"
     counted = CountedTable.from_table(
         table,
         needed,
         f"{argument}, sensitive" if attributes else argument,
-        named_by_attackers(as_attackers(attackers) or {}, [*(known or ()), *attributes]),
+        {**named_by_attackers(named, scored), **beside},
+        missing,
     )
+    of_risk = arguments_for(asked_of_risk, counted)
     if known is None:
         check_exist("sensitive", attributes, counted.names)
-        known = [name for name in counted.names if name not in attributes]
+        known = [name for name in counted.names if name not in attributes and name not in beside]
     measured = [*MEASURED.values(), asked]
-    every = CriterionSet.from_arguments(measured, known, attributes, attackers, distances, counted.names)
+    every = CriterionSet.from_arguments(
+        measured, known, attributes, attackers, distances, counted.names, missing, of_risk
+    )
     # A figure that is always measured is measured once more if it is the requested one.
     criteria = every.with_criteria(measured)
-    check_exist("hierarchies", given, counted.names)
-    warn_of_unique(counted.columns, counted.rows, argument=argument)
+    coarser = [column for column in counted.columns if column.name not in beside]
+    check_exist("hierarchies", given, [column.name for column in coarser])
+    counted = with_population(counted, table, criteria, missing)
+    warn_of_unique(coarser, counted.rows, argument=argument)
     engine = choose_engine(requested_device(counted.cells))
     opened = time.perf_counter()
     with Reporter() as report, announce_compilation():
@@ -278,15 +304,17 @@ def pick_needed(
     quasi_identifiers: Sequence[str] | None,
     sensitive: Sequence[str] | None,
     criterion: str,
+    beside: Mapping[Hashable, str],
     names: Sequence[str],
 ) -> list[str] | None:
     """Return the columns of a file that `advise` reads, None for all. Raises InputError.
 
-    names: the columns of the file. Others: the arguments of `advise`.
+    beside: `RiskArguments.columns`. names: the columns of the file. Others: the arguments of `advise`.
     """
     known = columns if quasi_identifiers is None else quasi_identifiers
-    needed = None if known is None else _needed(Criterion.from_figure(criterion), [*known, *(sensitive or ())], {})
-    return CountRequest(needed).pick(names)
+    scored = [*(known or ()), *(sensitive or ())]
+    needed = None if known is None else [*_needed(Criterion.from_figure(criterion), scored, {}), *beside]
+    return CountRequest(needed, named_by=beside).pick(names)
 
 
 def _columns(
@@ -344,7 +372,8 @@ def _dropped(levels: Sequence[ColumnLevels], criteria: CriterionSet) -> Iterator
     quantity = criteria.criteria[-1].quantity
     for place, column in enumerate(levels):
         rest = _without(criteria, column.name)
-        gone = getattr(quantity, "column", None) == str(column.name)
+        nothing_known = isinstance(quantity, RiskQuantity) and not rest.known(rest.criteria[-1])
+        gone = nothing_known or getattr(quantity, "column", None) == str(column.name)
         if rest.scored and not gone and (rest.sensitive or not getattr(quantity, "sensitive", False)):
             yield place, None
 
@@ -429,7 +458,7 @@ def rank(
     def bought(change: Change) -> float:
         gained = before[criterion] - change.figures[criterion]
         # The difference of two infinite figures, or of an unknown one, is not known: count it as nothing.
-        return 0.0 if math.isnan(gained) else float(gained if high_is_bad else -gained)
+        return 0.0 if math.isnan(gained) else float(gained if high_is_bad else 0.0 - gained)
 
     def per_bit(change: Change) -> float:
         gain = bought(change)

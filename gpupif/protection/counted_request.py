@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ from ..utils.display import plural
 from .column_levels import ColumnLevels, column_levels, with_proposed
 from .identifiers import warn_of_identifiers
 from .node_checks import Suppression
-from .request import ProtectRequest, figures_of_risk, population_columns
-from .treated_risk import measure_table
+from .request import ProtectRequest
+from .treated_risk import with_population
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,10 @@ class CountedRequest:
     def from_table(cls, table: Any, request: ProtectRequest) -> CountedRequest:
         """Count the rows of a table. Raises InputError for a request that does not fit the table."""
         names, labels = table_names(table)
-        counted = CountedTable.from_table(table, request.columns(names, labels), "quasi_identifiers", request.named_by)
+        used = request.columns(names, labels)
+        counted = CountedTable.from_table(table, used, "quasi_identifiers", request.named_by, request.missing)
         criteria = request.on_table(counted)
-        # `gpupif.risk` refuses wrong weights and households, and a population that lacks rows, before the search.
-        measure_table(table, figures_of_risk(criteria))
-        people = criteria.given.population
-        if people is not None:
-            columns = population_columns(criteria)
-            counted = replace(counted, population=CountedTable.from_table(people.table, columns, "population"))
+        counted = with_population(counted, table, criteria, request.missing)
         hierarchies = with_proposed(request.hierarchies, counted, criteria.quasi_identifiers)
         every = column_levels(counted, hierarchies)
         levels = [column.as_it_is() if column.name in request.strata else column for column in every]

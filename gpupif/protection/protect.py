@@ -139,10 +139,11 @@ def protect(
         quasi-identifiers and which are sensitive, if no other argument says so. Every column needs a role.
     population, weights, household, game, sampling_fraction, population_size:
         As in `gpupif.risk`, for criteria on the numbers that it gives with them. The population is made coarser as the
-        table is, by the same hierarchies. With weights, disclosure measures such as ``t`` are of sums of weights, ``k``
-        still counts rows, and criteria on cells are refused. A sampling fraction is of the table as it is.
+        table is, by the same hierarchies. With weights, disclosure measures such as ``t`` and scores of cells
+        are of sums of weights, ``k`` still counts rows. A sampling fraction is of the table as it is.
     missing:
-        "category": missing values are a value of their own; or "wildcard": they match every value, in every criterion.
+        "category": missing values are a value of their own; "wildcard": they match every value, in every criterion;
+        "error": they are refused, in the columns that are used.
 
     Returns
     -------

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from ..attack.arguments import as_attackers
 from ..attack.attackers import AnyKnown, Known
 from ..attack.hierarchy_files import read_named_files
-from ..attack.weights import read_weights
+from ..attack.request import MISSING
+from ..criteria.counted_risk import arguments_for
 from ..criteria.counted_scores import known_columns
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion, read_criteria
@@ -22,7 +23,7 @@ from ..disclosure.risk_figures import NOTHING_GIVEN, RiskArguments
 from ..errors import InputError, did_you_mean
 from ..hierarchies.hierarchy import Hierarchy
 from ..marginals.request import CountRequest
-from ..utils.validation import brief, check_exist, check_not_known, check_word, is_number, share
+from ..utils.validation import brief, check_exist, check_not_known, check_word, is_number
 from .identifiers import ARGUMENTS, DROP
 from .objectives import ObjectiveChoice, as_objective
 
@@ -44,7 +45,7 @@ class ProtectRequest:
     time_limit: seconds, None for no limit.
     objective: what is minimised.
     identifiers: by column what the plan does with it: "drop", "pseudonymise" or "keep".
-    given: the arguments of `gpupif.risk` that its figures need. missing: "category" or "wildcard".
+    given: the arguments of `gpupif.risk` that its figures need. missing: "category", "error" or "wildcard".
     strata: columns that the attacker knows, and that stay as they are. They are among `quasi_identifiers`.
     """
 
@@ -71,7 +72,7 @@ class ProtectRequest:
             if name in roles:
                 raise InputError(f"strata: column {name!r} has another role too. Name it in one of them only.")
         check_not_known(self.sensitive, self.quasi_identifiers or ())
-        check_word("missing", self.missing, ("category", "wildcard"))
+        check_word("missing", self.missing, MISSING)
         for name, argument in self.given.columns.items():
             if name in {*self.sensitive, *(self.quasi_identifiers or ()), *self.identifiers}:
                 raise InputError(f"{argument}: column {name!r} has another role too. Name it in one of them only.")
@@ -79,6 +80,12 @@ class ProtectRequest:
             raise InputError(
                 "suppress: does not go with missing='wildcard': classes that overlap have no rows to suppress. Leave "
                 "one of them out."
+            )
+        on_values = [own for own in self.criteria if isinstance(own.quantity, ModelQuantity) and own.quantity.sensitive]
+        if self.suppress and self.given.weights is not None and on_values:
+            raise InputError(
+                f"suppress: does not go with weights= and {str(on_values[0])!r}: rows are suppressed by counts of "
+                "rows, not of people. Leave one of them out."
             )
         if self.cells and (self.given.weights is not None or self._figures_of_risk):
             raise InputError(
@@ -196,8 +203,7 @@ class ProtectRequest:
         names = table.names
         check_exist("sensitive", self.sensitive, names)
         known = self.quasi_identifiers
-        for name, argument in self.given.columns.items():
-            check_exist(argument, [name], names)
+        given = arguments_for(self.given, table)
         if known is None:
             others = {*self.sensitive, *self.identifiers, *self.given.columns}
             known = [name for name in names if name not in others]
@@ -220,7 +226,7 @@ class ProtectRequest:
             self.distances,
             names,
             self.missing,
-            self._given_on(table),
+            given,
         )
         for criterion in self.criteria:
             quantity, own = criterion.quantity, criteria.known(criterion)
@@ -235,17 +241,6 @@ class ProtectRequest:
                 if isinstance(quantity, ModelQuantity) and quantity.sensitive and quantity.column in (None, str(name)):
                     check_values(table.columns[table.place(name)])
         return criteria
-
-    def _given_on(self, table: CountedTable) -> RiskArguments:
-        """Return the arguments of `gpupif.risk`: the size of the population stays if rows of the table go."""
-        given = self.given
-        if given.sampling_fraction is not None and given.population_size is None:
-            people = round(table.rows / share("sampling_fraction", given.sampling_fraction))
-            given = replace(given, sampling_fraction=None, population_size=people)
-        if given.weights is None:
-            return given
-        weights = table.columns[table.place(given.weights)]
-        return replace(given, zero_weights=not read_weights(weights).of_code.all())
 
 
 def figures_of_risk(criteria: CriterionSet) -> CriterionSet:

@@ -32,7 +32,7 @@ from ..treatment.plan_run import Treated
 from ..treatment.treat import treat
 from ..treatment.value_maps.recode import Recode
 from ..utils.config import resources
-from .request import population_columns
+from .request import figures_of_risk, population_columns
 
 
 class TreatedRisk(NamedTuple):
@@ -72,6 +72,19 @@ def measure_treated(table: Any, plan: Plan, criteria: CriterionSet, cells: bool 
         last = treated.record.treatments[-1]
         sizes = _smallest_and_unique(treated.table, worse, criteria)
         return TreatedRisk(worse, int(last.found["rows"]), sum((last.suppressed or {}).values()), *sizes)
+
+
+def with_population(counted: CountedTable, table: Any, criteria: CriterionSet, missing: str) -> CountedTable:
+    """Return a counted table with its population, if criteria are on one.
+
+    `gpupif.risk` first refuses wrong weights and households, and a population that lacks rows of the table.
+    """
+    measure_table(table, figures_of_risk(criteria))
+    people = criteria.given.population
+    if people is None:
+        return counted
+    columns = population_columns(criteria)
+    return replace(counted, population=CountedTable.from_table(people.table, columns, "population", missing=missing))
 
 
 def measure_table(table: Any, criteria: CriterionSet) -> list[CriterionValue]:
@@ -182,6 +195,7 @@ def _scored(
         columns=criteria.scored,
         known=known if isinstance(known, AnyKnown) else list(known),
         distances={name: own for name, own in criteria.distances.items() if name in criteria.scored} or None,
+        weights=criteria.given.weights,
         missing=criteria.missing,
     )
 

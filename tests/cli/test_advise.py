@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 
 pytestmark = pytest.mark.every_engine
@@ -41,6 +42,19 @@ def test_roles_name_the_columns_to_advise_on(folder, run):
     assert "From r.toml: --quasi-identifiers" in run("advise", "people.csv", "--roles", "r.toml").out
 
 
+def test_figures_of_risk_are_criteria(folder, run):
+    people = pd.read_csv(folder / "people.csv")
+    pd.concat([people] * 3).to_csv(folder / "all.csv", index=False)
+    people.assign(weight=2).to_csv(folder / "people.csv", index=False)
+    known = ["--quasi-identifiers", "age,sex", "--json"]
+    options = ["--criterion", "population.k_map", "--population", "all.csv"]
+    assert json.loads(run("advise", "people.csv", *known, *options).out)["before"]["population.k_map"] == 3
+    options = ["--criterion", "estimated.k_map", "--weights", "weight"]
+    assert json.loads(run("advise", "people.csv", *known, *options).out)["before"]["estimated.k_map"] == 2
+    options = ["--criterion", "games.prosecutor.attacked", "--adversary-cost", "4"]
+    assert json.loads(run("advise", "people.csv", *known, *options).out)["before"]["games.prosecutor.attacked"] == 5
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -50,6 +64,8 @@ def test_roles_name_the_columns_to_advise_on(folder, run):
         (["people.csv", "--quasi-identifiers", "job"], "--quasi-identifiers: no column 'job'"),
         (["people.csv", "--sensitive", "job"], "--sensitive: no column 'job'"),
         (["people.csv", "--hierarchies", "none.toml"], "none.toml"),
+        (["people.csv", "--criterion", "estimated.k_map", "--weights", "job"], "--weights: no column 'job'"),
+        (["people.csv", "--criterion", "games.prosecutor.attacked"], "needs game= (--adversary-gain 300, say)"),
         (["people.csv", "--columns", "age", "--quasi-identifiers", "sex"], "--columns: expected columns to look at"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 import gpupif
@@ -36,6 +37,10 @@ TEXTS = {
     "known=3: mean cig<=3": False,
     "known=age,sex: pif95<=3": False,
     "neighbour: k>=5": True,
+    'known="last, first",age: k>=5': True,
+    'known=age,"a ""b"": c": mean cig(last, first)<=2': True,
+    'known=5" pipe: k>=5': True,
+    "games.prosecutor.publisher_payout>=-5": True,
 }
 
 
@@ -46,6 +51,15 @@ def test_criteria_are_read_and_written(text, improves):
     assert Criterion.from_text(str(criterion)) == criterion
     assert criterion.quantity.only_improves(isinstance(criterion.known, int)) is improves
     assert criterion.at_most == ("<=" in text)
+
+
+def test_names_with_commas_colons_and_quotes_are_known_in_quotes():
+    assert Criterion.from_text('known="last, first", age: k>=5').known == ("last, first", "age")
+    names = ("last, first", 'a "b": c', "age")
+    criterion = Criterion(Criterion.from_text("k>=5").quantity, 5.0, names)
+    assert Criterion.from_text(str(criterion)) == criterion
+    table = pd.DataFrame({"last, first": [*"ab"] * 4, "age": [1, 1, 2, 2] * 2})
+    assert gpupif.protect(table, 'known="last, first": k>=5').levels == {"last, first": 1, "age": 0}
 
 
 def test_different_words_may_mean_the_same_criterion():
@@ -95,6 +109,13 @@ BAD = {
     "mean csg<=1": "Did you mean 'csf'",
     "known=: k>=5": "expected before the colon what the attacker knows",
     "who=age: k>=5": "expected before the colon what the attacker knows",
+    "k>=-3": "every table meets it, for k is 1 and up",
+    "max csf<=1.5": "every table meets it, for max csf is 0 to 1",
+    "t<=-0.1": "no table meets it, for t is 0 to 1",
+    "pif95<=-1": "no table meets it, for pif95 is 0 and up",
+    "min class_size>=-1": "every table meets it, for min class_size is 1 and up; with weights 0 and up",
+    "population.marketer<=-1": "no table meets it, for population.marketer is 0 and up",
+    'known="last, first: k>=5': "expected before the colon what the attacker knows",
     "": "expected limits as text",
 }
 

@@ -91,6 +91,16 @@ def test_codes_are_proposed_fewer_digits():
     assert "digits" not in proposed(["12", "34"] * 3)
 
 
+def test_texts_of_digits_with_zeros_in_front_are_codes():
+    """A postcode such as 02139 is no number, whatever the lengths of the texts."""
+    assert proposed(["02139", "00501", "10001", "02140"]) == {"digits": [2, 4]}
+    assert proposed(["01", "02", "11", "12"]) == {"digits": [1]}
+    assert proposed(["02139", "2140", "501", "99"])["digits"]
+    assert "widths" not in proposed(["02139", "2140.5", "501"])
+    assert proposed(["0", "2", "4", "30"])["widths"]
+    assert proposed(["0.5", "1.5", "8"])["widths"] is not None
+
+
 def test_rare_categories_are_pooled_first():
     assert proposed(of_counts(a=9, b=8, c=7, d=2, e=1, f=1, g=1)) == {"common": list("abcd"), "keep": [4, 2]}
     # Values that are as common are treated alike.

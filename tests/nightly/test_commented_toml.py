@@ -13,6 +13,7 @@ from gpupif.nightly.configuration.config import load_config
 from gpupif.nightly.configuration.new_config import as_written, commented_toml
 from gpupif.nightly.configuration.settings import (
     AnyKnownSettings,
+    GameSettings,
     GateSettings,
     InputSettings,
     KeepSettings,
@@ -68,7 +69,12 @@ SCORE = st.builds(
     missing=st.sampled_from(["category", "wildcard"]),
 ) | st.builds(ScoreSettings, attackers=st.dictionaries(TEXT, KNOWN, min_size=1, max_size=3))
 RISK = st.builds(RiskSettings, k=st.integers(1, 2**60), threshold=optional(st.floats(1e-9, 1))) | st.builds(
-    RiskSettings, quasi_identifiers=st.just(["a", "${b}"]), sensitive=st.just(["c"]), l=st.integers(1, 9)
+    RiskSettings,
+    quasi_identifiers=st.just(["a", "${b}"]),
+    sensitive=st.just(["c"]),
+    l=st.integers(1, 9),
+    household=optional(TEXT),
+    game=optional(st.builds(GameSettings, adversary_cost=st.floats(0, 1e9))),
 )
 RUN = st.builds(RunSettings, state=WORDS, device=st.sampled_from(["cpu", "cuda:1"]), show_values=st.booleans())
 KEEP = st.builds(KeepSettings, runs=optional(st.integers(1, 9))) | st.just(
@@ -146,7 +152,7 @@ SECTIONS = (
 def test_every_key_is_written_with_its_description():
     least = Settings(input=InputSettings(path="a"))
     text = commented_toml(document_of(least))
-    assert {*SECTIONS, AnyKnownSettings} == {
+    assert {*SECTIONS, AnyKnownSettings, GameSettings} == {
         kind for kind in Section.__subclasses__() if kind.__module__ == Section.__module__
     } - {Settings}
     for section in SECTIONS:

@@ -23,9 +23,21 @@ TABLE["region"] = "secret-" + TABLE["region"].astype(str)
 TABLE.loc[TABLE.index % 7 == 1, "age"] = None
 PROFILES = [ColumnProfile(name, str(TABLE[name].dtype), TABLE[name].nunique(), 0) for name in TABLE]
 BOTH = {"neighbour": ["age", "sex"], "anyone": {"any": 1, "among": ["age", "sex", "region"]}}
+OF_RISK = [
+    "population.journalist.average",
+    "population.presence.highest",
+    "games.journalist.adversary_payoff",
+    "households.risk.average",
+    "uniques.unique_share",
+]
 SECTIONS = {
     "both, weights": {"score": {"attackers": BOTH, "weights": "people"}},
     "wildcards": {"score": {"known": ["sex", "age"], "missing": "wildcard"}},
+    "figures of risk": {
+        "score": {"population": "all.parquet"},
+        "risk": {"household": "marital_status", "sampling_fraction": 0.1, "game": {"adversary_cost": 2.0}},
+        "gates": [{"kind": kind, "max": 1e9} for kind in OF_RISK],
+    },
     "any": {"score": {"known": 2, "population": "all.parquet", "distances": {"age": "ordered"}}},
 }
 GATES = [
@@ -50,7 +62,7 @@ def settings_of(options=None, **sections):
         "gates": [gate | {"max": 1e9} for gate in GATES],
     }
     for name, keys in {**(options or {}), **sections}.items():
-        given[name] = given.get(name, {}) | keys
+        given[name] = keys if name == "gates" else given.get(name, {}) | keys
     return Settings.model_validate(given)
 
 

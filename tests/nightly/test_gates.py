@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.disclosure.models import MODELS
+from gpupif.disclosure.risk_figures import RISK_FIGURES
 from gpupif.errors import InputError, NotScoredError
 from gpupif.measures import MEASURES
 from gpupif.nightly.configuration.settings import Settings
@@ -171,6 +172,42 @@ def test_limits_are_exact(kind):
             (result,) = evaluate([gate], findings, {})
             assert result.verdict is verdict, (limit, number)
             assert (limit in result.why) == (verdict is Verdict.FAILED)
+
+
+OF_RISK = {
+    "score": {"columns": COLUMNS, "measures": SCORED, "population": "all.parquet"},
+    "risk": {
+        "quasi_identifiers": QUASI_IDENTIFIERS,
+        "household": "job",
+        "sampling_fraction": 0.5,
+        "max_global_risk": 0.2,
+        "game": {"adversary_cost": 90.0},
+    },
+}
+
+
+def test_each_number_of_risk_is_a_gate():
+    frame = pd.DataFrame(TABLE)
+    given = {"population": pd.concat([frame, frame]), "game": gpupif.models.Game(adversary_cost=90)}
+    given |= {"household": "job", "sampling_fraction": 0.5, "max_global_risk": 0.2}
+    risk = gpupif.risk(frame, QUASI_IDENTIFIERS, groups=0, **given)
+    figures = [figure for path, figure in RISK_FIGURES.items() if not path.startswith("estimated")]
+    gates = resolve_gates(settings_of(*({"kind": figure.path, "max": 1e9} for figure in figures), **OF_RISK))
+    results = evaluate(gates, Findings(ROWS, PROFILES, None, risk, questions_of(gates)), None)
+    for figure, gate, result in zip(figures, gates, results, strict=True):
+        assert (result.value, result.kind, result.name) == (figure.find(risk), figure.path, figure.path)
+        assert gate.high_is_bad is figure.high_is_bad
+    assert len({result.definition for result in results}) == len(figures) > 40
+    assert len(set(map(of_game_of, (90.0, 91.0)))) == 2
+    # The end of a path will do.
+    short, whole = ({"kind": kind, "max": 1} for kind in ("presence.highest", "population.presence.highest"))
+    assert len({gate.definition for gate in resolve_gates(settings_of(short, whole, **OF_RISK))}) == 1
+
+
+def of_game_of(cost):
+    risk = OF_RISK["risk"] | {"game": {"adversary_cost": cost}}
+    (gate,) = resolve_gates(settings_of({"kind": "games.journalist.attacked", "max": 0}, **(OF_RISK | {"risk": risk})))
+    return gate.definition
 
 
 def test_the_worst_of_all_is_named():
@@ -478,6 +515,23 @@ WRONG = {
         r"gates\[0\]\.column .*: expected a scored column, one of sex, age, town; got 'agee'\. Did you mean 'age'",
     ),
     "no classes": ({"kind": "k"}, {"risk": {}}, r"'k' is of equivalence classes, and there are none\. Set risk\.quasi"),
+    "ambiguous figure": ({"kind": "k_map"}, {}, r"gates\[0\]\.kind .*: k_map may be population\.k_map or estimated"),
+    "no population": (
+        {"kind": "population.k_map"},
+        {},
+        r"gates\[0\]\.kind .*: 'population\.k_map' follows from score\.population, which is not there\. Set it\.",
+    ),
+    "no game": (
+        {"kind": "games.journalist.attacked"},
+        OF_RISK | {"risk": {"quasi_identifiers": ["sex"]}},
+        r"'games\.journalist\.attacked' follows from risk\.game",
+    ),
+    "no size": ({"kind": "uniques.uniques"}, {}, r"'uniques\.uniques' follows from risk\.population_size"),
+    "column of a figure": (
+        {"kind": "classes.marketer", "column": "age"},
+        {},
+        r"gates\[0\]\.column .*: a gate of kind 'classes\.marketer' takes limits alone",
+    ),
     "not sensitive": (
         {"kind": "t"},
         {"risk": {"quasi_identifiers": ["sex"]}},

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import gpupif
+from gpupif.criteria import counted_risk
+from gpupif.criteria.counted_table import CountedTable
 from gpupif.criteria.criterion import Criterion
-from gpupif.criteria.quantities import RiskQuantity
+from gpupif.criteria.criterion_set import CriterionSet
+from gpupif.criteria.quantities import ModelQuantity, RiskQuantity
 from gpupif.disclosure.risk_figures import ONLY_IMPROVE, RISK_FIGURES, RiskArguments
+from gpupif.engines.choose import choose_engine, requested_device
 from gpupif.errors import GpupifError
 from tests.helpers import naive_protection as naive
+from tests.helpers.counting_ways import OTHERS, in_memory
 
 COLUMNS = ["age", "home"]
 HIERARCHIES = {
@@ -194,24 +201,77 @@ def test_every_number_of_risk_is_a_criterion():
     assert set(RISK_FIGURES) >= ONLY_IMPROVE
 
 
-def test_estimated_uniques_select_and_files_agree(tmp_path):
+WAYS_OF = {
+    "population.k_map>=6": {"population": city(0)},
+    "uniques.unique_share<=0.02": {"sampling_fraction": 0.25},
+    "households.risk.average<=0.5": {"household": "house"},
+    "estimated.individual.at_risk(0.3)<=0.1": {"weights": "people"},
+    "max cig<=2": {"weights": "people"},
+}
+KNOWN = {"hierarchies": GIVEN, "quasi_identifiers": COLUMNS}
+
+
+@pytest.mark.every_engine
+@pytest.mark.parametrize("way", OTHERS)
+@pytest.mark.parametrize("criterion", WAYS_OF)
+def test_every_way_gives_the_same_plan_and_advice(criterion, way):
+    given = WAYS_OF[criterion] | KNOWN
+    expected, found = (one(gpupif.protect, sample(0), require=criterion, **given) for one in (in_memory, way))
+    assert expected.optimal
+    assert (found.levels, found.risk, found.before) == (expected.levels, expected.risk, expected.before)
+    expected, found = (one(gpupif.advise, sample(0), criterion=criterion, **given) for one in (in_memory, way))
+    assert found.before == expected.before
+    pd.testing.assert_frame_equal(found.changes, expected.changes, check_exact=True)
+
+
+def test_every_kind_of_table_and_population_gives_the_same_plan_and_advice(tmp_path):
     table, population = sample(0), city(0)
-    require = ["uniques.unique_share<=0.02", "population.k_map>=6"]
-    found = [
-        gpupif.protect(
-            one, require, hierarchies=GIVEN, quasi_identifiers=COLUMNS, population=people, sampling_fraction=0.25
-        )
-        for one, people in [(table, population), *files(tmp_path, table, population)]
-    ]
-    assert found[0].optimal
-    assert all(own.levels == found[0].levels and own.risk == found[0].risk for own in found)
+    table.to_csv(tmp_path / "table.csv", index=False)
+    population.to_parquet(tmp_path / "people.parquet")
+    require = ["uniques.unique_share<=0.02", "population.k_map>=6", "presence.highest<=0.5"]
+    files = tmp_path / "table.csv", tmp_path / "people.parquet"
+    pairs = [(table, population), files, (table, files[1]), (pl.from_pandas(table), pl.from_pandas(population))]
+    plans = [gpupif.protect(one, require, population=two, sampling_fraction=0.25, **KNOWN) for one, two in pairs]
+    assert plans[0].optimal
+    assert all(own.levels == plans[0].levels and own.risk == plans[0].risk for own in plans)
+    advice = [gpupif.advise(one, criterion="population.k_map", population=two, **KNOWN) for one, two in pairs]
+    for own in advice:
+        pd.testing.assert_frame_equal(own.changes, advice[0].changes, check_exact=True)
 
 
-def files(folder, table, population):
-    table.to_csv(folder / "table.csv", index=False)
-    population.to_parquet(folder / "people.parquet")
-    yield folder / "table.csv", folder / "people.parquet"
-    yield table, folder / "people.parquet"
+@pytest.mark.parametrize("criterion", QUESTIONS)
+def test_advice_has_the_figures_of_risk_after_each_change(criterion):
+    table, given = sample(0), arguments(QUESTIONS[criterion], 0)
+    quantity = Criterion.from_text(criterion).quantity
+    found = gpupif.advise(table, GIVEN, criterion, quasi_identifiers=COLUMNS, **given)
+    for change in found.changes.to_dict("records"):
+        plan = gpupif.Plan([], hierarchies={})
+        known = [name for name in COLUMNS if name != change["column"]]
+        if change["do"] == "recode":
+            own = change["column"]
+            plan = gpupif.Plan([gpupif.treatments.Recode(own, level=change["level"])], hierarchies={own: GIVEN[own]})
+            known = COLUMNS
+        measured = given | ({"population": gpupif.treat(city(0), plan).table} if "population" in given else {})
+        risk = gpupif.risk(gpupif.treat(table, plan).table, known, groups=0, **measured, **quantity.arguments)
+        assert change[found.criterion] == quantity.figure.find(risk)
+    assert len(found.changes) == 5
+
+
+@pytest.mark.parametrize(("words", "searches"), [("population", 1), ("population weights", 3)])
+def test_the_classes_are_searched_once_for_all_criteria(words, searches, monkeypatch):
+    """With weights, a search depends on the threshold of risk: here 0.2 of the default k, 0.1 and 0.3."""
+    texts = ["population.k_map>=1", "population.journalist.at_risk(0.1)<=1", "classes.prosecutor.at_risk(0.3)<=1"]
+    texts += ["estimated.k_map>=0", "estimated.individual.at_risk(0.1)<=1"] if "weights" in words else []
+    table, given, seen = sample(0), arguments(words, 0), []
+    criteria = CriterionSet.from_arguments(texts, COLUMNS, names=list(table), given=RiskArguments(**given))
+    counted = replace(CountedTable.from_table(table), population=CountedTable.from_table(city(0), COLUMNS))
+    search = counted_risk._search
+    monkeypatch.setattr(counted_risk, "_search", lambda *these: seen.append(1) or search(*these))
+    values = criteria.measure(counted, choose_engine(requested_device(counted.cells)))
+    assert len(seen) == searches
+    for criterion, value, *_ in values:
+        quantity = criterion.quantity
+        assert value == quantity.figure.find(gpupif.risk(table, COLUMNS, groups=0, **given, **quantity.arguments))
 
 
 def test_disclosure_measures_count_weights_and_missing_values_match():
@@ -225,6 +285,41 @@ def test_disclosure_measures_count_weights_and_missing_values_match():
         after = gpupif.risk(treated, COLUMNS, "ill", groups=0, **arguments)
         assert found.is_met
         assert [own.value for own in found.risk] == [after.worst["t"], after.k]
+
+
+CELLS = ["pif90<=1.2", "max cig<=2", "mean cig(ill)<=0.2", "mean csf<=0.2", "min cohort_size>=6", "known=1: p95 cig<=2"]
+
+
+@pytest.mark.parametrize("zero_weights", [False, True])
+@pytest.mark.parametrize("criterion", [*CELLS, "max individual_risk<=0.2", "known=1: t<=0.3", "known=1: alpha<=0.7"])
+def test_cells_are_scored_by_sampling_weights(criterion, zero_weights, monkeypatch):
+    """The plan is the best of all nodes; `score` and `risk` measure each node."""
+    table = sample(0)
+    table.loc[::5, "people"] *= not zero_weights
+    found = gpupif.protect(
+        table, criterion, hierarchies=GIVEN, quasi_identifiers=COLUMNS, sensitive="ill", weights="people"
+    )
+    quantity = Criterion.from_text(criterion).quantity
+    records = table.to_dict("records")
+    monkeypatch.setattr(naive, "value", lambda rows, *_: weighted_value(pd.DataFrame(rows), quantity, criterion))
+    node, _ = naive.best(records, HIERARCHIES, [criterion], COLUMNS)
+    assert tuple(found.levels.values()) == node
+    treated = gpupif.treat(table, found.plan).table
+    assert found.risk[0].value == pytest.approx(weighted_value(treated, quantity, criterion), abs=1e-12)
+
+
+def weighted_value(table, quantity, criterion):
+    if isinstance(quantity, ModelQuantity):
+        each = [gpupif.risk(table, known, "ill", groups=0, weights="people").worst for known in COLUMNS]
+        return max(worst[quantity.model.name] for worst in each)
+    measure = "cig" if quantity.measure is None else quantity.measure.name
+    known = 1 if criterion.startswith("known") else COLUMNS
+    scores = gpupif.score(table, measure, columns=[*COLUMNS, "ill"], known=known, weights="people")
+    if quantity.measure is None:
+        return scores.pif(quantity.percentile)
+    values = np.asarray(scores.array(measure)).T[:, [2] if quantity.column else [0, 1, 2]]
+    found = values.mean(axis=0) if quantity.percentile is None else np.percentile(values, quantity.percentile, axis=0)
+    return min(found) if quantity.measure.low_is_risky else max(found)
 
 
 BAD = {
@@ -245,13 +340,9 @@ BAD = {
     ),
     "no population": ("population.k_map>=2", {}, "it needs population="),
     "a population that nothing needs": ("k>=2", {"population": city(0)}, "population: no criterion needs it"),
-    "negative weights": ("estimated.k_map>=2", {"weights": "bad"}, "weights: column 'bad', row 0"),
-    "weights and cells": ("pif95<=3", {"weights": "people"}, "weights: no criterion needs it"),
-    "weights and cells beside others": (
-        ["estimated.k_map>=2", "pif95<=3"],
-        {"weights": "people"},
-        "which are not measured with sampling weights",
-    ),
+    "negative weights": ("estimated.k_map>=2", {"weights": "bad"}, "weights: column 'bad': expected"),
+    "weights that nothing needs": ("k>=2", {"weights": "people"}, "weights: no criterion needs it"),
+    "negative weights of cells": ("pif95<=3", {"weights": "bad"}, "weights: column 'bad': expected a number"),
     "weights that are known": (
         "estimated.k_map>=2",
         {"weights": "age"},
@@ -276,16 +367,40 @@ BAD = {
         {"population": city(0), "suppress": 0.1, "cells": True},
         "cells: does not go with",
     ),
+    "weights and suppressed rows of few values": (
+        ["k>=2", "distinct_l>=2"],
+        {"weights": "people", "suppress": 0.1, "sensitive": "ill"},
+        "suppress: does not go with weights= and 'distinct_l>=2'",
+    ),
+    "missing values": ("k>=2", {"quasi_identifiers": ["gap", "home"], "missing": "error"}, "column 'gap': 1 missing"),
+    "missing values in the population": (
+        "population.k_map>=2",
+        {"population": pd.concat([city(0), city(0).iloc[:1].assign(home=None)]), "missing": "error"},
+        "population: column 'home': 1 missing value",
+    ),
     "a wrong word": ("k>=2", {"missing": "drop"}, "missing: expected"),
     "a limit of global risk": ("risk_threshold.rows_above<=0", {}, "expected it in brackets"),
 }
 
 
+ADVISED = [case for case, (asked, given, _) in BAD.items() if isinstance(asked, str) and "suppress" not in given]
+
+
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_gives_one_line(case):
     criteria, arguments, message = BAD[case]
-    table = sample(0).assign(bad=[-1.0, *[1.0] * 29])
+    refuses(message, gpupif.protect, require=criteria, **arguments)
+
+
+@pytest.mark.parametrize("case", [case for case in ADVISED if case != "weights that nothing needs"])
+def test_advise_gives_the_same_line(case):
+    criteria, arguments, message = BAD[case]
+    refuses(message, gpupif.advise, criterion=criteria, **arguments)
+
+
+def refuses(message, call, **arguments):
+    table = sample(0).assign(bad=[-1.0, *[1.0] * 29], gap=[None, *"ab" * 14, "a"])
     with pytest.raises(GpupifError) as caught:
-        gpupif.protect(table, criteria, hierarchies=GIVEN, quasi_identifiers=COLUMNS, **arguments)
+        call(table, **(KNOWN | arguments))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -198,6 +198,18 @@ class ScoreSettings(Section):
         yield from (("measures", said) for said in _said_by(resolve_measures, self.measures))
 
 
+Amount = Annotated[Number, Field(ge=0, le=2**62)]
+
+
+class GameSettings(Section):
+    """The amounts at stake, all in one unit; see `gpupif.models.Game`."""
+
+    publisher_benefit: Amount = Field(default=1200.0, description="What each row that is published brings.")
+    publisher_loss: Amount = Field(default=300.0, description="What each person costs who is re-identified.")
+    adversary_gain: Amount = Field(default=300.0, description="What each such person brings the adversary.")
+    adversary_cost: Amount = Field(default=4.0, description="What each attempt costs the adversary.")
+
+
 class RiskSettings(Section):
     """Equivalence classes: columns and limits, as `gpupif.risk` takes them."""
 
@@ -208,10 +220,28 @@ class RiskSettings(Section):
     threshold: Annotated[Number, Field(gt=0, le=1)] | None = setting(
         None, "A risk above it counts as at risk; left out: 1/k.", 0.2
     )
+    household: str | None = setting(
+        None, "A column of the same value in all rows of a household; score.columns need not have it.", "household"
+    )
+    sampling_fraction: Annotated[Number, Field(gt=0, le=1)] | None = setting(
+        None, "Share of the population in the table, a simple random sample; estimates uniques.", 0.01
+    )
+    population_size: Annotated[int, Field(ge=1)] | None = setting(
+        None, "In its place: the people of that population.", 1_000_000
+    )
+    max_global_risk: Annotated[Number, Field(gt=0, le=1)] | None = setting(
+        None, "Highest share of the rows that may be re-identified; gives a threshold of risk.", 0.05
+    )
+    game: GameSettings | None = setting(
+        None, "Amounts at stake, for payoffs of attacks.", {"adversary_gain": 300, "adversary_cost": 4}
+    )
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        if self.sensitive and not self.quasi_identifiers:
-            yield "sensitive", "expected quasi_identifiers beside it, got none. Add them, or remove it."
+        for key in ("sensitive", "household", "sampling_fraction", "population_size", "max_global_risk", "game"):
+            if getattr(self, key) and not self.quasi_identifiers:
+                yield key, "expected quasi_identifiers beside it, got none. Add them, or remove it."
+        if self.population_size is not None and self.sampling_fraction is not None:
+            yield "population_size", "expected it or sampling_fraction, which is there too. Remove one of them."
         both = [name for name in self.sensitive if name in self.quasi_identifiers]
         if both:
             yield "sensitive", f"expected other columns than quasi_identifiers has, got {both[0]!r} in both."

@@ -151,6 +151,7 @@ def score_arguments(settings: Settings, names: Sequence[str], resolve: Resolve) 
 
 
 def _risk(table: Any, settings: Settings, resolve: Resolve) -> DisclosureRisk | None:
+    from ...disclosure.attack_game import Game
     from ...disclosure.risk import risk
 
     asked, score = settings.risk, settings.score
@@ -167,7 +168,12 @@ def _risk(table: Any, settings: Settings, resolve: Resolve) -> DisclosureRisk | 
         # The riskiest classes hold values of the table, and take a pass of their own.
         groups=10 if settings.run.show_values else 0,
         population=_population(score, resolve),
+        sampling_fraction=asked.sampling_fraction,
+        population_size=asked.population_size,
+        game=None if asked.game is None else Game(**asked.game.model_dump()),
         weights=score.weights,
+        household=asked.household,
+        max_global_risk=asked.max_global_risk,
         missing=score.missing,
     )
 

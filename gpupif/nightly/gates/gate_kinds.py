@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...disclosure.class_risks import CLASS_FIGURES, ClassFigure
 from ...disclosure.models import MODELS, Model
+from ...disclosure.risk_figures import LIMIT, PARTS, RiskFigure, find_figure
 from ...errors import InputError
 from ...results.score_distribution import ColumnAnswer, ColumnQuery
 from ..configuration.settings import GateSettings
@@ -23,6 +24,15 @@ if TYPE_CHECKING:
     from .findings import Findings
 
 OF_MEASURE = "of the measure"
+# The keys that give `gpupif.risk` an argument, of which one has to be there.
+KEYS_OF = {
+    "population": ("score.population",),
+    "weights": ("score.weights",),
+    "household": ("risk.household",),
+    "game": ("risk.game",),
+    "population_size": ("risk.population_size", "risk.sampling_fraction"),
+    LIMIT: ("risk.max_global_risk",),
+}
 
 
 class Part(StrEnum):
@@ -55,6 +65,7 @@ class Kind:
     asks: returns what it asks of the scores of its measure; None: nothing.
     high_is_bad: whether the highest of several values is the worst, else the lowest; None: as for the measure.
     depends: keys of `RiskSettings` that change its meaning.
+    follows_from: keys of the configuration that it needs, each with those that will do in its place.
     sensitive: whether it is of sensitive attributes.
     is_change: whether it compares with the last good run itself.
     leaves_out_keys: whether, without a column, it leaves out the columns of the row key.
@@ -73,6 +84,7 @@ class Kind:
     asks: Callable[[GateSettings], ColumnQuery] | None = None
     high_is_bad: bool | None = True
     depends: tuple[str, ...] = ()
+    follows_from: tuple[tuple[str, ...], ...] = ()
     sensitive: bool = False
     is_change: bool = False
     leaves_out_keys: bool = False
@@ -187,6 +199,21 @@ def _model(model: Model) -> Kind:
     )
 
 
+def _risk_figure(figure: RiskFigure) -> Kind:
+    """Return the kind that is a number in the result of `gpupif.risk`, named by its path."""
+    return Kind(
+        figure.path,
+        f"{figure.path} in the result of gpupif.risk",
+        "",
+        figure.range,
+        Part.RISK,
+        lambda _, findings: [Value(figure.find(_risk(findings)))],
+        high_is_bad=figure.high_is_bad,
+        depends=("k", "threshold"),
+        follows_from=tuple(KEYS_OF[name] for name in sorted({*figure.needs, PARTS[figure.part][1]} - {""})),
+    )
+
+
 def _find_missing(settings: GateSettings, findings: Findings) -> Iterator[Value]:
     shares = {one.name: one.missing / findings.rows for one in findings.columns if one.missing is not None}
     for column, share in _chosen("read", settings.column, shares):
@@ -286,6 +313,17 @@ _KINDS = (
 GATES: dict[str, Kind] = {kind.name: kind for kind in _KINDS}
 
 
+def find_kind(name: str) -> Kind | None:
+    """Return the kind with a name, or of a figure of `gpupif.risk` by its path; None if there is none.
+
+    Raises InputError if several paths end so.
+    """
+    if name in GATES:
+        return GATES[name]
+    figure = find_figure(name)
+    return None if figure is None else _risk_figure(figure)
+
+
 def gate_names(gates: Sequence[Any]) -> list[str]:
     """Return the names of gates, each its own, with a number if two measure the same.
 
@@ -310,7 +348,9 @@ def gate_names(gates: Sequence[Any]) -> list[str]:
 def _title(gate: Mapping[str, Any]) -> str:
     """Return what a gate measures, in words."""
     kind = str(gate.get("kind", "gate"))
-    title = (GATES[kind].title if kind in GATES else "") or kind.replace("_", " ").replace("{", "{{").replace("}", "}}")
+    # The path of a figure of risk, with full stops, is shown as it is.
+    words = kind if "." in kind else kind.replace("_", " ")
+    title = (GATES[kind].title if kind in GATES else "") or words.replace("{", "{{").replace("}", "}}")
     values = {key: gate.get(key) for key in ("percentile", "measure", "above")}
     for key, value in values.items():
         if isinstance(value, float):

@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from ...disclosure.risk_figures import RISK_FIGURES
 from ...errors import GpupifError, InputError, did_you_mean
 from ...measures import POPULATION_SIZE, Measure, find_measure, resolve_measures
 from ...results.score_distribution import ColumnQuery, ScoreQuestions
 from ...utils.display import as_cell
-from ..configuration.mistakes import key_of
+from ..configuration.mistakes import key_of, value_at
 from ..configuration.settings import GateSettings, ScoreSettings, Settings
 from ..run_outcome import GateResult, Verdict
-from .gate_kinds import GATES, OF_MEASURE, Kind, Part, Value, gate_names
+from .gate_kinds import GATES, OF_MEASURE, Kind, Part, Value, find_kind, gate_names
 
 if TYPE_CHECKING:
     from .findings import Findings
@@ -37,8 +39,8 @@ SCORE_IT = "Add it to score.columns, or name another column."
 class Gate:
     """A gate of the configuration, checked.
 
-    name: its own. kind: its entry in `GATES`. settings: with the measure under the name of its scores. definition: a
-    digest of what it measures, the same for gates whose values may be compared, whatever their names are.
+    name: its own. kind: as `find_kind` returns it. settings: with the measure under the name of its scores. definition:
+    a digest of what it measures, the same for gates whose values may be compared, whatever their names are.
     """
 
     name: str
@@ -66,8 +68,8 @@ def resolve_gates(settings: Settings) -> list[Gate]:
     names = gate_names([gate.model_dump() for gate in settings.gates])
     gates = []
     for number, (name, given) in enumerate(zip(names, settings.gates, strict=True)):
-        gate = _checked(partial(_key, names, number), given, settings, measures)
-        gates.append(Gate(name, GATES[gate.kind], gate, _definition(gate, settings)))
+        kind, gate = _checked(partial(_key, names, number), given, settings, measures)
+        gates.append(Gate(name, kind, gate, _definition(kind, gate, settings)))
     return gates
 
 
@@ -87,12 +89,23 @@ def _key(names: Sequence[str], number: int, key: str) -> str:
     return key_of(("gates", number, key), {"gates": [{"name": name} for name in names]})
 
 
-def _checked(key: Key, gate: GateSettings, settings: Settings, measures: Mapping[str, Measure]) -> GateSettings:
-    """Return a gate with its measure under the name of its scores. Raises InputError. measures: that are scored."""
-    kind, score, risk = GATES.get(gate.kind), settings.score, settings.risk
+def _checked(
+    key: Key, gate: GateSettings, settings: Settings, measures: Mapping[str, Measure]
+) -> tuple[Kind, GateSettings]:
+    """Return the kind of a gate, and the gate with its measure under the name of its scores. Raises InputError.
+
+    measures: that are scored.
+    """
+    score, risk = settings.score, settings.risk
+    try:
+        kind = find_kind(gate.kind)
+    except InputError as error:
+        raise InputError(f"{key('kind')}: {error}") from None
     if kind is None:
+        hint = did_you_mean(gate.kind, [*GATES, *RISK_FIGURES])
         raise InputError(
-            f"{key('kind')}: expected one of {', '.join(GATES)}; got {gate.kind!r}.{did_you_mean(gate.kind, GATES)}"
+            f"{key('kind')}: expected one of {', '.join(GATES)}, or a number in the result of gpupif.risk, such as "
+            f"population.k_map; got {gate.kind!r}.{hint}"
         )
     given = [name for name in SUBJECT if getattr(gate, name) is not None]
     allowed = (*kind.needs, *kind.takes)
@@ -126,8 +139,11 @@ def _checked(key: Key, gate: GateSettings, settings: Settings, measures: Mapping
         ):
             if not is_set:
                 raise InputError(f"{key('kind')}: {kind.name!r} is of {what}, and there are none. Set risk.{name}.")
+        for keys in kind.follows_from:
+            if all(attrgetter(name)(settings) is None for name in keys):
+                raise InputError(f"{key('kind')}: {kind.name!r} follows from {keys[0]}, which is not there. Set it.")
         _check_among(key("column"), gate.column, risk.sensitive, "a sensitive column", "Add it to risk.sensitive.")
-    return gate
+    return kind, gate
 
 
 def _scored_measure(key: str, given: str, measures: Mapping[str, Measure]) -> str:
@@ -154,10 +170,10 @@ def _check_among(key: str, given: str | None, names: Iterable[str] | None, what:
         raise InputError(f"{key}: expected {what}, one of {', '.join(names)}; got {given!r}.{hint} {mend}")
 
 
-def _definition(gate: GateSettings, settings: Settings) -> str:
+def _definition(kind: Kind, gate: GateSettings, settings: Settings) -> str:
     """Return a digest of all that a gate measures, without its limits and its name."""
-    kind, score = GATES[gate.kind], settings.score.model_dump(mode="json")
-    subject: dict[str, Any] = {"kind": gate.kind} | {name: getattr(gate, name) for name in SUBJECT}
+    score = settings.score.model_dump(mode="json")
+    subject: dict[str, Any] = {"kind": kind.name} | {name: getattr(gate, name) for name in SUBJECT}
     if kind.leaves_out_keys and gate.column is None:
         subject["row_key"] = settings.input.row_key
     if kind.part is Part.SCORES:
@@ -169,6 +185,10 @@ def _definition(gate: GateSettings, settings: Settings) -> str:
     elif kind.part is Part.RISK:
         subject |= {name: score[name] for name in sorted(ASKED_OF_CLASSES)}
         subject |= settings.risk.model_dump(mode="json", include={"quasi_identifiers", *kind.depends})
+        document = settings.model_dump(mode="json")
+        subject |= {name: value_at(document, name.split(".")) for keys in kind.follows_from for name in keys}
+        if "score.population" in subject:
+            subject["score.population_lacks"] = settings.score.population_lacks
     return blake2b(json.dumps(subject, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 

@@ -308,6 +308,7 @@ def _named_columns(settings: Settings) -> Iterator[tuple[str, Sequence[str]]]:
     yield "score.distances", list(score.distances)
     yield "risk.quasi_identifiers", risk.quasi_identifiers
     yield "risk.sensitive", risk.sensitive
+    yield "risk.household", () if risk.household is None else (risk.household,)
     gates = {"gates": [gate.model_dump() for gate in settings.gates]}
     for number, gate in enumerate(settings.gates):
         yield key_of(("gates", number, "column"), gates), () if gate.column is None else (gate.column,)

@@ -204,7 +204,8 @@ BAD = {
         {"k": 20, "quasi_identifiers": [*COLUMNS, "pay"]},
         "'k>=20' cannot be reached: .* rows .* agree on 'pay'",
     ),
-    "a limit below what is possible": ({"require": ["max csf<=-1"]}, "'max csf<=-1' cannot be reached"),
+    "a limit below what is possible": ({"require": ["min cohort_size>=1e6"]}, "'min cohort_size.*' cannot be reached"),
+    "a limit that no table meets": ({"require": ["max csf<=-1"]}, "'max csf<=-1': no table meets it"),
     "an attacker who is not there": ({"require": ["neighbour: k>=2"]}, "no attacker 'neighbour'"),
     "a column that is not there": ({"k": 2, "quasi_identifiers": ["agee"]}, "no column 'agee'.*Did you mean 'age'?"),
 }
