@@ -424,13 +424,7 @@ def _refuse_no_plan(
     checked = f"{search.checked:,} {plural(search.checked, 'check')}"
     if not best.complete:
         said = f"no treatment was found that meets the criteria, in {checked}."
-        advice = (
-            f"time_limit: {said} Raise it, or relax a criterion."
-            if search.is_over
-            else f"require: {said} There are too many nodes to look at all. Relax a criterion, or give fewer levels in "
-            "hierarchies=."
-        )
-        raise InputError(f"{advice} {listed}".rstrip())
+        raise InputError(f"time_limit: {said} Raise it, or relax a criterion. {listed}".rstrip())
     if not failing:
         listed = f"Together they are not met at any node, in {checked}."
     raise UnreachableError(f"require: no treatment meets the criteria. {listed}")
