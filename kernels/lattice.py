@@ -8,6 +8,7 @@ from __future__ import annotations
 from numba import uint64
 
 from gpupif.kernels.hashing import mix
+from gpupif.kernels.intrinsics import trailing_zeros
 from gpupif.kernels.jit import kernel, subroutine
 
 
@@ -64,17 +65,123 @@ def sum_below(shape, strides, numbers):
 
 
 @kernel
-def keep_others(levels, nodes, node, above, out):
-    """Copy to `out` the nodes that are not below `node`, in their order. Return how many they are.
+def fill_masks(points, higher, masks):
+    """Set the bits of points at each level of each axis, for `weight_of`.
 
-    above: whether to copy the nodes that are not above `node` instead.
+    points: (points, axes). masks: zeros (axes, levels, words), 64 points a word. A point gets its bit at its own level
+    and all higher ones; with higher=False at its own and all lower ones.
+    """
+    for point in range(points.shape[0]):
+        bit = uint64(1) << uint64(point & 63)
+        for axis in range(points.shape[1]):
+            own = int(points[point, axis])
+            for level in range(own if higher else 0, masks.shape[1] if higher else own + 1):
+                masks[axis, level, point >> 6] |= bit
+
+
+@subroutine
+def weight_of(masks, weights, first, last, least, node):
+    """Add up the weights of the points that have bits at all levels of a node, until they reach `least`.
+
+    masks: see `fill_masks`. weights: 64 a word. first, last: the words that are looked at.
+    """
+    total = 0
+    for word in range(first, last):
+        bits = masks[0, node[0], word]
+        axis = 1
+        while bits and axis < node.size:
+            bits &= masks[axis, node[axis], word]
+            axis += 1
+        while bits:
+            total += weights[(word << 6) + int(trailing_zeros(bits))]
+            if total >= least:
+                return total
+            bits &= bits - uint64(1)
+    return total
+
+
+@kernel
+def keep_nodes(levels, nodes, masks, weights, least, wanted, out):
+    """Copy to `out` the nodes that have points of weight `least`, in their order. Return how many they are.
+
+    nodes: rows of `levels`. masks, weights: see `weight_of`. wanted: False to copy the nodes that have less instead.
     """
     kept = 0
-    for place in range(nodes.size):
-        out[kept] = nodes[place]
-        lower, higher = (node, nodes[place]) if above else (nodes[place], node)
-        kept += not is_below(levels, lower, higher)
+    for node in nodes:
+        out[kept] = node
+        kept += (weight_of(masks, weights, 0, masks.shape[2], least, levels[node]) >= least) == wanted
     return kept
+
+
+@subroutine
+def step_up(node, heights, axis):
+    """Go to the next node in the order of levels whose levels up to `axis` differ from those of `node`.
+
+    If there is none, the first level becomes higher than its height.
+    """
+    node[axis + 1 :] = 0
+    while axis >= 0 and node[axis] == heights[axis]:
+        node[axis] = 0
+        axis -= 1
+    if axis < 0:
+        node[0] = heights[0]
+    node[max(axis, 0)] += 1
+
+
+@kernel
+def walk(node, heights, costs, floors, limit, masks, weights, ends, least, wanted, visits, out):
+    """Copy to `out` the nodes that are not ruled out, from `node` on in the order of levels. Return how many they are.
+
+    node: becomes the node to go on from; its first level is above its height if no node is left.
+    costs, floors: (axes, levels). A node is ruled out if the sum of its costs or any floor is above `limit`.
+    masks, weights: of sets of points one after another; see `weight_of`. ends: by set the word after its last.
+    least, wanted: by set. A node is kept if it has points of the least weight, or with wanted=False if it has less.
+    The first set must rule out all nodes above a node that it rules out. The others must rule out all nodes below.
+    visits: at most this number of nodes is looked at.
+    """
+    axes = heights.size
+    found = 0
+    for _ in range(visits):
+        if found == out.shape[0] or node[0] > heights[0]:
+            break
+        total, floor = 0.0, 0.0
+        for axis in range(axes):
+            total += costs[axis, node[axis]]
+            floor = max(floor, floors[axis, node[axis]])
+        last = axes - 1
+        if (
+            max(total, floor) > limit
+            or (weight_of(masks, weights, 0, ends[0], least[0], node) >= least[0]) != wanted[0]
+        ):
+            while last >= 0 and node[last] == 0:
+                last -= 1
+            step_up(node, heights, last - 1)
+            continue
+        number = 1
+        while number < ends.size:
+            first, end, enough = ends[number - 1], ends[number], least[number]
+            if (weight_of(masks, weights, first, end, enough, node) >= enough) != wanted[number]:
+                break
+            number += 1
+        if number == ends.size:
+            for axis in range(axes):
+                out[found, axis] = node[axis]
+            found += 1
+            step_up(node, heights, last)
+            continue
+        # Nodes with higher levels on the last axes that are ruled out by the same set are skipped.
+        while last >= 0:
+            if node[last] == heights[last]:
+                last -= 1
+                continue
+            node[last] += 1
+            if (weight_of(masks, weights, first, end, enough, node) >= enough) == wanted[number]:
+                break
+        if last < 0:
+            node[0] = heights[0] + 1
+        else:
+            node[last + 1 :] = 0
+    return found
 
 
 @subroutine
@@ -148,19 +255,3 @@ def find_row(keys, digits, tables, wanted):
         if same:
             return row
     return -1
-
-
-@kernel
-def count_agreeing(keys, counts, digits, tables, out):
-    """Add up the rows by the first node of a lattice at which the row agrees with another row.
-
-    digits: see `roll_up`. tables: for each value of the bits an offset; the offsets of all digits add up to the place
-    of the node in `out`, or to out.size or more if the row never agrees with another one.
-    """
-    for row in range(keys.shape[0]):
-        place = 0
-        for digit in range(digits.shape[0]):
-            bits = (keys[row, digits[digit, 0]] >> uint64(digits[digit, 1])) & uint64(digits[digit, 2])
-            place += tables[digits[digit, 3] + int(bits)]
-        if place < out.size:
-            out[place] += counts[row]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels.lattice import coarsen, count_agreeing, find_row, roll_up
+from gpupif.kernels.lattice import coarsen, find_row, roll_up
 
 from ..criteria.counted_table import CountedTable
 from ..rows.distinct import distinct_rows
@@ -23,7 +23,7 @@ from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
 from ..rows.threads import Workers
 from .column_levels import ColumnLevels
-from .lattice import Levels, Window
+from .lattice import Levels, Reason
 
 # At most DIGIT_BITS bits of a key are looked up together: the table then stays in the first-level cache.
 DIGIT_BITS = 11
@@ -36,6 +36,10 @@ FEW, LIMITED = 16, 4
 LEVEL_FIELD = 1 << 16
 # The classes that are kept have together at most KEPT times as many rows as the table has distinct rows.
 KEPT = 4
+# The level at which values agree that are in no common group.
+NEVER = 255
+# The points of a reason that are looked for first: so few are found faster.
+FEW_POINTS = 1 << 12
 
 
 class ClassRows(NamedTuple):
@@ -112,44 +116,47 @@ class ClassRollUp:
         """Return the codes of each column of classes, at their levels."""
         return self.layout.unpack(classes.keys)
 
-    def sizes_of_smallest(self, node: Sequence[int], classes: ClassRows, window: Window) -> npt.NDArray[np.int64]:
-        """Return the size of the class of one row at each node of a window.
+    def why_small(self, node: Levels, classes: ClassRows, least: int) -> Reason:
+        """Return the reason why the class of one row has fewer than `least` rows at some nodes.
 
-        The row is one of the smallest class of `classes`, which are the classes at `node`.
+        The row is one of the smallest class of `classes`, which are the classes at `node`. Each other row has a point:
+        the lowest level of each axis at which both rows agree.
         """
         own = tuple(node[axis] for axis in self._own)
         smallest = classes.keys[int(classes.counts.argmin())]
         row = find_row(self._base.keys, *self._lookups(self._bottom, own), smallest)
         codes = [int(column[0]) for column in self.layout.unpack(self._base.keys[row : row + 1])]
-        size = len(window.losses)
-        steps = [self._agreeing(at, code, window, size) for at, code in enumerate(codes)]
-        tables = [self._joined(digit, steps, np.int64) for digit in self._digits]
-        digits = self._places
-        joined = np.concatenate([*tables, np.zeros(1, np.int64)])
-        workers, rows = self._workers, len(self._base.counts)
-        threads = max(1, min(workers.threads, rows // max(THREAD_ROWS, size)))
+        firsts = [self._agreeing(at, code) for at, code in enumerate(codes)]
+        # A level is written to the key as one of the codes that first agree there, so that it fits into its field.
+        shifted = []
+        for at, first in enumerate(firsts):
+            one_of = np.zeros(NEVER + 1, np.uint64)
+            one_of[first] = np.arange(len(first))
+            shifted.append(one_of[first] << np.uint64(self.layout.fields[at].shift))
+        lookup = np.concatenate([*(self._joined(one, shifted) for one in self._digits), np.zeros(1, np.uint64)])
+        found = self._count_few(self._base, self._places, lookup, FEW_POINTS)
+        found = found or self._count_few(self._base, self._places, lookup)
+        assert found is not None
+        agreeing = np.ones(len(found.counts), bool)
+        points = np.zeros((len(found.counts), len(node)), np.uint8)
+        for at, codes_there in enumerate(self.codes(found)):
+            level = firsts[at][codes_there]
+            agreeing &= level != NEVER
+            if at in self._axis:
+                points[:, self._axis[at]] = level
+        return Reason(points[agreeing], found.counts[agreeing], least)
 
-        def count(first: int, last: int) -> npt.NDArray[np.int64]:
-            counts = np.zeros(size, np.int64)
-            count_agreeing(self._base.keys[first:last], self._base.counts[first:last], digits, joined, counts)
-            return counts
+    def _agreeing(self, at: int, code: int) -> npt.NDArray[np.uint8]:
+        """Return for each code of a column the first level at which it is in one group with a given code, or `NEVER`.
 
-        edges = [rows * place // threads for place in range(threads + 1)]
-        return window.sums_below(sum(workers.run(count, list(pairwise(edges)))))[window.place]
-
-    def _agreeing(self, at: int, code: int, window: Window, never: int) -> npt.NDArray[np.int64]:
-        """Return for each code of a column how many places up a window it first is in one group with a given code.
-
-        at: the number of the column. code: the given code. never: the result for codes that are in no common group.
+        at: the number of the column. code: the given code.
         """
-        if at not in self._axis:
-            return np.where(np.arange(self._cardinalities[at]) == code, 0, never)
-        axis = self._axis[at]
-        places = np.full(self._cardinalities[at], never)
-        for step, level in reversed(list(enumerate(window.chosen[axis]))):
-            coarser = self._levels[axis].levels[level].codes
-            places[coarser == coarser[code]] = step * window.strides[axis]
-        return places
+        first = np.full(self._cardinalities[at], NEVER, np.uint8)
+        if at in self._axis:
+            for level, coarser in reversed(list(enumerate(self._levels[self._axis[at]].levels))):
+                first[coarser.codes == coarser.codes[code]] = level
+        first[code] = 0
+        return first
 
     def _finer(self, own: Levels) -> tuple[Levels, ClassRows]:
         """Return the node with the fewest known classes among all nodes that are nowhere coarser, and its classes."""
@@ -176,7 +183,7 @@ class ClassRollUp:
         """Return the classes at levels `own`, rolled up from classes at levels `finer`; None for more than `most`."""
         size = len(rows.counts)
         few = most if size < THREAD_ROWS or most <= size // LIMITED else size // FEW
-        classes = self._count_few(rows, finer, own, min(most, few))
+        classes = self._count_few(rows, *self._lookups(finer, own), min(most, few))
         if classes is not None or most <= few:
             return classes
         digits, tables = self._lookups(finer, own)
@@ -187,9 +194,18 @@ class ClassRollUp:
         classes = ClassRows(np.array(merged.keys), merged.counts.astype(np.int64))
         return classes if len(classes.counts) <= most else None
 
-    def _count_few(self, rows: ClassRows, finer: Levels, own: Levels, most: int) -> ClassRows | None:
-        """Return the result of `_count` by rolling up row by row, which is fast for few classes."""
-        digits, tables = self._lookups(finer, own)
+    def _count_few(
+        self,
+        rows: ClassRows,
+        digits: npt.NDArray[np.int64],
+        tables: npt.NDArray[np.uint64],
+        most: int | None = None,
+    ) -> ClassRows | None:
+        """Return the classes of the rows whose keys are looked up in tables, row by row: fast for few classes.
+
+        None for more than `most` classes.
+        """
+        most = len(rows.counts) if most is None else most
         size = len(rows.counts)
         threads = max(1, min(self._workers.threads, size // THREAD_ROWS))
         edges = [size * place // threads for place in range(threads + 1)]
@@ -202,7 +218,7 @@ class ClassRollUp:
         if threads == 1:
             return chunks[0]  # type: ignore[no-any-return]
         merged = ClassRows(*(np.concatenate(each) for each in zip(*chunks, strict=True)))
-        return _roll_up(merged, *self._lookups(own, own), most)
+        return _roll_up(merged, *self._lookups(self._bottom, self._bottom), most)
 
     def _lookups(self, finer: Levels, own: Levels) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
         """Return the digits, and the tables from codes at levels `finer` to codes at levels `own`, for kernels."""
@@ -217,17 +233,17 @@ class ClassRollUp:
                 at: self._step(at, finer, own).astype(np.uint64) << np.uint64(self.layout.fields[at].shift)
                 for at in digit.columns
             }
-            self._tables[key] = self._joined(digit, steps, np.uint64)
+            self._tables[key] = self._joined(digit, steps)
         return self._tables[key]
 
-    def _joined(self, digit: _Digit, steps: Any, kind: type[np.generic]) -> npt.NDArray[Any]:
+    def _joined(self, digit: _Digit, steps: Any) -> npt.NDArray[np.uint64]:
         """Return the lookup table of a digit: for its bits the sum of the steps of its columns.
 
         steps: by column, for each code its step.
         """
-        table = np.zeros(1, kind)
+        table = np.zeros(1, np.uint64)
         for at in digit.columns:
-            codes = np.zeros(self.layout.fields[at].mask + 1, kind)
+            codes = np.zeros(self.layout.fields[at].mask + 1, np.uint64)
             codes[: len(steps[at])] = steps[at]
             table = (codes[:, None] + table[None, :]).ravel()
         return table

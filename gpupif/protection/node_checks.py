@@ -28,7 +28,7 @@ from ..engines.base import Engine, Job
 from ..rows.threads import Workers
 from .class_roll_up import ClassRollUp, ClassRows
 from .column_levels import ColumnLevels
-from .lattice import Levels, Window
+from .lattice import Levels, Reason
 
 # After PASSED nodes in a row that did not fail by the sizes of their classes, sizes are not looked at first.
 PASSED = 4
@@ -140,8 +140,8 @@ class NodeChecks:
             return self._meets(self._pruning, node)
         return self._fewest_suppressed(node)[0] <= self._most
 
-    def failing(self, window: Window) -> npt.NDArray[np.bool_] | None:
-        """Return by node of a window whether the class that was too small at the last node is too small there.
+    def failing(self) -> Reason | None:
+        """Return why the class that was too small at the last node fails it, and others.
 
         None if the last node failed for another reason.
         """
@@ -151,7 +151,7 @@ class NodeChecks:
         roll_up = self._roll_ups[columns]
         classes = roll_up.classes(node)
         assert classes is not None
-        return roll_up.sizes_of_smallest(node, classes, window) < least
+        return roll_up.why_small(node, classes, least)
 
     def is_met(self, node: Levels) -> bool:
         """Return whether a node meets the criteria that coarser values may break."""

@@ -163,13 +163,7 @@ class NodeSearch:
         listed = " ".join(_why_not_met(value, asked.criteria, asked.counted) for value in failing)
         if not best.complete:
             said = f"no treatment was found that meets the criteria, in {_checks_of(search)}."
-            advice = (
-                f"time_limit: {said} Raise it, or relax a criterion."
-                if search.is_over
-                else f"require: {said} There are too many nodes to look at all. Relax a criterion, or give fewer "
-                "levels in hierarchies=."
-            )
-            raise InputError(f"{advice} {listed}".rstrip())
+            raise InputError(f"time_limit: {said} Raise it, or relax a criterion. {listed}".rstrip())
         if not failing:
             listed = f"Together they are not met at any node, in {_checks_of(search)}."
         raise UnreachableError(f"require: no treatment meets the criteria. {listed}")

@@ -318,10 +318,10 @@ def test_an_error_says_why_criteria_cannot_be_met(arguments, message):
 def test_an_unreachable_criterion_in_a_large_lattice_is_not_blamed_on_time(monkeypatch):
     monkeypatch.setattr(lattice_search, "MOST_NODES", 10)
     table, hierarchies = people(0)
-    with pytest.raises(gpupif.InputError, match=r"require: no treatment meets the criteria\. 'k>=100'"):
-        gpupif.protect(table, "k>=100", hierarchies=given(hierarchies))
-    with pytest.raises(gpupif.InputError, match=r"require: no treatment was found .* too many nodes"):
-        gpupif.protect(table, "min prior(ill)>=0.99", hierarchies=given(hierarchies), sensitive="ill")
+    for criterion in ("k>=100", "min prior(ill)>=0.99"):
+        with pytest.raises(gpupif.InputError, match="require: no treatment meets the criteria") as error:
+            gpupif.protect(table, criterion, hierarchies=given(hierarchies), sensitive="ill")
+        assert repr(criterion) in str(error.value)
 
 
 def test_known_attributes_do_not_count_as_learnt():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -16,6 +18,7 @@ from gpupif.hierarchies.open import open_hierarchies
 from gpupif.protection import class_roll_up, lattice, lattice_search
 from gpupif.protection.class_roll_up import ClassRollUp
 from gpupif.protection.column_levels import column_levels
+from gpupif.protection.lattice import Reason
 from gpupif.protection.lattice_search import LatticeSearch
 from gpupif.rows.threads import Workers
 
@@ -30,7 +33,7 @@ class Checks:
     def holds(self, node):
         return any(all(map(int.__le__, one, node)) for one in self._least)
 
-    def failing(self, window):
+    def failing(self):
         return None
 
     def is_met(self, node):
@@ -92,72 +95,136 @@ def test_ties_go_to_the_lowest_levels(seed, selects):
         assert found.loss == found.bound == loss
 
 
-def test_large_lattices_are_searched_in_windows(monkeypatch):
-    monkeypatch.setattr(lattice, "MOST_NODES", 300)
-    monkeypatch.setattr(lattice_search, "MOST_NODES", 300)
-    rng = np.random.default_rng(3)
-    heights = [4, 4, 3, 4, 3]
-    costs, least = costs_of(rng, heights), [(2, 1, 3, 0, 2), (1, 4, 0, 2, 1)]
-    checks = Checks(least)
-    found = search_of(costs, checks).run()
-    _, loss = brute(costs, checks)
-    assert checks.holds(found.node)
-    assert found.bound <= loss <= found.loss
-    # By column alone both have to be above the lower of the two.
-    floor = [min(levels) for levels in zip(*least, strict=True)]
-    assert found.bound >= sum(one[level] for one, level in zip(costs, floor, strict=True))
-    # Together they have to be above one of both.
-    assert found.bound == found.loss == loss
+class Points:
+    """Nodes that hold have points of enough weight below them, of each of some groups of points."""
+
+    selects = False
+
+    def __init__(self, rng, heights, groups, points):
+        self.reasons = [
+            Reason(
+                rng.integers(0, np.add(heights, 1), (points, len(heights)), np.uint8), weights, int(weights.sum()) // 3
+            )
+            for weights in rng.integers(1, 4, (groups, points))
+        ]
+
+    def _failing(self, node):
+        for reason in self.reasons:
+            weight = sum(
+                weight
+                for point, weight in zip(reason.points.tolist(), reason.weights.tolist(), strict=True)
+                if all(map(int.__le__, point, node))
+            )
+            if weight < reason.least:
+                return reason
+        return None
+
+    def holds(self, node):
+        self.reason = self._failing(node)
+        return self.reason is None
+
+    def failing(self):
+        return self.reason
+
+
+def as_large(patched, most_nodes, listed):
+    """Treat lattices of more than `most_nodes` nodes as large ones, and list `listed` of their nodes at once."""
+    for module in (lattice, lattice_search):
+        patched.setattr(module, "MOST_NODES", most_nodes)
+    patched.setattr(lattice_search, "LISTED", listed)
+    patched.setattr(lattice_search, "ENOUGH", 4)
+    patched.setattr(lattice_search, "COUNTED", 30)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([10, 10**6]), st.booleans())
+def test_reasons_rule_out_no_node_that_holds(seed, most_nodes, dense):
+    rng = np.random.default_rng(seed)
+    heights = rng.integers(1, 5, rng.integers(1, 6)).tolist()
+    costs, checks = costs_of(rng, heights), Points(rng, heights, groups=3, points=12)
+    with pytest.MonkeyPatch.context() as patched:
+        as_large(patched, most_nodes, 40)
+        patched.setattr(lattice, "DENSE", 0 if dense else 10**9)
+        found = search_of(costs, checks).run()
+    node, loss = brute(costs, checks)
     assert found.complete
+    assert found.node == node
+    assert node is None or found.loss == found.bound == loss
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.booleans(), st.integers(1, 60))
+def test_large_lattices_give_the_best_node(seed, selects, listed):
+    rng = np.random.default_rng(seed)
+    heights = rng.integers(2, 4, 5).tolist()
+    costs = costs_of(rng, heights)
+    least = [tuple(int(rng.integers(0, height + 1)) for height in heights) for _ in range(3)]
+    checks = Checks(least, (lambda node: hash(node) % 3 == 0) if selects else None)
+    with pytest.MonkeyPatch.context() as patched:
+        as_large(patched, 60, listed)
+        found = search_of(costs, checks).run()
+    node, loss = brute(costs, checks)
+    assert found.complete
+    assert found.node == node
+    assert node is None or found.loss == found.bound == loss
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10**6), st.booleans())
-def test_the_bound_of_large_lattices_holds(seed, selects):
+@given(st.integers(0, 10**6), st.booleans(), st.sampled_from([10, 60, 10**6]))
+def test_the_bound_holds_whenever_the_search_ends(seed, selects, most_nodes):
     rng = np.random.default_rng(seed)
     heights = rng.integers(2, 4, 5).tolist()
     costs = costs_of(rng, heights)
     least = [tuple(int(rng.integers(0, height + 1)) for height in heights) for _ in range(3)]
     checks = Checks(least, (lambda node: hash(node) % 3 == 0 or node == tuple(heights)) if selects else None)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(lattice_search, "MOST_NODES", 60)
-        patched.setattr(lattice, "MOST_NODES", 60)
-        patched.setattr(lattice_search, "COUNTED", 30)
-        found = search_of(costs, checks).run()
     _, loss = brute(costs, checks)
-    lowest = sum(
-        brute([costs[axis] if axis in part else [0.0] * len(costs[axis]) for axis in range(5)], Checks(least))[1]
-        for part in searching_parts(costs)
-    )
-    assert lowest <= loss
-    assert min(lowest, found.loss) <= found.bound <= loss <= found.loss
+    with pytest.MonkeyPatch.context() as patched:
+        as_large(patched, most_nodes, 20)
+        for most in (1, 2, 3, 5, 8, 13, 21, 34, 55, 89):
+            search = search_of(costs, checks)
+            search.is_interrupted = lambda search=search, most=most: search.checked >= most
+            found = search.run()
+            assert search.checked <= most
+            assert found.bound <= loss <= found.loss
+            assert not found.complete or found.loss == loss
 
 
-def searching_parts(costs):
-    """Axes in parts of at most 30 nodes, the most costly first."""
-    parts, size = [[]], 1
-    for axis in sorted(range(len(costs)), key=lambda axis: -costs[axis][-1]):
-        size *= len(costs[axis])
-        if parts[-1] and size > 30:
-            parts, size = [*parts, []], len(costs[axis])
-        parts[-1].append(axis)
-    return parts
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_millions_of_nodes_are_searched_in_little_memory(seed):
+    rng = np.random.default_rng(seed)
+    heights = [6] * 8
+    costs, checks = costs_of(rng, heights), Points(rng, heights, groups=20, points=200)
+    # The compiled code is loaded before memory is measured.
+    search_of(costs, checks).run()
+    tracemalloc.start()
+    found = search_of(costs, checks).run()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # All nodes laid out: what they weigh by each group of points, and what they cost.
+    holds, total = np.ones([7] * 8, bool), np.zeros([7] * 8)
+    for reason in checks.reasons:
+        weights = np.zeros([7] * 8, np.int32)
+        np.add.at(weights, tuple(reason.points.T), reason.weights)
+        for axis in range(8):
+            weights = weights.cumsum(axis=axis, dtype=np.int32)
+        holds &= weights >= reason.least
+    for axis, own in enumerate(costs):
+        total += np.reshape(own, [-1 if other == axis else 1 for other in range(8)])
+    total[~holds] = math.inf
+    node = np.unravel_index(total.argmin(), total.shape)
+    assert found.complete
+    assert (found.node, found.loss) == (tuple(map(int, node)), total[node])
+    assert most < 4 * total.size
 
 
 def test_a_large_lattice_without_a_solution_is_decided_at_the_top(monkeypatch):
-    monkeypatch.setattr(lattice_search, "MOST_NODES", 300)
-    found = search_of([[0.0, 1.0, 2.0, 3.0]] * 6, Checks([(9,) * 6])).run()
+    as_large(monkeypatch, 300, 40)
+    search = search_of([[0.0, 1.0, 2.0, 3.0]] * 6, Checks([(9,) * 6]))
+    found = search.run()
     assert found.node is None
     assert found.complete
-
-
-def test_windows_keep_within_their_size(monkeypatch):
-    monkeypatch.setattr(lattice, "MOST_NODES", 64)
-    costs = [[0.0, 1.0, 2.0, 5.0 + axis] for axis in range(10)]
-    for chosen in (lattice.spread_levels(costs, [0] * 10), lattice.levels_around(costs, [0] * 10, (1,) * 10)):
-        assert np.prod([len(one) for one in chosen]) <= 64
-        assert all(one == sorted(set(one)) for one in chosen)
-    assert lattice.spread_levels([[0.0, 1.0, 2.0]], [1]) == [[1, 2]]
+    assert search.checked == 1
 
 
 def test_a_time_limit_ends_the_search_with_a_gap():
@@ -178,19 +245,6 @@ def test_a_time_limit_ends_the_search_with_a_gap():
     assert found.bound <= 6 <= found.loss
 
 
-def test_no_window_is_built_after_the_time_limit(monkeypatch):
-    class Slow(Checks):
-        def is_met(self, node):
-            search.deadline = 0
-            return super().is_met(node)
-
-    monkeypatch.setattr(lattice.Window, "from_levels", None)
-    search = search_of([[0.0, 1.0, 2.0]] * 12, Slow([(0,) * 12], lambda node: True))
-    found = search.run()
-    assert found.node == (2,) * 12
-    assert (found.bound, found.complete) == (0, False)
-
-
 @pytest.mark.parametrize("selects", [False, True])
 def test_an_interrupted_search_keeps_the_best_node(selects):
     for checks in range(1, 40):
@@ -204,21 +258,6 @@ def test_an_interrupted_search_keeps_the_best_node(selects):
         if found.node is not None:
             assert min(found.node) >= 1
             assert found.loss >= 5
-
-
-def test_an_interrupted_search_of_parts_ends(monkeypatch):
-    monkeypatch.setattr(lattice, "MOST_NODES", 100)
-    monkeypatch.setattr(lattice_search, "MOST_NODES", 100)
-    monkeypatch.setattr(lattice_search, "COUNTED", 20)
-
-    def checked(most):
-        search = search_of([[0.0, 1.0, 2.0, 3.0]] * 5, Checks([(1, 1, 1, 1, 1)]))
-        search.is_interrupted = lambda: search.checked >= most
-        search.run()
-        return search.checked
-
-    every = checked(10_000)
-    assert all(checked(most) == most for most in range(1, every))
 
 
 @pytest.mark.parametrize("words", [1, 2])
@@ -243,28 +282,35 @@ def test_classes_of_a_node_are_derived_from_other_nodes(words):
                 assert rolled.classes(node, len(expected) - 1) is None
 
 
-@pytest.mark.parametrize("chosen", [[range(4)] * 3, [[0, 3], [1, 2], [0, 1, 3]], [[2], [0, 1, 2, 3], [1]]])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_class_sizes_are_right_at_every_node(monkeypatch, chosen, threads):
+@pytest.mark.parametrize("few_points", [4, 1000])
+def test_class_sizes_are_right_at_every_node(monkeypatch, threads, few_points):
     monkeypatch.setattr(class_roll_up, "THREAD_ROWS", 20)
+    monkeypatch.setattr(class_roll_up, "FEW_POINTS", few_points)
     rng = np.random.default_rng(8)
     table = pd.DataFrame({f"c{place}": rng.integers(0, 30, 150) for place in range(4)})
     counted = CountedTable.from_table(table)
     # The last column stays as it is.
     levels = column_levels(counted, open_hierarchies({f"c{place}": {"widths": [3, 15]} for place in range(3)}))
-    window = lattice.Window.from_levels([[0.0, 1.0, 3.0, 7.0 + place] for place in range(3)], list(map(list, chosen)))
+    every = lattice.Lattice([[0.0, 1.0, 3.0, 7.0 + place] for place in range(3)])
     widths = {0: 1, 1: 3, 2: 15, 3: 1000}
+    nodes = list(itertools.product(range(4), repeat=3))
     with Workers(threads) as workers:
         rolled = ClassRollUp(counted, range(4), levels, workers)
         rows = table.to_numpy()
-        sizes = np.stack(
-            [sizes_at(rows, [widths[one] for one in window.node(place)]) for place in range(len(window.losses))], axis=1
-        )
+        sizes = np.stack([sizes_at(rows, [widths[level] for level in node]) for node in nodes], axis=1)
         for node in [(0, 0, 0), (1, 2, 1), (3, 3, 3)]:
-            classes = rolled.classes(node)
-            found = rolled.sizes_of_smallest(node, classes, window)
-            own = sizes_at(rows, [widths[one] for one in node])
-            assert found.tolist() in sizes[own == own.min()].tolist()
+            own = sizes_at(rows, [widths[level] for level in node])
+            for least in (2, 5):
+                reason = rolled.why_small(node, rolled.classes(node), least)
+                below = (reason.points[None] <= np.array(nodes)[:, None]).all(axis=2)
+                assert (below @ reason.weights).tolist() in sizes[own == own.min()].tolist()
+                for limit in (math.inf, 6.0):
+                    needed = every.needed(reason, limit)
+                    assert len(needed.points) <= len(reason.points)
+                    smaller = (needed.points[None] <= np.array(nodes)[:, None]).all(axis=2) @ needed.weights
+                    cheap = every.bounds(np.array(nodes, np.uint8)) <= limit
+                    assert ((smaller < least) == (below @ reason.weights < least))[cheap].all()
 
 
 def sizes_at(rows, widths):
