@@ -123,10 +123,3 @@ def find_nearest_points(start, stop, rows, others, multiplicities, edges, lows, 
                     at_nearest += multiplicities[other]
         least[row] = nearest
         ties[row] = at_nearest
-
-
-@kernel
-def find_own_points(rows, others, which, own, least, nearest):
-    """Set nearest[pair] to whether no other row is nearer to row which[pair] than own[pair] is."""
-    for pair in range(len(which)):
-        nearest[pair] = square_distance(which[pair], rows, own[pair], others) == least[which[pair]]

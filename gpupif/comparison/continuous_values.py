@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import chain, combinations_with_replacement
+from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -176,62 +176,57 @@ class PairSums(NamedTuple):
     """Sums over distinct pairs of rows, for c columns of numbers.
 
     pairs: the number of distinct pairs.
-    counts: int64 (3 c + 2,). The cells with a value in both tables, by column; those of them within deviations; those
-        within ranks; then the rows with such a cell of which all are within deviations, and within ranks; last the
-        rows with such a cell.
-    moved: by column the sum of abs(x - x') over these cells.
-    products: before and after, the sums of u and u v over the rows with a value in all columns, where u and v are
-        (x - mean) / s of two columns; first the sums of u.
+    cells: int64 (3, c). The cells with a value in both tables, those of them within deviations, and within ranks.
+    rows: int64 (3,). The rows with such a cell, and those of which all such cells are within deviations, or ranks.
+    sums: by column the sum of abs(x - x') over these cells; then, for the tables before and after, the sums of u and of
+        u v over the rows with a value in all columns. u and v are (x - mean) / s of two columns.
     """
 
     pairs: int
-    counts: npt.NDArray[np.int64]
-    moved: Sequence[ExactSum]
-    products: Sequence[Sequence[ExactSum]]
+    cells: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    sums: Sequence[ExactSum]
 
     @classmethod
     def from_pairs(
         cls, columns: Sequence[NumberColumn], codes: Sequence[npt.NDArray[np.int64]], times: npt.NDArray[np.int64]
     ) -> PairSums:
         """Return the sums. codes: numbers of values, by column before, then after. times: rows of each pair."""
-        sides = codes[: len(columns)], codes[len(columns) :]
-        own = [[column.values[code] for column, code in zip(columns, side, strict=True)] for side in sides]
-        there = [~np.isnan(old) & ~np.isnan(new) for old, new in zip(*own, strict=True)]
-        any_there = np.logical_or.reduce(there)
-        cells, rows, moved = [[times[some].sum() for some in there]], [], []
+        released = codes[len(columns) :]
+        before = np.array([column.values[code] for column, code in zip(columns, codes, strict=False)])
+        after = np.array([column.values[code] for column, code in zip(columns, released, strict=True)])
+        moved = np.abs(before - after)
+        there = ~np.isnan(moved)
+        masks = [there]
         for kind in range(2):
-            within = [
-                some & (old >= column.lows[kind][code]) & (old <= column.highs[kind][code])
-                for column, some, old, code in zip(columns, there, own[0], sides[1], strict=True)
-            ]
-            cells.append([times[inside].sum() for inside in within])
-            every = np.logical_and.reduce([inside | ~some for inside, some in zip(within, there, strict=True)])
-            rows.append(times[any_there & every].sum())
-        for some, old, new in zip(there, *own, strict=True):
-            moved.append(ExactSum.from_numbers(np.abs(old - new)[some], times[some]))
-        products = [list(_products(columns, side, values, times)) for side, values in enumerate(own)]
-        return cls(len(times), np.array([*chain.from_iterable(cells), *rows, times[any_there].sum()]), moved, products)
+            lows = np.array([column.lows[kind][code] for column, code in zip(columns, released, strict=True)])
+            highs = np.array([column.highs[kind][code] for column, code in zip(columns, released, strict=True)])
+            masks.append(there & (before >= lows) & (before <= highs))
+        every = [(mask | ~there).all(axis=0) & there.any(axis=0) for mask in masks]
+        sums = [ExactSum.from_numbers(own[some], times[some]) for own, some in zip(moved, there, strict=True)]
+        sums += [*_products(columns, 0, before, times), *_products(columns, 1, after, times)]
+        return cls(
+            len(times), np.array([mask @ times for mask in masks]), np.array([mask @ times for mask in every]), sums
+        )
 
     @classmethod
     def total(cls, parts: Sequence[PairSums]) -> PairSums:
         """Return the sums over all partitions of a table."""
-        pairs, counts, moved, products = zip(*parts, strict=True)
-        added = [[ExactSum.total(own) for own in zip(*side, strict=True)] for side in zip(*products, strict=True)]
-        return cls(sum(pairs), sum(counts), [ExactSum.total(own) for own in zip(*moved, strict=True)], added)
+        pairs, cells, rows, sums = zip(*parts, strict=True)
+        return cls(sum(pairs), sum(cells), sum(rows), [ExactSum.total(own) for own in zip(*sums, strict=True)])
 
 
 def _products(
-    columns: Sequence[NumberColumn], side: int, values: Sequence[Floats], times: npt.NDArray[np.int64]
+    columns: Sequence[NumberColumn], side: int, values: Floats, times: npt.NDArray[np.int64]
 ) -> Iterator[ExactSum]:
-    """Yield the sums of `PairSums.products` of the table before (side 0) or after (side 1)."""
+    """Yield the sums of u, then of u v, of `PairSums.sums` for the table before (side 0) or after (side 1)."""
     complete = ~np.isnan(values).any(axis=0)
-    own = []
-    for column, numbers in zip(columns, values, strict=True):
-        scale = column.deviations[side]
-        off = numbers[complete] - column.means[side]
-        own.append(off / scale if scale > 0 else np.zeros(len(off)))
-        yield ExactSum.from_numbers(own[-1], times[complete])
-    for one, other in combinations_with_replacement(own, 2):
+    means = np.array([column.means[side] for column in columns])
+    deviations = np.array([column.deviations[side] or np.inf for column in columns])
+    scaled = (values[:, complete] - means[:, None]) / deviations[:, None]
+    for own in scaled:
+        yield ExactSum.from_numbers(own, times[complete])
+    for one, other in combinations_with_replacement(scaled, 2):
         yield ExactSum.from_numbers(one * other, times[complete])
 
 
@@ -263,23 +258,22 @@ def measure_continuous(
     chosen = choose_numbers(columns, asked, interval)
     if not chosen:
         return None, []
-    size = len(chosen)
     both = [*(column.place for column in chosen), *(len(columns) + column.place for column in chosen)]
     sums = PairSums.total(counts.count([SetRequest(both)], partial(make_pair_sums, chosen)).found[0])
     correlations, covariances = zip(*(_matrices(chosen, side, sums) for side in range(2)), strict=True)
-    cells, within, in_ranks = sums.counts[: 3 * size].reshape(3, size)
+    cells, within, in_ranks = sums.cells
     lost = [
         moved.over(max(1, moved.terms)) / (math.sqrt(2) * column.deviations[0])
         if column.deviations[0] > 0
         else math.nan
-        for column, moved in zip(chosen, sums.moved, strict=True)
+        for column, moved in zip(chosen, sums.sums, strict=False)
     ]
     names = [column.released.name for column in chosen]
     by_column = pd.DataFrame(
         {"il1s": lost, "within_deviations": _shares(within, cells), "within_ranks": _shares(in_ranks, cells)},
         index=pd.Index(names, name="column", tupleize_cols=False),
     )
-    near, near_in_rank, rows = sums.counts[3 * size :].tolist()
+    rows, near, near_in_rank = sums.rows.tolist()
     il1s = None if math.isnan(sum(lost)) else math.fsum(np.multiply(lost, cells).tolist()) / max(1, int(cells.sum()))
     linked = (None, None) if linkage is None else _link(counts, chosen, both, sums.pairs, linkage, seed)
     measured = Continuous(
@@ -304,7 +298,8 @@ def _shares(some: npt.NDArray[np.int64], cells: npt.NDArray[np.int64]) -> Floats
 def _matrices(columns: Sequence[NumberColumn], side: int, sums: PairSums) -> tuple[Floats, Floats]:
     """Return the correlations and the covariances, (c, c), of the rows with a value in all columns; NaN for too few."""
     size = len(columns)
-    first, products = sums.products[side][:size], sums.products[side][size:]
+    own = sums.sums[size:] if side == 0 else sums.sums[(len(sums.sums) + size) // 2 :]
+    first, products = own[:size], own[size : size + size * (size + 1) // 2]
     matrix, rows = np.full((size, size), np.nan), first[0].terms
     for (one, other), product in zip(combinations_with_replacement(range(size), 2), products, strict=True):
         if rows > 1:

@@ -243,11 +243,12 @@ def _shares(
     which, own: for each pair the number of its row, and of its own treated row.
     """
     (mine, theirs), scales = _amounts(columns, [rows, treated])
-    least, ties, is_nearest = np.empty(len(rows)), np.empty(len(rows), np.int64), np.empty(len(which), np.bool_)
-    _run_in_chunks(
-        lambda start, stop: kernels.find_nearest(start, stop, mine, theirs, multiplicity, scales, least, ties),
-        len(rows),
-    )
+
+    def find(start: int, stop: int, least: npt.NDArray[np.float64], ties: npt.NDArray[np.int64]) -> None:
+        kernels.find_nearest(start, stop, mine, theirs, multiplicity, scales, least, ties)
+
+    least, ties = _nearest(find, len(rows))
+    is_nearest = np.empty(len(which), np.bool_)
     kernels.find_own(mine, theirs, which, own, scales, least, is_nearest)
     return np.where(is_nearest, 1 / ties[which], 0.0)
 
@@ -260,17 +261,19 @@ def _shares_of_points(
     own: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
     """Return the shares by the Euclidean distance, see `_shares`. rows, others: distinct rows of numbers."""
-    least, ties, is_nearest = np.empty(len(rows)), np.empty(len(rows), np.int64), np.empty(len(which), np.bool_)
     order, edges, lows, highs = _tree(others)
     points, weights = others[order], multiplicity[order]
 
-    def find(start: int, stop: int) -> None:
+    def find(start: int, stop: int, least: npt.NDArray[np.float64], ties: npt.NDArray[np.int64]) -> None:
         stack = np.empty(len(edges) + 1, np.int64)
         kernels.find_nearest_points(start, stop, rows, points, weights, edges, lows, highs, stack, least, ties)
 
-    _run_in_chunks(find, len(rows))
-    kernels.find_own_points(rows, others, which, own, least, is_nearest)
-    return np.where(is_nearest, 1 / ties[which], 0.0)
+    least, ties = _nearest(find, len(rows))
+    apart = np.zeros(len(which))
+    for column in range(rows.shape[1]):
+        # The kernel adds up in the same order, so that equal distances are equal floats.
+        apart += (rows[which, column] - others[own, column]) ** 2
+    return np.where(apart == least[which], 1 / ties[which], 0.0)
 
 
 def _tree(
@@ -295,8 +298,16 @@ def _tree(
     return order, edges, lows, highs
 
 
-def _run_in_chunks(find: Callable[[int, int], None], rows: int) -> None:
-    """Call a kernel for some rows at a time, in threads. find: its arguments are the first row and the end."""
+def _nearest(
+    find: Callable[[int, int, Any, Any], None], rows: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Return, by row, the least distance, and how many rows are at it.
+
+    find: sets both for some rows, in a thread. Its arguments are the first row, the end, and both arrays.
+    """
+    least, ties = np.empty(rows), np.empty(rows, np.int64)
     with Workers() as workers:
         chunks = min(rows, 16 * workers.threads)
-        workers.run(find, list(pairwise(rows * chunk // chunks for chunk in range(chunks + 1))))
+        edges = pairwise(rows * chunk // chunks for chunk in range(chunks + 1))
+        workers.run(find, [(start, stop, least, ties) for start, stop in edges])
+    return least, ties
