@@ -61,17 +61,20 @@ def find_own(rows, others, which, own, scales, least, nearest):
 
 
 @subroutine
-def square_distance(row, rows, other, others):
-    """Return the squared Euclidean distance of two rows of numbers. rows, others: (rows, columns)."""
+def square_distance(row, rows, other, others, scales):
+    """Return the squared Euclidean distance of two rows of numbers.
+
+    rows, others: (rows, columns). scales: (columns,), the factor of differences in a column.
+    """
     total = 0.0
     for column in range(rows.shape[1]):
-        off = rows[row, column] - others[other, column]
+        off = (rows[row, column] - others[other, column]) * scales[column]
         total += off * off
     return total
 
 
 @subroutine
-def box_distance(row, rows, box, lows, highs):
+def box_distance(row, rows, box, lows, highs, scales):
     """Return the squared distance of a row from a box. lows, highs: (boxes, columns).
 
     It is computed as `square_distance` is, from differences that are no larger. So rounding never makes it larger than
@@ -84,12 +87,13 @@ def box_distance(row, rows, box, lows, highs):
             off = number - lows[box, column]
         elif number > highs[box, column]:
             off = number - highs[box, column]
+        off *= scales[column]
         total += off * off
     return total
 
 
 @kernel
-def find_nearest_points(start, stop, rows, others, multiplicities, edges, lows, highs, stack, least, ties):
+def find_nearest_points(start, stop, rows, others, multiplicities, scales, edges, lows, highs, stack, least, ties):
     """Find the nearest of `others` for each row start to stop - 1, by the squared Euclidean distance.
 
     others: (others, columns), in the order of the leaves of a tree of boxes. Box b has the halves 2 b + 1 and 2 b + 2;
@@ -105,18 +109,19 @@ def find_nearest_points(start, stop, rows, others, multiplicities, edges, lows, 
         while height > 0:
             height -= 1
             box = stack[height]
-            if box_distance(row, rows, box, lows, highs) > nearest:
+            if box_distance(row, rows, box, lows, highs, scales) > nearest:
                 continue
             if box < inner:
                 left = 2 * box + 1
                 # The nearer half is searched first.
-                nearer = box_distance(row, rows, left, lows, highs) <= box_distance(row, rows, left + 1, lows, highs)
+                apart = box_distance(row, rows, left + 1, lows, highs, scales)
+                nearer = box_distance(row, rows, left, lows, highs, scales) <= apart
                 stack[height] = left + 1 if nearer else left
                 stack[height + 1] = left if nearer else left + 1
                 height += 2
                 continue
             for other in range(edges[box - inner], edges[box - inner + 1]):
-                apart = square_distance(row, rows, other, others)
+                apart = square_distance(row, rows, other, others, scales)
                 if apart < nearest:
                     nearest, at_nearest = apart, multiplicities[other]
                 elif apart == nearest:

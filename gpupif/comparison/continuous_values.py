@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..engines.base import Counter
 from ..errors import InputError
 from ..marginals.set_counts import Find, SetCounts, SetRequest, Total
 from ..treatment.continuous.moments import factor
-from ..treatment.value_maps.new_values import is_numeric
+from ..treatment.value_maps.new_values import is_numeric, is_text
 from ..utils.config import resources
 from ..utils.display import Record
 from ..utils.exact_sums import ExactSum
@@ -166,7 +166,7 @@ def why_no_numbers(column: ReleasedColumn) -> str | None:
     if column.kind == "dropped" or column.is_lost:
         return "no values after"
     if not is_numeric(column.shared.labels.type):
-        return f"{column.shared.labels.type} values"
+        return "texts" if is_text(column.shared.labels.type) else f"{column.shared.labels.type} values"
     values = amounts(column.shared.column(column.name))[:-1]
     # Squares of larger numbers are infinite.
     return None if (np.abs(values) < 1e150).all() else "infinite or too large numbers"
@@ -339,13 +339,11 @@ def _estimates(
     for column, name in zip(columns, names, strict=True):
         yield estimate(name, "mean", None, *column.means)
         yield estimate(name, "deviation", None, *column.deviations)
+        yield estimate(name, "variance", None, *(deviation**2 for deviation in column.deviations))
         quantiles = [_quantiles(column.values[:-1], own[:-1]) for own in column.counts]
         for percent, old, new in zip(PERCENTS, *quantiles, strict=True):
             yield estimate(name, f"q{percent:g}", None, old, new)
-    for one, other in combinations_with_replacement(range(len(names)), 2):
-        if one == other:
-            yield estimate(names[one], "variance", None, *(float(matrix[one, one]) for matrix in covariances))
-            continue
+    for one, other in combinations(range(len(names)), 2):
         for kind, matrices in (("covariance", covariances), ("correlation", correlations)):
             yield estimate(names[one], kind, names[other], *(float(matrix[one, other]) for matrix in matrices))
     for place, name in enumerate(names if len(names) > 1 else []):
@@ -388,15 +386,15 @@ def _link(
     ]
     sides = numbers[: len(columns)], numbers[len(columns) :]
 
-    def link(points: Sequence[Sequence[Floats]]) -> Linkage | None:
+    def link(points: Sequence[Sequence[Floats]], scales: Sequence[float]) -> Linkage | None:
         mine, theirs = (
             np.column_stack([own[code] for own, code in zip(table, side, strict=True)])
             for table, side in zip(points, sides, strict=True)
         )
         complete = ~np.isnan(mine).any(axis=1) & ~np.isnan(theirs).any(axis=1)
-        return link_points(theirs[complete], mine[complete], times[complete], linkage, seed)
+        return link_points(theirs[complete], mine[complete], times[complete], np.array(scales), linkage, seed)
 
-    scaled = [
-        column.values / column.deviations[0] if column.deviations[0] > 0 else 0 * column.values for column in columns
-    ]
-    return link((scaled, scaled)), link([[column.ranks[side] for column in columns] for side in range(2)])
+    values = [column.values for column in columns]
+    ranks = [[column.ranks[side] for column in columns] for side in range(2)]
+    scales = [1 / own if (own := column.deviations[0]) > 0 else 0.0 for column in columns]
+    return link([values, values], scales), link(ranks, [1.0] * len(columns))

@@ -153,14 +153,15 @@ def link_points(
     rows: npt.NDArray[np.float64],
     others: npt.NDArray[np.float64],
     multiplicity: npt.NDArray[np.int64],
+    scales: npt.NDArray[np.float64],
     linkage: Any,
     seed: int,
 ) -> Linkage | None:
     """Link rows to others by the Euclidean distance; None without rows.
 
     rows, others: arrays (pairs, columns) of numbers, none missing, by distinct pair of a row and its own row among the
-    others. multiplicity: of each pair. linkage, seed: the arguments of `gpupif.compare`. Raises InputError for too many
-    pairs of rows with more than `TREE_COLUMNS` columns.
+    others. multiplicity: of each pair. scales: the factor of differences in each column. linkage, seed: arguments of
+    `gpupif.compare`. Raises InputError for too many pairs of rows with more than `TREE_COLUMNS` columns.
     """
     if not len(rows):
         return None
@@ -169,7 +170,7 @@ def link_points(
     most = math.inf if rows.shape[1] <= TREE_COLUMNS else MOST_PAIRS
     wanted = linkage if isinstance(linkage, str) else min(linkage, int(multiplicity.sum()))
     hidden = np.zeros(len(rows), np.bool_)
-    return _link(rows, others, multiplicity, hidden, wanted, seed, most, _shares_of_points)
+    return _link(rows, others, multiplicity, hidden, wanted, seed, most, partial(_shares_of_points, scales))
 
 
 def _order(columns: Sequence[ReleasedColumn], numbers: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
@@ -254,6 +255,7 @@ def _shares(
 
 
 def _shares_of_points(
+    scales: npt.NDArray[np.float64],
     rows: npt.NDArray[np.float64],
     others: npt.NDArray[np.float64],
     multiplicity: npt.NDArray[np.int64],
@@ -261,23 +263,23 @@ def _shares_of_points(
     own: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
     """Return the shares by the Euclidean distance, see `_shares`. rows, others: distinct rows of numbers."""
-    order, edges, lows, highs = _tree(others)
+    order, edges, lows, highs = _tree(others, scales)
     points, weights = others[order], multiplicity[order]
 
     def find(start: int, stop: int, least: npt.NDArray[np.float64], ties: npt.NDArray[np.int64]) -> None:
         stack = np.empty(len(edges) + 1, np.int64)
-        kernels.find_nearest_points(start, stop, rows, points, weights, edges, lows, highs, stack, least, ties)
+        kernels.find_nearest_points(start, stop, rows, points, weights, scales, edges, lows, highs, stack, least, ties)
 
     least, ties = _nearest(find, len(rows))
     apart = np.zeros(len(which))
     for column in range(rows.shape[1]):
         # The kernel adds up in the same order, so that equal distances are equal floats.
-        apart += (rows[which, column] - others[own, column]) ** 2
+        apart += ((rows[which, column] - others[own, column]) * scales[column]) ** 2
     return np.where(apart == least[which], 1 / ties[which], 0.0)
 
 
 def _tree(
-    points: npt.NDArray[np.float64],
+    points: npt.NDArray[np.float64], scales: npt.NDArray[np.float64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return a tree of boxes of points: their order, and `edges`, `lows`, `highs` as `find_nearest_points` has them.
 
@@ -293,7 +295,7 @@ def _tree(
             own = points[order[start:stop]]
             lows[box], highs[box] = own.min(axis=0), own.max(axis=0)
             if level < levels:
-                widest = int(np.argmax(highs[box] - lows[box]))
+                widest = int(np.argmax((highs[box] - lows[box]) * scales))
                 order[start:stop] = order[start:stop][np.argpartition(own[:, widest], (start + stop) // 2 - start)]
     return order, edges, lows, highs
 

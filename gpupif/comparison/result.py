@@ -117,8 +117,8 @@ class Comparison(Displayable):
     continuous: the disclosure risk and information loss of columns of numbers, see `Continuous`; None if none are
         measured.
     estimates: frame, one row for each estimate. column: its name. estimate: of a column of numbers that is measured
-        "mean", "deviation" (standard deviation, divisor n - 1) and "q5" to "q95" (percentiles, linear between two
-        numbers), each over the numbers that a table has. "variance", "covariance" and "correlation" with `other`, and
+        "mean", "deviation" (standard deviation, divisor n - 1), "variance" and "q5" to "q95" (percentiles, linear
+        between two numbers), each over the numbers that a table has. "covariance" and "correlation" with `other`, and
         "coefficient" of the column `other` when `column` is fitted by least squares on a constant and all other
         measured columns; these are over the rows of a table with a value in all measured columns. With weights, for
         all columns: "weighted_total", "weighted_mean" and "weighted_q5" to "weighted_q95" of numbers (the least number

@@ -48,7 +48,7 @@ def test_columns_of_numbers_and_weights_are_options(treated, run):
     assert (totals[0]["before"], totals[0]["after"], totals[0]["difference"]) == (2185, 2320, 135)
     told = run(*asked, "--numbers", "sex")
     assert (told.code, told.out, told.err.count("\n")) == (2, "", 1)
-    assert "--numbers: column 'sex': expected finite numbers before and after, got string values" in told.err
+    assert "--numbers: column 'sex': expected finite numbers before and after, got texts" in told.err
 
 
 def test_a_plan_that_removes_no_rows_is_named(treated, run):

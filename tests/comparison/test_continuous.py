@@ -81,12 +81,12 @@ def test_estimates_are_those_of_the_definitions(both):
         known = [naive.known(table[name]) for table in both]
         assert found[name, "mean"] == pytest.approx(tuple(map(naive.mean, known)))
         assert found[name, "deviation"] == pytest.approx(tuple(map(naive.deviation, known)))
+        assert found[name, "variance"] == pytest.approx(tuple(naive.deviation(own) ** 2 for own in known))
         for percent in (5, 25, 50, 75, 95):
             assert found[name, f"q{percent}"] == pytest.approx(tuple(np.percentile(own, percent) for own in known))
     names = list(both[0])
     for place, matrices in enumerate(map(naive.covariances, both)):
         for i, one in enumerate(names):
-            assert found[one, "variance"][place] == pytest.approx(matrices[i][i])
             for j, other in enumerate(names[:i]):
                 assert found[other, "covariance", one][place] == pytest.approx(matrices[i][j])
 
@@ -174,7 +174,7 @@ def test_columns_of_numbers_that_changed_are_measured():
     assert found.continuous.columns == ["x"]
     assert gpupif.compare(before, after, numbers=["same", "x"]).continuous.columns == ["same", "x"]
     assert gpupif.compare(before, after, numbers=[]).continuous is None
-    for name, came in (("text", "string values"), ("recoded", "string values")):
+    for name, came in (("text", "texts"), ("recoded", "texts")):
         with pytest.raises(
             gpupif.InputError, match=f"numbers: column '{name}': expected finite numbers.*{came}"
         ) as caught:
@@ -196,6 +196,8 @@ def test_weighted_estimates_are_those_of_the_definitions():
     assert found["pay", "weighted_q50"] == median
     assert found["sex", "weighted_share", "f"] == pytest.approx((5.5 / 8, 5.5 / 9))
     assert found["sex", "weighted_share", "m"] == pytest.approx((2.5 / 8, 3.5 / 9))
+    roles = {"pay": "quasi-identifier", "sex": "sensitive", "people": "weight"}
+    assert by_estimate(gpupif.compare(before, after, roles=roles)) == found
     for wrong, words in (
         ([1, 2, 3, 4, -1], "expected a number of people, 0 or more, got -1"),
         (list("abcde"), "people"),

@@ -127,11 +127,14 @@ def coefficients(table, name):
     return dict(zip(others, fitted[1:], strict=True))
 
 
-def linked(points, others):
-    """The share of points that are nearest to their own one of the others."""
+def linked(points, others, scales):
+    """The share of points that are nearest to their own one of the others. scales: of differences, by column."""
     found = 0.0
     for place, point in enumerate(points):
-        distances = [sum((one - two) ** 2 for one, two in zip(point, other, strict=True)) for other in others]
+        distances = [
+            sum(((one - two) * own) ** 2 for one, two, own in zip(point, other, scales, strict=True))
+            for other in others
+        ]
         least = min(distances)
         found += (distances[place] == least) / distances.count(least)
     return found / len(points)
@@ -139,18 +142,14 @@ def linked(points, others):
 
 def linked_by_distance(before, after):
     """The share of rows after that are nearest to their own row before, both over the deviations before."""
-    scales = [deviation(known(values)) or math.inf for values in before.values()]
-    points = [
-        [[value / scale for value, scale in zip(row, scales, strict=True)] for row in complete(table, other)]
-        for table, other in ((after, before), (before, after))
-    ]
-    return linked(*points)
+    scales = [1 / deviation(known(values)) for values in before.values()]
+    return linked(complete(after, before), complete(before, after), scales)
 
 
 def linked_by_rank(before, after):
     """The share of rows after that are nearest to their own row before, by their ranks."""
     ranked = [{name: ranks(values) for name, values in table.items()} for table in (before, after)]
-    return linked(complete(ranked[1], ranked[0]), complete(ranked[0], ranked[1]))
+    return linked(complete(ranked[1], ranked[0]), complete(ranked[0], ranked[1]), [1] * len(before))
 
 
 def weighted(values, weights):
