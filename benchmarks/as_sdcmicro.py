@@ -10,7 +10,7 @@ import gc
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ FEW_ROWS, MOST_ROWS_EXACT = 2, 50
 # Diversity is compared up to this l.
 MOST_L = 4
 LEAST_RUNS = 3
+# The key of random treatments.
+KEY = bytes(range(32))
 
 Arrays = dict[str, npt.NDArray[np.float64]]
 
@@ -146,6 +148,70 @@ def _suppressed_for_k(frame: pd.DataFrame, columns: list[str], job: Job) -> Arra
     return {"suppressed_cells": np.array(cells, np.float64), "small_classes": np.array(small, np.float64)}
 
 
+def importance(frame: pd.DataFrame, job: Job) -> Arrays:
+    """Compute `localSuppression` with importance for each k: the suppressed cells by key variable.
+
+    The first key variable is the most important one. Each has twice the importance of the next one.
+    """
+    keys = list(job.table.keys)
+    weights: dict[Hashable, float] = {key: 2.0 ** (len(keys) - place) for place, key in enumerate(keys)}
+    cells = []
+    for k in SIZES:
+        treatment = gpupif.treatments.Suppress(
+            keys, k=k, quasi_identifiers=keys, missing="wildcard", importance=weights
+        )
+        table = gpupif.treat(frame[keys], treatment).table
+        cells.append((table.isna().sum() - frame[keys].isna().sum()).to_numpy(np.float64))
+    return {"cells_by_importance": np.concatenate(cells)}
+
+
+def microaggregated(frame: pd.DataFrame, job: Job) -> Arrays:
+    """Compute `microaggregation` with method "mdav" and groups of three rows: the numbers, column by column."""
+    keys = list(job.table.keys)
+    table = gpupif.treat(frame[keys], gpupif.treatments.MicroaggregateTogether(keys, k=3)).table
+    return {"means": table.to_numpy(np.float64).T.ravel()}
+
+
+def continuous(frame: pd.DataFrame, job: Job) -> Arrays:
+    """Compute `dRisk`, and `dUtility` with methods "IL1s", as a mean, and "eigen"."""
+    found = _continuous(frame, frame[[f"after {key}" for key in job.table.keys]], job)
+    return {
+        "interval_risk": np.array([found.rows_within_deviations]),
+        "il1s": np.array([found.il1s]),
+        "eigenvalues": np.array([found.eigenvalues]),
+    }
+
+
+def random_masking(frame: pd.DataFrame, job: Job) -> Arrays:
+    """Mask numbers at random as `addNoise(method="correlated")`, `rankSwap` and `shuffle` do.
+
+    The result has for each the largest change of a correlation, the largest relative change of a standard deviation,
+    and IL1s.
+    """
+    keys = list(job.table.keys)
+    half = len(keys) // 2
+    kept = []
+    for treatment in (
+        gpupif.treatments.CorrelatedNoise(keys, variance=0.1),
+        gpupif.treatments.RankSwap(keys, reach=0.05),
+        gpupif.treatments.Shuffle(keys[:half], given=keys[half:]),
+    ):
+        after = gpupif.treat(frame[keys], treatment, key=KEY).table
+        correlations = (after.corr() - frame[keys].corr()).abs().to_numpy().max()
+        deviations = (after.std() / frame[keys].std() - 1).abs().max()
+        kept += [correlations, deviations, _continuous(frame, after, job).il1s]
+    return {"kept": np.array(kept)}
+
+
+def _continuous(frame: pd.DataFrame, after: pd.DataFrame, job: Job) -> gpupif.results.Continuous:
+    """Compare the numbers of a table with masked numbers, without linkage."""
+    keys = list(job.table.keys)
+    after = after.set_axis(keys, axis=1)
+    found = gpupif.compare(frame[keys], after, numbers=keys, quasi_identifiers=keys[:1], linkage=None).continuous
+    assert found is not None
+    return found
+
+
 def _of_rows(frame: pd.DataFrame, measure: str, job: Job, *, weights: bool = False) -> npt.NDArray[np.float64]:
     """Score whole rows by one measure; any key variable gives the same scores."""
     keys = list(job.table.keys)
@@ -168,12 +234,18 @@ WORK: dict[str, Callable[[pd.DataFrame, Job], Arrays]] = {
     "suda": suda,
     "suppression": suppression,
     "suppression_in_strata": suppression_in_strata,
+    "importance": importance,
+    "microaggregated": microaggregated,
+    "continuous": continuous,
+    "random_masking": random_masking,
 }
+# Work whose key variables are numbers.
+WORK_ON_NUMBERS = ("microaggregated", "continuous", "random_masking")
 
 
 def run(job: Job) -> list[float]:
     """Run a job, write its numbers to files, and return the seconds of each run."""
-    frame = job.table.read()
+    frame = job.table.read(categories=job.work not in WORK_ON_NUMBERS)
     work = WORK[job.work]
     taken: list[float] = []
     found: Arrays = {}

@@ -45,6 +45,7 @@ weight <- arguments$weight
 sensitive <- arguments$sensitive
 table <- as.data.frame(fread(arguments$table, na.strings = ""))
 labels <- c(keys, sensitive)
+numbers <- table[keys]
 table[labels] <- lapply(table[labels], factor)
 
 frequencies <- function() list(fk = freqCalc(table, keyVars = keys)$fk)
@@ -114,6 +115,45 @@ suppressed_for_k <- function(keys, strata = NULL) {
 }
 suppression <- function() suppressed_for_k(keys)
 suppression_in_strata <- function() suppressed_for_k(head(keys, -1), tail(keys, 1))
+
+# Cells that are suppressed for each k, by key variable; the first key variable is the most important one.
+importance <- function() {
+  count <- function(k) {
+    treated <- suppressWarnings(localSuppression(table, k = k, keyVars = keys, importance = seq_along(keys)))$xAnon
+    colSums(is.na(treated[keys])) - colSums(is.na(table[keys]))
+  }
+  list(cells_by_importance = vapply(c(2, 3, 5), count, numeric(length(keys))))
+}
+
+microaggregated <- function() list(means = unlist(microaggregation(numbers, method = "mdav", aggr = 3)$mx))
+
+# Columns "after NAME" hold the masked numbers.
+continuous <- function() {
+  after <- setNames(table[paste("after", keys)], keys)
+  list(
+    interval_risk = dRisk(numbers, xm = after, k = 0.05),
+    il1s = dUtility(numbers, xm = after, method = "IL1s") / prod(dim(numbers)),
+    eigenvalues = dUtility(numbers, xm = after, method = "eigen")
+  )
+}
+
+# How much masking at random keeps of correlations and standard deviations, and how far it moves numbers.
+kept_of <- function(after) {
+  after <- setNames(as.data.frame(after), keys)
+  deviations <- vapply(after, sd, numeric(1)) / vapply(numbers, sd, numeric(1))
+  loss <- dUtility(numbers, xm = after, method = "IL1s") / prod(dim(numbers))
+  c(max(abs(cor(after) - cor(numbers))), max(abs(deviations - 1)), loss)
+}
+random_masking <- function() {
+  set.seed(18)
+  half <- seq_along(keys) <= length(keys) / 2
+  sides <- paste(paste(keys[half], collapse = " + "), "~", paste(keys[!half], collapse = " + "))
+  shuffled <- numbers
+  shuffled[half] <- shuffle(numbers, form = as.formula(sides), gadp = FALSE)$shuffled
+  noise <- addNoise(numbers, method = "correlated", noise = 10)$xm
+  ranks <- rankSwap(numbers, variables = keys, TopPercent = 0, BottomPercent = 0, P = 0.05)
+  list(kept = c(kept_of(noise), kept_of(ranks), kept_of(shuffled)))
+}
 
 work <- get(arguments$work)
 taken <- numeric(0)

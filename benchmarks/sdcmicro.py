@@ -2,9 +2,10 @@
 
 Frequency counts, k-anonymity, l-diversity, individual risk, SUDA and local suppression of the tables that sdcMicro
 ships and of generated ones, with and without missing values: how far the numbers of the two differ, and how long each
-takes. gpupif may not suppress more cells than sdcMicro. Both read the same CSV file, in a process of its own each, in
-turns, with as many threads; what is timed is the call on a table in memory. Writes sdcmicro.json to
-benchmarks/results/, and ends with 1 where numbers differ that should not.
+takes. Likewise microaggregation by MDAV, and disclosure risk and information loss of numbers. What masking at random
+keeps, and suppression with importance, stand side by side. gpupif may not suppress more cells than sdcMicro. Both read
+the same CSV file, in a process of its own each, in turns, with as many threads; what is timed is the call on a table in
+memory. Writes sdcmicro.json to benchmarks/results/, and ends with 1 where numbers differ that should not.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .as_sdcmicro import Job, as_text
+from .as_sdcmicro import WORK_ON_NUMBERS, Job, as_text
 from .sdcmicro_tables import (
     FREE1_KEYS,
     PeerTable,
     equally_weighted,
     generated_census,
     generated_uniform,
+    masked_tables,
     shipped_tables,
     with_missing,
 )
@@ -65,16 +67,25 @@ TOLERANCES = {
     "contributions": 1e-12,
     "suppressed_cells": 0.0,
     "small_classes": 0.0,
+    "means": 1e-10,
+    "interval_risk": 0.0,
+    "il1s": 1e-12,
+    "eigenvalues": 1e-6,
 }
 # Quantities of which gpupif may have less than sdcMicro: only what it has more differs.
 NEVER_MORE = "suppressed_cells"
+# Quantities that are reported side by side, and not compared: they are drawn at random, or rest on another objective.
+SIDE_BY_SIDE = ("kept", "cells_by_importance")
 # Local suppression is compared for these shipped tables; also within strata, for tables whose strata have enough rows.
 SUPPRESSED = ("testdata", "testdata2", "francdat")
 IN_STRATA = ("testdata", "testdata2")
 # Of tables with twins (see `PeerTable.has_twins`) sdcMicro gives what larger sets contribute to one of the two columns.
 NOT_OF_TWINS = "contributions"
 # Of this work sdcMicro's function does more than what is compared.
-NOT_TIMED = ("violations", "exact_individual_risk", "suppression", "suppression_in_strata")
+NOT_TIMED = (
+    *("violations", "exact_individual_risk", "suppression", "suppression_in_strata", "importance"),
+    *WORK_ON_NUMBERS,
+)
 # Seconds after which a job is not run again in its process; after a first run of more than SLOW, in no process.
 MOST_SECONDS, ONCE, SLOW = 20.0, 1e-9, 15.0
 
@@ -205,6 +216,10 @@ def _compared(result: Mapping[str, Any], jobs: Mapping[str, Job]) -> dict[str, A
     if NEVER_MORE in files:
         counts = {side: np.fromfile(job.out / files[NEVER_MORE].name) for side, job in jobs.items()}
         found[NEVER_MORE] = {side: own.astype(int).tolist() for side, own in counts.items()}
+    for name in SIDE_BY_SIDE:
+        if name in files:
+            file = files.pop(name)
+            found[name] = {side: np.fromfile(job.out / file.name).tolist() for side, job in jobs.items()}
     if NOT_OF_TWINS in files and theirs.table.has_twins():
         del files[NOT_OF_TWINS]
         found["twins"] = True
@@ -232,6 +247,10 @@ def plan(shipped: Mapping[str, PeerTable], folder: Path, quick: bool) -> Iterato
         lacking = with_missing(table, folder, 0.03)
         yield "frequencies", lacking
         yield "suda", lacking
+    for table in masked_tables(folder):
+        yield "microaggregated", table
+        yield "continuous", table
+        yield "random_masking", table
     sizes = [10_000] if quick else [100_000, 1_000_000]
     for rows in sizes:
         census = generated_census(folder, rows, 8)
@@ -252,6 +271,7 @@ def _all_work(table: PeerTable) -> Iterator[tuple[str, PeerTable]]:
     yield "suda", table
     if table.name in SUPPRESSED:
         yield "suppression", table
+        yield "importance", table
     if table.name in IN_STRATA:
         yield "suppression_in_strata", table
     if table.weight is not None:
@@ -300,7 +320,7 @@ def print_result(result: Mapping[str, Any]) -> None:
     if NEVER_MORE in result:
         cells = result[NEVER_MORE]
         times = f"cells {cells['sdcMicro']} {cells['gpupif']}"
-    differs = f"differ by {max(result['differences'].values()):.0e}" if "differences" in result else ""
+    differs = f"differ by {max(result['differences'].values()):.0e}" if result.get("differences") else ""
     print(
         f"{result['work']:21} {result['rows']:>9,} x {result['keys']:<2} {result['table']:38} "
         f"{seconds[0]}   {seconds[1]} {times}   {differs}",
@@ -322,6 +342,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rscript", default="Rscript", help="the command Rscript of an R that has sdcMicro")
     parser.add_argument("--quick", action="store_true", help="small tables only: a few minutes")
+    parser.add_argument("--work", nargs="+", help="do this work alone; other results of sdcmicro.json stay as they are")
     parser.add_argument("--threads", type=int, default=1, help="threads of both")
     parser.add_argument("--seconds", type=float, default=1.0, help="run each job at least so long, in each round")
     parser.add_argument("--rounds", type=int, default=2, help="processes of each side a job, in turns")
@@ -330,10 +351,16 @@ def main() -> None:
     arguments = parser.parse_args()
     sdcmicro = SdcMicro.find(arguments.rscript)
     results = []
+    written = arguments.out / "sdcmicro.json"
+    if arguments.work and written.exists():
+        kept = json.loads(written.read_text())["results"]
+        results = [result for result in kept if result["work"] not in arguments.work]
     print("Seconds of the first run and the best one, of sdcMicro, then of gpupif.")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for work, table in plan(sdcmicro.write_shipped(folder), folder, arguments.quick):
+            if arguments.work and work not in arguments.work:
+                continue
             most = ONCE if work in NOT_TIMED else MOST_SECONDS
             job = Job(work, table, folder, arguments.threads, arguments.seconds, most)
             results.append(compare(job, sdcmicro, folder, arguments.rounds, arguments.limit))
@@ -346,7 +373,7 @@ def main() -> None:
         "results": results,
     }
     arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / "sdcmicro.json").write_text(json.dumps(document, indent=2) + "\n")
+    written.write_text(json.dumps(document, indent=2) + "\n")
     for quantity, difference in largest_differences(results).items():
         print(f"{difference:10.1e}  the largest relative difference of {quantity}")
     wrong = too_different(results)

@@ -39,9 +39,9 @@ class PeerTable:
         sensitive = None if self.sensitive in keys else self.sensitive
         return replace(self, keys=tuple(keys), name=name or self.name, sensitive=sensitive)
 
-    def read(self) -> pd.DataFrame:
-        """Read the file as a frame."""
-        labels = [*self.keys, *([self.sensitive] if self.sensitive else [])]
+    def read(self, categories: bool = True) -> pd.DataFrame:
+        """Read the file as a frame. categories: whether key and sensitive variables are categories."""
+        labels = [*self.keys, *([self.sensitive] if self.sensitive else [])] if categories else []
         return pd.read_csv(self.file, dtype=dict.fromkeys(labels, "category"), keep_default_na=False, na_values=[""])
 
     def has_twins(self) -> bool:
@@ -73,6 +73,24 @@ def shipped_tables(folder: Path) -> dict[str, PeerTable]:
         _in_classes(folder, "CASCrefmicrodata", [], ["AGI", "EMCONTRB", "FEDTAX", "INTVAL", "ERNVAL"], 6, "AFNLWGT"),
     ]
     return {table.name: table for table in tables}
+
+
+def masked_tables(folder: Path) -> list[PeerTable]:
+    """Return tables of numbers, shipped and generated, with masked numbers in columns that begin with "after"."""
+    random = np.random.default_rng(SEED)
+    shipped = {
+        "CASCrefmicrodata": ["AGI", "EMCONTRB", "FEDTAX", "INTVAL", "ERNVAL"],
+        "Tarragona": ["FIXED.ASSETS", "CURRENT.ASSETS", "TREASURY", "SALES", "NET.PROFIT"],
+    }
+    frames = {name: pd.read_csv(folder / f"{name}.csv")[columns] for name, columns in shipped.items()}
+    mixed = random.normal(size=(2_000, 4)) @ random.normal(size=(4, 4))
+    frames["normal"] = pd.DataFrame(mixed, columns=list("abcd"))
+    tables = []
+    for name, frame in frames.items():
+        noise = random.normal(size=frame.shape) * frame.std().to_numpy() / 10
+        after = (frame + noise).add_prefix("after ")
+        tables.append(_written(folder, f"{name}, numbers", pd.concat([frame, after], axis=1), list(frame.columns)))
+    return tables
 
 
 def generated_census(folder: Path, rows: int, columns: int) -> PeerTable:

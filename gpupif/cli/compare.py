@@ -44,6 +44,9 @@ def compare(
         default="auto",
     ),
     seed: int = option("N", "Of the rows that are drawn for linkage.", default=0),
+    numbers: str | None = option("A,B", "Columns of numbers to measure. Default: all that changed."),
+    interval: float = option("0.05", "Half-width of intervals: standard deviations, and share of ranks.", default=0.05),
+    weights: options.SamplingWeights = None,
     device: options.Device = None,
     *,
     shared: ReadOptions,
@@ -56,11 +59,11 @@ def compare(
         as_names(quasi_identifiers, "quasi_identifiers"),
         as_names(sensitive, "sensitive"),
     )
-    from_file = FileRoles(roles, before, shared.sep, [*(known or ()), *(attributes or ()), row_id], given)
+    from_file = FileRoles(roles, before, shared.sep, [*(known or ()), *(attributes or ()), row_id, weights], given)
     if roles is not None:
-        from_file.warn_of_weights()
         known = from_file.quasi_identifiers("quasi-identifiers", known)
         attributes = from_file.sensitive(attributes)
+        weights = from_file.weights(weights)
         if given is None:
             given = [*(known or ()), *(attributes or ())]
     with shared.configured(device):
@@ -81,5 +84,8 @@ def compare(
             suppressed=suppressed,
             linkage=None if linkage == "none" else int(linkage) if linkage.isdecimal() else linkage,
             seed=seed,
+            numbers=as_names(numbers, "numbers"),
+            interval=interval,
+            weights=weights,
         )
     shared.report(found, from_file, before=before, after=after)

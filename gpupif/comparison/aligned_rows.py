@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..encoding.column import Column
 from ..errors import InputError
 from ..frames.open import held_table, table_names
-from ..utils.validation import as_list, brief, check_exist
+from ..utils.validation import as_list, brief, check_exist, check_weights
 from .released_values import SharedValues
 
 
@@ -19,16 +19,21 @@ class CompareRequest(NamedTuple):
     """The columns that are compared.
 
     columns: names, of the table before. dropped: columns among them that the table after lacks. row_id: the column that
-    names rows; None if rows are aligned by their order.
+    names rows; None if rows are aligned by their order. weights: the column of sampling weights; None without weights.
     """
 
     columns: Sequence[Hashable]
     dropped: Collection[Hashable]
     row_id: Hashable
+    weights: Hashable = None
 
     def read(self, side: int) -> list[Hashable]:
-        """Return the columns to read of the table before (side 0) or after (side 1), `row_id` last."""
+        """Return the columns to read of the table before (side 0) or after (side 1).
+
+        `row_id` is last. Before it are the weights of the table before.
+        """
         own = [name for name in self.columns if not side or name not in self.dropped]
+        own += [] if side or self.weights is None else [self.weights]
         return [*own, *([] if self.row_id is None else [self.row_id])]
 
 
@@ -112,17 +117,23 @@ def hold(table: Any, argument: str) -> Any:
         raise error.about(argument) from None
 
 
-def choose_columns(before: Any, after: Any, columns: Any, row_id: Hashable) -> CompareRequest:
+def choose_columns(before: Any, after: Any, columns: Any, row_id: Hashable, weights: Hashable) -> CompareRequest:
     """Return the columns that are compared. Raises InputError, ColumnNotFoundError.
 
-    columns: the argument of `gpupif.compare`; None for all columns of the table before.
+    columns, row_id, weights: arguments of `gpupif.compare`; no columns are all columns of the table before.
     """
     (first, _), (second, _) = table_names(before, "before"), table_names(after, "after")
     if row_id is not None:
         check_exist("row_id", [row_id], first, "the table before")
         check_exist("row_id", [row_id], second, "the table after")
+    check_weights(weights, first)
+    if weights is not None and weights == row_id:
+        raise InputError(
+            f"weights: column {weights!r} is row_id too. Name a column that says how many people a row is."
+        )
+    aside = [name for name in (row_id, weights) if name is not None]
     if columns is None:
-        wanted = [name for name in first if row_id is None or name != row_id]
+        wanted = [name for name in first if name not in aside]
         unknown = [name for name in second if name not in first]
         if unknown:
             raise InputError(
@@ -130,7 +141,7 @@ def choose_columns(before: Any, after: Any, columns: Any, row_id: Hashable) -> C
                 "or name the columns to be compared: columns=."
             )
     else:
-        wanted = [name for name in as_list("columns", columns) if row_id is None or name != row_id]
+        wanted = [name for name in as_list("columns", columns) if name not in aside]
         check_exist("columns", wanted, first, "the table before")
     if not wanted:
         raise InputError("columns: expected at least one column to be compared, got none.")
@@ -140,7 +151,7 @@ def choose_columns(before: Any, after: Any, columns: Any, row_id: Hashable) -> C
             f"after: has none of the columns of the table before ({', '.join(map(str, wanted))}). Expected the same "
             "table, treated."
         )
-    return CompareRequest(wanted, dropped, row_id)
+    return CompareRequest(wanted, dropped, row_id, weights)
 
 
 def _more(names: Sequence[Hashable]) -> str:

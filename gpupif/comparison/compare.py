@@ -17,8 +17,9 @@ from ..treatment.kept_rows import find_kept_rows
 from ..treatment.plan import Plan
 from ..treatment.record import plan_of
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import Columns, as_columns, as_mapping, check_exist, check_word, whole_number
+from ..utils.validation import Columns, as_columns, as_mapping, check_exist, check_word, share, whole_number
 from .aligned_rows import CompareRequest, FindKept, choose_columns, hold
+from .continuous_values import ESTIMATE, measure_continuous
 from .joined_tables import JoinedTables, LocalTables
 from .precision import Levels
 from .record_linkage import check_linkage, link_rows
@@ -27,6 +28,7 @@ from .result import Comparison
 from .risk import RiskFigures, RiskRequest, cells_side_by_side, measure_risk, side_by_side
 from .row_versions import VersionLayout, count_versions
 from .utility import measure_all, measure_columns, measure_pairs
+from .weighted_estimates import estimate_weighted
 
 SUPPRESSED = ("both", "category", "wildcard")
 
@@ -46,6 +48,9 @@ def compare(
     suppressed: str = "both",
     linkage: str | int | None = "auto",
     seed: int = 0,
+    numbers: Columns | None = None,
+    interval: float = 0.05,
+    weights: Hashable = None,
     roles: Any = None,
 ) -> Comparison:
     """Compare a table with its treated version: the risk of both side by side, and how much utility was lost.
@@ -99,9 +104,21 @@ def compare(
     linkage:
         Record linkage by distance, see `gpupif.results.Linkage`: "auto" (if values were perturbed; exact up to
         10,000,000,000 pairs of distinct rows, else with a sample of 1,000 rows), "exact", the number of rows to draw,
-        or None.
+        or None. The columns of `numbers` are linked by distance and by rank in the same way, if there are any; up to 5
+        of them exactly, however many rows there are. All distinct pairs of rows must then fit into memory.
     seed:
         The seed of the sample. It draws the same rows for tables of any kind.
+    numbers:
+        The columns of numbers whose disclosure risk and information loss are measured, see `gpupif.results.Continuous`.
+        Default: all compared columns of finite numbers, before and after, in which a value changed. An empty list
+        measures none.
+    interval:
+        The half-width of the intervals of interval disclosure: in standard deviations, and as a share of the ranks.
+        Above 0, up to 1.
+    weights:
+        A column of the table before with the sampling weight of each row: how many people it stands for. It is not
+        compared. With it `.estimates` has weighted totals, means, quantiles and shares. All other figures count each
+        row once. Default: the weight of `roles`, else none.
     roles:
         Roles of the columns, as from `gpupif.read_roles`, or the path of a file of roles. They say which columns are
         quasi-identifiers and which are sensitive, if no other argument does. Every column of the table before needs a
@@ -110,8 +127,8 @@ def compare(
     Returns
     -------
     Comparison
-        ``.risk``, ``.cells``, ``.utility``, ``.columns``, ``.pairs``, ``.linkage``; prints as tables; ``.to_dict()``,
-        ``.to_json()``.
+        ``.risk``, ``.cells``, ``.utility``, ``.columns``, ``.pairs``, ``.linkage``, ``.continuous``, ``.estimates``;
+        prints as tables; ``.to_dict()``, ``.to_json()``.
 
     Raises
     ------
@@ -119,7 +136,8 @@ def compare(
         If a table has no rows, the numbers of rows differ and neither a plan nor row_id says which rows were removed,
         only the table after has a row or a column, a name of a row is missing or repeats, a column is unknown
         (ColumnNotFoundError) or has lists or structs (ColumnTypeError), an argument is out of range, exact linkage has
-        too many pairs, or there is too little memory.
+        too many pairs, a column of `numbers` has other values, a weight is missing, negative or no number, or there is
+        too little memory.
     TableReadError
         If a file cannot be read, or changes while it is read.
     DeviceError
@@ -141,8 +159,11 @@ def compare(
     (1.585, 4, 0.0)
 
     """
+    import pandas as pd
+
     check_word("suppressed", suppressed, SUPPRESSED)
     check_linkage(linkage, seed)
+    interval = share("interval", interval)
     wanted = None if k is None else whole_number("k", k, "rows of a class")
     started = time.perf_counter()
     agreed = Plan([]) if plan is None else plan_of(plan)
@@ -154,13 +175,14 @@ def compare(
         before, quasi_identifiers, sensitive, roles, columns
     )
     if by_roles is not None:
-        by_roles.warn_of_weights()
+        weights = by_roles.weight if weights is None else weights
         if columns is None:
             columns = [
                 *as_columns("quasi_identifiers", quasi_identifiers, before),
                 *as_columns("sensitive", () if sensitive is None else sensitive, before, empty=True),
             ]
-    request = choose_columns(before, after, columns, row_id)
+    request = choose_columns(before, after, columns, row_id, weights)
+    measured = None if numbers is None else as_columns("numbers", numbers, before, empty=True)
     attributes = [] if sensitive is None else as_columns("sensitive", sensitive, before)
     check_exist("sensitive", attributes, request.columns, "the columns that are compared")
     known = _known(quasi_identifiers, attributes, request, before)
@@ -186,6 +208,9 @@ def compare(
             levels = levels.with_released(released, nested)
             released = [levels.at_groups(column, nested) for column in released]
             linked = link_rows(counts, released, places, linkage, int(seed))
+            continuous, estimates = measure_continuous(counts, released, measured, interval, linkage, int(seed))
+            if weights is not None:
+                estimates += estimate_weighted(counts, released)
         layout = VersionLayout.from_columns(released)
         with tables.versions(layout) as counts:
             versions = count_versions(counts, tables.rows, layout, places)
@@ -213,6 +238,8 @@ def compare(
         columns=by_column,
         pairs=pairs,
         linkage=linked,
+        continuous=continuous,
+        estimates=pd.DataFrame(estimates, columns=ESTIMATE),
         seconds=seconds,
     )
 

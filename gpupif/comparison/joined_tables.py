@@ -50,7 +50,8 @@ Codes = list[npt.NDArray[Any]]
 class Side(NamedTuple):
     """The table before, or the table after.
 
-    columns: list of Column. The columns that are read, without codes of rows; names of rows are the last column.
+    columns: list of Column. The columns that are read, without codes of rows; names of rows are the last column, and
+        sampling weights the last one before.
     sizes: list of int. The number of rows of each chunk.
     add_codes: function. It adds the tasks to a graph that return the codes of some columns of each chunk. Its arguments
         are the graph and a tuple with the places of the columns.
@@ -86,9 +87,10 @@ class JoinPlan(NamedTuple):
     places: Sequence[int | None]
 
     def joined(self, before: Codes, after: Codes, there: npt.NDArray[np.uint8]) -> Codes:
-        """Return the columns before, the columns after, and whether the table after has the row."""
-        nothing = np.zeros(len(there), np.uint8)
-        return [*before, *(nothing if place is None else after[place] for place in self.places), there]
+        """Return the columns before, the columns after, whether the table after has the row, and sampling weights."""
+        nothing, size = np.zeros(len(there), np.uint8), len(self.places)
+        others = (nothing if place is None else after[place] for place in self.places)
+        return [*before[:size], *others, there, *before[size:]]
 
 
 def send_rows(plan: JoinPlan, source: int, homes: npt.NDArray[np.int64] | range, codes: Codes) -> pd.DataFrame:
@@ -130,7 +132,7 @@ class JoinedTables(ABC):
     rows: int. The number of rows of the table before.
     lacking: int. The number of these rows that the table after lacks. Their values after are missing.
     columns: list of Column. The columns of the joined table, without codes of rows: the columns before, the columns
-        after, and whether the table after has the row (1, else 0).
+        after, whether the table after has the row (1, else 0), and the sampling weights if there are any.
     """
 
     def __init__(self, before: Side, after: Side, request: CompareRequest, find_kept: FindKept | None) -> None:
@@ -151,7 +153,8 @@ class JoinedTables(ABC):
             for name, place in zip(names, places, strict=True)
         ]
         there = _plain(len(names), np.array([self.lacking, after.rows]))
-        self.columns = [*before.columns[: len(names)], *others, there]
+        weights = before.columns[len(names) :][: int(request.weights is not None)]
+        self.columns = [*before.columns[: len(names)], *others, there, *weights]
         left = after.columns[: len(names) - len(request.dropped)]
         layout = KeyLayout.from_cardinalities([column.cardinality for column in left])
         self._plan = JoinPlan(before.edges, layout, [len(column.labels) for column in left], places)
@@ -181,7 +184,7 @@ class JoinedTables(ABC):
     def _add_join(self, graph: Graph) -> list[Result]:
         """Add the tasks that join the rows; return the codes of each chunk of the joined table."""
         plan, before, after = self._plan, self._before, self._after
-        first = before.add_codes(graph, tuple(range(len(plan.places))))
+        first = before.add_codes(graph, tuple(range(len(self.columns) - len(plan.places) - 1)))
         second = after.add_codes(graph, tuple(range(len(plan.missing))))
         if self._homes is None and list(before.sizes) == list(after.sizes):
             return graph.each("join", join_same_rows, plan, first, second)

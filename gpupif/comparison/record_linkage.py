@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +25,11 @@ from .released_values import ReleasedColumn
 
 # At most MOST_PAIRS pairs of distinct rows are compared; else SAMPLE_ROWS rows are drawn.
 MOST_PAIRS, SAMPLE_ROWS = 10**10, 1000
+# Of so many columns of numbers, a tree of boxes finds the nearest rows without comparing most pairs. Its leaves have
+# fewer than 2 LEAF_POINTS points.
+TREE_COLUMNS, LEAF_POINTS = 5, 16
+# A function like `_shares`, without its first argument.
+FindShares = Callable[..., npt.NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,10 @@ def link_rows(
     # If the released value is a function of the value, an attacker who knows the value knows the released value.
     before = [column.detail[own] for column, own in zip(used, numbers, strict=False)]
     after = numbers[len(used) :]
-    return _link(used, before, after, multiplicity, linkage, seed)
+    order = _order(used, [*before, *after])
+    mine, theirs = (np.column_stack(own)[order] for own in (before, after))
+    hidden = (theirs == [column.shared.missing for column in used]).all(axis=1)
+    return _link(mine, theirs, multiplicity[order], hidden, linkage, seed, MOST_PAIRS, partial(_shares, used))
 
 
 def make_rows(columns: Sequence[Column], total: Total) -> Find:
@@ -99,35 +108,37 @@ def make_rows(columns: Sequence[Column], total: Total) -> Find:
 
 
 def _link(
-    columns: Sequence[ReleasedColumn],
-    before: Sequence[npt.NDArray[np.int64]],
-    after: Sequence[npt.NDArray[np.int64]],
-    multiplicity: npt.NDArray[np.int64],
+    before: npt.NDArray[Any],
+    after: npt.NDArray[Any],
+    all_rows: npt.NDArray[np.int64],
+    hidden: npt.NDArray[np.bool_],
     linkage: Any,
     seed: int,
+    most: float,
+    find_shares: FindShares,
 ) -> Linkage:
-    """Link rows. before, after: by column the numbers of values, for each distinct pair of a row before and after.
+    """Link rows. before, after: arrays (pairs, columns), the distinct pairs of a row and its own row, in order.
 
-    multiplicity: of each pair.
+    all_rows: the rows of each pair. hidden: mask of the pairs whose row after is nearest to no row. most: the most
+    pairs of distinct rows that are compared.
     """
-    order = _order(columns, [*before, *after])
-    before, after = [own[order] for own in before], [own[order] for own in after]
-    all_rows = multiplicity[order]
-    hidden = np.logical_and.reduce([own == column.shared.missing for column, own in zip(columns, after, strict=True)])
     rows, which = _distinct(before)
-    treated, own = _distinct([numbers[~hidden] for numbers in after])
-    weights = np.zeros(treated.shape[0], np.int64)
+    others, own = _distinct(after[~hidden])
+    weights = np.zeros(len(others), np.int64)
     np.add.at(weights, own, all_rows[~hidden])
     number = np.full(len(hidden), -1, np.int64)
     number[~hidden] = own
     total = int(all_rows.sum())
-    size = _sample_size(linkage, total, len(rows), len(treated))
+    size = _sample_size(linkage, total, len(rows), len(others), most)
     drawn = all_rows
     if size is not None:
         picked = np.sort(np.random.default_rng(seed).choice(total, size, replace=False))
         drawn = np.bincount(np.searchsorted(np.cumsum(all_rows), picked, "right"), minlength=len(hidden))
     looked = np.flatnonzero((drawn > 0) & ~hidden)
-    shares = _shares(columns, (rows, which[looked]), (treated, number[looked]), weights)
+    shares = np.zeros(0)
+    if len(looked):
+        used, mine = np.unique(which[looked], return_inverse=True)
+        shares = find_shares(rows[used], others, weights, mine.reshape(-1).astype(np.int64), number[looked])
     linked = math.fsum((shares * drawn[looked]).tolist())
     asked = total if size is None else size
     error = None
@@ -138,6 +149,30 @@ def _link(
     return Linkage(linked / asked, linked, asked, None if size is None else seed, error)
 
 
+def link_points(
+    rows: npt.NDArray[np.float64],
+    others: npt.NDArray[np.float64],
+    multiplicity: npt.NDArray[np.int64],
+    scales: npt.NDArray[np.float64],
+    linkage: Any,
+    seed: int,
+) -> Linkage | None:
+    """Link rows to others by the Euclidean distance; None without rows.
+
+    rows, others: arrays (pairs, columns) of numbers, none missing, by distinct pair of a row and its own row among the
+    others. multiplicity: of each pair. scales: the factor of differences in each column. linkage, seed: arguments of
+    `gpupif.compare`. Raises InputError for too many pairs of rows with more than `TREE_COLUMNS` columns.
+    """
+    if not len(rows):
+        return None
+    order = np.lexsort([*others.T[::-1], *rows.T[::-1]])
+    rows, others, multiplicity = rows[order], others[order], multiplicity[order]
+    most = math.inf if rows.shape[1] <= TREE_COLUMNS else MOST_PAIRS
+    wanted = linkage if isinstance(linkage, str) else min(linkage, int(multiplicity.sum()))
+    hidden = np.zeros(len(rows), np.bool_)
+    return _link(rows, others, multiplicity, hidden, wanted, seed, most, partial(_shares_of_points, scales))
+
+
 def _order(columns: Sequence[ReleasedColumn], numbers: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     """Return an order of the pairs by their values: with it a sample is the same for every kind of table."""
     ranks = [value_order(column.shared.column(column.name)) for column in columns]
@@ -145,9 +180,9 @@ def _order(columns: Sequence[ReleasedColumn], numbers: Sequence[npt.NDArray[np.i
     return np.lexsort(keys[::-1])
 
 
-def _distinct(numbers: Sequence[npt.NDArray[np.int64]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _distinct(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """Return the distinct rows (rows, columns), and the number of the distinct row of each row."""
-    distinct, which = np.unique(np.column_stack(numbers), axis=0, return_inverse=True)
+    distinct, which = np.unique(rows, axis=0, return_inverse=True)
     return distinct, which.reshape(-1).astype(np.int64)
 
 
@@ -175,18 +210,19 @@ def _amounts(
     return values_of, scales
 
 
-def _sample_size(linkage: Any, rows: int, distinct: int, others: int) -> int | None:
-    """Return how many rows to draw, None for all rows. distinct, others: the distinct rows before and after.
+def _sample_size(linkage: Any, rows: int, distinct: int, others: int, most: float) -> int | None:
+    """Return how many rows to draw, None for all rows. distinct, others: the distinct rows of both tables.
 
-    Raises InputError if "exact" linkage has too many pairs, or more rows are to be drawn than there are.
+    most: the most pairs of these that are compared. Raises InputError if "exact" linkage has too many pairs, or more
+    rows are to be drawn than there are.
     """
     if linkage in ("auto", "exact"):
-        if distinct * others <= MOST_PAIRS:
+        if distinct * others <= most:
             return None
         if linkage == "exact":
             raise InputError(
                 f"linkage: 'exact' compares {distinct:,} distinct rows with {others:,}, expected at most "
-                f"{MOST_PAIRS:,} pairs. Draw a sample, linkage={SAMPLE_ROWS}, or name fewer quasi-identifiers."
+                f"{most:,} pairs. Draw a sample, linkage={SAMPLE_ROWS}, or name fewer columns."
             )
         return min(SAMPLE_ROWS, rows)
     if linkage > rows:
@@ -196,26 +232,84 @@ def _sample_size(linkage: Any, rows: int, distinct: int, others: int) -> int | N
 
 def _shares(
     columns: Sequence[ReleasedColumn],
-    rows: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
-    treated: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+    rows: npt.NDArray[np.int64],
+    treated: npt.NDArray[np.int64],
     multiplicity: npt.NDArray[np.int64],
+    which: npt.NDArray[np.int64],
+    own: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
     """Return for each pair of a row and its own treated row the share of the row that is linked: 0, or 1 / m.
 
-    rows: the distinct rows before, array (rows, columns), and for each pair the number of its row. treated: likewise
-    the distinct rows after. multiplicity: of each distinct row after.
+    rows, treated: the distinct rows before and after, arrays (rows, columns). multiplicity: of each distinct row after.
+    which, own: for each pair the number of its row, and of its own treated row.
     """
-    used, which = np.unique(rows[1], return_inverse=True)
-    which, own = which.reshape(-1).astype(np.int64), treated[1]
-    if not len(used):
-        return np.zeros(0)
-    (mine, theirs), scales = _amounts(columns, [rows[0][used], treated[0]])
-    least, ties = np.empty(len(used)), np.empty(len(used), np.int64)
-    with Workers() as workers:
-        chunks = min(len(used), 16 * workers.threads)
-        edges = [len(used) * chunk // chunks for chunk in range(chunks + 1)]
-        tasks = [(start, stop, mine, theirs, multiplicity, scales, least, ties) for start, stop in pairwise(edges)]
-        workers.run(kernels.find_nearest, tasks)
+    (mine, theirs), scales = _amounts(columns, [rows, treated])
+
+    def find(start: int, stop: int, least: npt.NDArray[np.float64], ties: npt.NDArray[np.int64]) -> None:
+        kernels.find_nearest(start, stop, mine, theirs, multiplicity, scales, least, ties)
+
+    least, ties = _nearest(find, len(rows))
     is_nearest = np.empty(len(which), np.bool_)
     kernels.find_own(mine, theirs, which, own, scales, least, is_nearest)
     return np.where(is_nearest, 1 / ties[which], 0.0)
+
+
+def _shares_of_points(
+    scales: npt.NDArray[np.float64],
+    rows: npt.NDArray[np.float64],
+    others: npt.NDArray[np.float64],
+    multiplicity: npt.NDArray[np.int64],
+    which: npt.NDArray[np.int64],
+    own: npt.NDArray[np.int64],
+) -> npt.NDArray[np.float64]:
+    """Return the shares by the Euclidean distance, see `_shares`. rows, others: distinct rows of numbers."""
+    order, edges, lows, highs = _tree(others, scales)
+    points, weights = others[order], multiplicity[order]
+
+    def find(start: int, stop: int, least: npt.NDArray[np.float64], ties: npt.NDArray[np.int64]) -> None:
+        stack = np.empty(len(edges) + 1, np.int64)
+        kernels.find_nearest_points(start, stop, rows, points, weights, scales, edges, lows, highs, stack, least, ties)
+
+    least, ties = _nearest(find, len(rows))
+    apart = np.zeros(len(which))
+    for column in range(rows.shape[1]):
+        # The kernel adds up in the same order, so that equal distances are equal floats.
+        apart += ((rows[which, column] - others[own, column]) * scales[column]) ** 2
+    return np.where(apart == least[which], 1 / ties[which], 0.0)
+
+
+def _tree(
+    points: npt.NDArray[np.float64], scales: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return a tree of boxes of points: their order, and `edges`, `lows`, `highs` as `find_nearest_points` has them.
+
+    Each box is cut into halves at the median of the column with the largest range, until it has few points.
+    """
+    order, levels = np.arange(len(points)), max(0, math.floor(math.log2(len(points) / LEAF_POINTS)))
+    lows, highs = (np.empty(((2 << levels) - 1, points.shape[1])) for _ in range(2))
+    edges = np.array([0, len(points)])
+    for level in range(levels + 1):
+        if level:
+            edges = np.insert(edges, np.arange(1, len(edges)), (edges[:-1] + edges[1:]) // 2)
+        for box, (start, stop) in enumerate(pairwise(edges.tolist()), (1 << level) - 1):
+            own = points[order[start:stop]]
+            lows[box], highs[box] = own.min(axis=0), own.max(axis=0)
+            if level < levels:
+                widest = int(np.argmax((highs[box] - lows[box]) * scales))
+                order[start:stop] = order[start:stop][np.argpartition(own[:, widest], (start + stop) // 2 - start)]
+    return order, edges, lows, highs
+
+
+def _nearest(
+    find: Callable[[int, int, Any, Any], None], rows: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Return, by row, the least distance, and how many rows are at it.
+
+    find: sets both for some rows, in a thread. Its arguments are the first row, the end, and both arrays.
+    """
+    least, ties = np.empty(rows), np.empty(rows, np.int64)
+    with Workers() as workers:
+        chunks = min(rows, 16 * workers.threads)
+        edges = pairwise(rows * chunk // chunks for chunk in range(chunks + 1))
+        workers.run(find, [(start, stop, least, ties) for start, stop in edges])
+    return least, ties

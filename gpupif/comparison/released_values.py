@@ -16,6 +16,7 @@ from ..errors import ColumnTypeError
 from ..hierarchies.hierarchy import Hierarchy
 from ..marginals.count_statistics import CountSums
 from ..marginals.set_counts import CountResult, Find, SetRequest, Total
+from ..treatment.value_maps.new_values import is_numeric
 from ..utils.information import LogSum
 
 # A function from values to released values is believed if at least this share of the rows has a value that other rows
@@ -332,7 +333,7 @@ def _detail(
         detail[missing] = missing
     function = joint.is_function(missing) and not perturbed and _believed(before[:missing], after[:missing])
     if not function:
-        if _is_number(shared.labels.type):
+        if is_numeric(shared.labels.type):
             detail = own
         else:
             kept = np.append(after[:missing] > 0, after[missing] > 0)
@@ -352,7 +353,3 @@ def _believed(before: npt.NDArray[np.int64], after: npt.NDArray[np.int64]) -> bo
     repeated = before[before > 1].sum()
     fewer = np.count_nonzero(after) <= BELIEVED * np.count_nonzero(before)
     return bool(fewer or repeated >= BELIEVED * before.sum())
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))

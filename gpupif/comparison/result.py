@@ -19,6 +19,7 @@ from ..utils.display import (
     plural,
 )
 from ..utils.printed_width import fits
+from .continuous_values import Continuous
 from .record_linkage import Linkage
 from .utility import Utility
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 # At most this number of pairs of columns are shown, the pairs that lost most.
 SHOWN_PAIRS = 10
+# At most this number of estimates are shown, the estimates that differ most.
+SHOWN_ESTIMATES = 20
 
 FIGURES = {
     "pif50": "PIF 50, bits",
@@ -112,6 +115,17 @@ class Comparison(Displayable):
         of its values before, since values that are drawn at random may agree by chance. total_variation: at the
         released detail.
     linkage: see `Linkage`; None if rows were not linked.
+    continuous: the disclosure risk and information loss of columns of numbers, see `Continuous`; None if none are
+        measured.
+    estimates: frame, one row for each estimate. column: its name. estimate: of a column of numbers that is measured
+        "mean", "deviation" (standard deviation, divisor n - 1), "variance" and "q5" to "q95" (percentiles, linear
+        between two numbers), each over the numbers that a table has. "covariance" and "correlation" with `other`, and
+        "coefficient" of the column `other` when `column` is fitted by least squares on a constant and all other
+        measured columns; these are over the rows of a table with a value in all measured columns. With weights, for
+        all columns: "weighted_total", "weighted_mean" and "weighted_q5" to "weighted_q95" of numbers (the least number
+        up to which that share of the people is), and "weighted_share" of the value `other`; over the cells with a
+        value. before, after, difference: floats, in the unit of the column; NaN where a table has too few rows, or a
+        column follows from others.
     seconds: dict. Wall time by stage.
     """
 
@@ -126,6 +140,8 @@ class Comparison(Displayable):
     columns: pd.DataFrame
     pairs: pd.DataFrame
     linkage: Linkage | None
+    continuous: Continuous | None
+    estimates: pd.DataFrame
     seconds: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
@@ -151,6 +167,8 @@ class Comparison(Displayable):
             console.print(BOTH_READINGS, highlight=False)
         tables = [utility_table(self.utility, self.linkage), *columns_tables(self.columns, console)]
         tables += [pairs_table(self.pairs)] if len(self.pairs) else []
+        tables += [] if self.continuous is None else [continuous_table(self.continuous)]
+        tables += [estimates_table(self.estimates)] if len(self.estimates) else []
         for table in tables:
             console.print()
             console.print(table)
@@ -210,12 +228,55 @@ def utility_table(utility: Utility, linkage: Linkage | None) -> Table:
         ("rows suppressed", f"{utility.rows_suppressed:,}"),
     ]
     if linkage is not None:
-        looked_for = f"{linkage.rows:,} {plural(linkage.rows, 'row')}"
-        looked_for += "" if linkage.seed is None else f" drawn with seed {linkage.seed}"
-        error = "" if linkage.standard_error is None else f" +- {100 * linkage.standard_error:.2g}"
-        facts.append(("linked to their nearest row", f"{100 * linkage.share:.4g}{error} % of {looked_for}"))
+        facts.append(("linked to their nearest row", _linked(linkage)))
     headings = [Heading("", text=True), Heading("", show=str)]
     return draw_table("Utility", headings, [fact for fact in facts if fact[1]], show_headings=False)
+
+
+def _linked(linkage: Linkage | None) -> str:
+    """Return the share of rows that are linked, in words; nothing without linkage."""
+    if linkage is None:
+        return ""
+    looked_for = f"{linkage.rows:,} {plural(linkage.rows, 'row')}"
+    looked_for += "" if linkage.seed is None else f" drawn with seed {linkage.seed}"
+    error = "" if linkage.standard_error is None else f" +- {100 * linkage.standard_error:.2g}"
+    return f"{100 * linkage.share:.4g}{error} % of {looked_for}"
+
+
+def continuous_table(found: Continuous) -> Table:
+    """Draw the disclosure risk and information loss of the columns of numbers."""
+    facts = [
+        ("IL1s, mean change / (sqrt(2) deviations)", _value(found.il1s)),
+        ("eigenvalues, relative difference", _value(found.eigenvalues)),
+        (f"rows within {found.interval:g} deviations", _percent(found.rows_within_deviations)),
+        (f"rows within {100 * found.interval:g} % of ranks", _percent(found.rows_within_ranks)),
+        ("linked by distance", _linked(found.by_distance)),
+        ("linked by rank", _linked(found.by_rank)),
+    ]
+    headings = [Heading("", text=True), Heading("", show=str)]
+    return draw_table("Columns of numbers", headings, [fact for fact in facts if fact[1]], show_headings=False)
+
+
+def estimates_table(estimates: pd.DataFrame) -> Table:
+    """Draw the estimates that differ most, for their size before."""
+    size = estimates["before"].abs().where(estimates["before"] != 0, 1.0)
+    order = (estimates["difference"].abs() / size).sort_values(ascending=False, kind="stable").index
+    kept = estimates.loc[sorted(order[:SHOWN_ESTIMATES])]
+    more = f" that differ most (the first {len(kept)} of {len(estimates)})" if len(kept) < len(estimates) else ""
+    headings = [
+        Heading("estimate", text=True),
+        *(Heading(name, show=_four_digits) for name in ("before", "after", "difference")),
+    ]
+    rows = []
+    for row in _rows(kept):
+        other = "" if row["other"] is None or row["other"] != row["other"] else f", {as_text(row['other'])}"
+        kind = str(row["estimate"]).replace("_", " ")
+        rows.append([f"{kind}: {as_text(row['column'])}{other}", row["before"], row["after"], row["difference"]])
+    return draw_table(f"Estimates{more}", headings, rows)
+
+
+def _four_digits(value: float) -> str:
+    return "" if value != value else as_cell(value)
 
 
 def _percent(share: float | None) -> str:

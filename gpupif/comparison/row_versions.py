@@ -157,14 +157,13 @@ class VersionLayout(NamedTuple):
 
     def numbers(self, codes: Sequence[npt.NDArray[Any]]) -> NumberedRows:
         """Return some rows of the joined table as numbers of values. codes: by column, array (rows)."""
-        *values, there = codes
         columns = [*self.columns, *self.columns]
         numbers = [
             *(column.shared.before for column in self.columns),
             *(column.shared.after for column in self.columns),
         ]
-        own = [_renumbered(*each) for each in zip(values, numbers, columns, strict=True)]
-        return NumberedRows(own[: len(self.columns)], own[len(self.columns) :], there == 1)
+        own = [_renumbered(*each) for each in zip(codes[: len(columns)], numbers, columns, strict=True)]
+        return NumberedRows(own[: len(self.columns)], own[len(self.columns) :], codes[len(columns)] == 1)
 
     def rows(self, numbered: NumberedRows, version: int) -> list[npt.NDArray[Any]]:
         """Return the columns of the table of versions for some rows, in one version."""

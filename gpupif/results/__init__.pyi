@@ -1,6 +1,7 @@
 """The classes of what functions return: the only list of these names; `__init__.py` imports each on first use."""
 
 from ..attack.roles import Roles as Roles
+from ..comparison.continuous_values import Continuous as Continuous
 from ..comparison.record_linkage import Linkage as Linkage
 from ..comparison.result import Comparison as Comparison
 from ..comparison.utility import Utility as Utility

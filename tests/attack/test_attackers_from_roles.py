@@ -114,7 +114,6 @@ def test_a_note_names_weights_that_are_not_used(people):
     for ask in (
         lambda: gpupif.advise(frame, roles=roles),
         lambda: gpupif.protect(frame, "k>=1", roles=roles),
-        lambda: gpupif.compare(frame, frame, roles=roles),
     ):
         with pytest.warns(UserWarning, match="column 'person' has sampling weights, which are not used here"):
             ask()

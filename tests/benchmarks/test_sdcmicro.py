@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 from benchmarks import sdcmicro
-from benchmarks.as_sdcmicro import WORK, Job, as_text, of_text, run
+from benchmarks.as_sdcmicro import WORK, WORK_ON_NUMBERS, Job, as_text, of_text, run
 from benchmarks.sdcmicro import SdcMicro, SdcMicroFailedError, largest_difference, seconds_of, too_different
-from benchmarks.sdcmicro_tables import PeerTable, generated_census, with_missing
+from benchmarks.sdcmicro_tables import PeerTable, generated_census, masked_tables, with_missing
+from tests.helpers import naive_continuous
 from tests.helpers.naive_suda import minimal_uniques, score_of
 
 
@@ -103,7 +104,7 @@ def test_gpupif_computes_the_numbers_counted_by_hand(tmp_path, table):
     """Special uniques are checked against the oracle."""
     found = {}
     # No job has five rows, so that no class of five rows can be within a job.
-    for work in WORK.keys() - {"suppression_in_strata"}:
+    for work in WORK.keys() - {"suppression_in_strata", *WORK_ON_NUMBERS}:
         assert len(run(Job(work, table, tmp_path, fraction=0.1))) == 3
         found |= {file.stem: np.fromfile(file) for file in tmp_path.glob("*.f64")}
     assert found["fk"].tolist() == [1, 1, 2, 3, 2, 1]
@@ -121,6 +122,29 @@ def test_gpupif_computes_the_numbers_counted_by_hand(tmp_path, table):
     assert found["distinct_l"].tolist() == [1] * 6
     assert found["entropy_l"].tolist() == [1] * 6
     assert found["recursive_l"].tolist() == [1] * 6
+
+
+@pytest.mark.slow
+def test_gpupif_computes_what_is_defined_of_numbers(tmp_path):
+    random = np.random.default_rng(2)
+    for name in ("CASCrefmicrodata", "Tarragona"):
+        names = ["AGI", "EMCONTRB", "FEDTAX", "INTVAL", "ERNVAL"]
+        names += ["FIXED.ASSETS", "CURRENT.ASSETS", "TREASURY", "SALES", "NET.PROFIT"]
+        pd.DataFrame(random.normal(size=(30, 10)), columns=names).to_csv(tmp_path / f"{name}.csv", index=False)
+    table = masked_tables(tmp_path)[0]
+    for work in WORK_ON_NUMBERS:
+        run(Job(work, table, tmp_path))
+    found = {file.stem: np.fromfile(file) for file in tmp_path.glob("*.f64")}
+    frame = pd.read_csv(table.file)
+    before, after = ({name: frame[prefix + name].tolist() for name in table.keys} for prefix in ("", "after "))
+    assert found["il1s"][0] == pytest.approx(naive_continuous.il1s(before, after)[1])
+    within = naive_continuous.within_deviations(before, after, 0.05)
+    assert found["interval_risk"][0] == naive_continuous.shares(within)[1]
+    assert found["eigenvalues"][0] == pytest.approx(naive_continuous.eigenvalues(before, after))
+    means = found["means"].reshape(len(table.keys), -1)
+    assert means.mean(axis=1) == pytest.approx([np.mean(before[name]) for name in table.keys])
+    assert len(np.unique(means[0])) == 10
+    assert (found["kept"].reshape(3, 3)[:, 2] > 0).all()
 
 
 @pytest.mark.slow

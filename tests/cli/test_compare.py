@@ -34,6 +34,23 @@ def test_the_command_compares_tables_as_text_and_json(treated, run):
     assert by_plan["utility"]["precision"] < 1
 
 
+def test_columns_of_numbers_and_weights_are_options(treated, run):
+    (treated / "paid.csv").write_text("pay,sex,people\n100,f,2\n250,m,1.5\n300,f,4\n410,m,1\n")
+    (treated / "noisy.csv").write_text("pay,sex,people\n120,f,2\n240,m,1.5\n330,f,4\n400,m,1\n")
+    asked = ("compare", "paid.csv", "noisy.csv", "--weights", "people", "--interval", "0.25")
+    told = run(*asked)
+    assert (told.code, told.err) == (0, "")
+    for words in ("rows within 0.25 deviations", "linked by rank", "weighted total: pay"):
+        assert words in told.out
+    document = json.loads(run(*asked, "--numbers", "pay", "--json").out)
+    assert document["continuous"]["columns"] == ["pay"]
+    totals = [row for row in document["estimates"] if row["estimate"] == "weighted_total"]
+    assert (totals[0]["before"], totals[0]["after"], totals[0]["difference"]) == (2185, 2320, 135)
+    told = run(*asked, "--numbers", "sex")
+    assert (told.code, told.out, told.err.count("\n")) == (2, "", 1)
+    assert "--numbers: column 'sex': expected finite numbers before and after, got texts" in told.err
+
+
 def test_a_plan_that_removes_no_rows_is_named(treated, run):
     (treated / "fewer.csv").write_text("age,sex,a=b\n39,f,1.5\n39,m,2.5\n")
     told = run("compare", "people.csv", "fewer.csv", "--plan", "plan.toml")

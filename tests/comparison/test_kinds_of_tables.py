@@ -26,6 +26,8 @@ def both():
             "eye": random.choice(["a", "b", "c", None], rows),
             "pay": random.integers(0, 100, rows),
             "id": np.arange(rows) + 100,
+            "height": random.normal(170.0, 8.0, rows).round(1),
+            "people": random.integers(0, 9, rows) / 4,
         }
     )
     drawn = np.where(random.random(rows) < 0.7, before["eye"], random.choice(list("abc"), rows))
@@ -33,6 +35,7 @@ def both():
         age=(before["age"] // 10 * 10).astype(str), eye=drawn, pay=before["pay"] + random.integers(-3, 4, rows)
     )
     after.loc[[3, 7, 8], "sex"] = None
+    after["height"] = (before["height"] + random.normal(0.0, 2.0, rows)).where(before["height"] < 180.0)
     return before, after
 
 
@@ -46,15 +49,18 @@ def shuffled(after):
     return after.drop(index=[1, 2, 30]).sample(frac=1, random_state=0)
 
 
-PLACES = {"columns": ["age", "sex", "eye", "pay"], "linkage": 15, "seed": 4}
-NAMES = {"row_id": "id", "sensitive": "eye"}
+PLACES = {"columns": ["age", "sex", "eye", "pay", "height"], "linkage": 15, "seed": 4, "weights": "people"}
+NAMES = {"row_id": "id", "sensitive": "eye", "weights": "people"}
 
 
 @pytest.fixture(scope="module")
 def expected(both):
     """What is found of the two tables, and of the first and some rows of the second in another order."""
     before, after = both
-    return found(before, after, **PLACES), found(before, shuffled(after), **NAMES)
+    results = found(before, after, **PLACES), found(before, shuffled(after), **NAMES)
+    assert all(result["continuous"]["columns"] == ["pay", "height"] for result in results)
+    assert all(result["estimates"][-1]["estimate"].startswith("weighted") for result in results)
+    return results
 
 
 @pytest.mark.parametrize(("chunk_rows", "least"), [(13, 1000), pytest.param(3, 150, marks=pytest.mark.slow)])

@@ -15,7 +15,7 @@ def example_table(rows=120, seed=0):
     """Columns of all kinds that treatments are for, with missing values in some."""
     rng = np.random.default_rng(seed)
     born = pd.Timestamp("1950-01-01") + pd.to_timedelta(rng.integers(0, 20000, rows), "D")
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "age": rng.integers(18, 96, rows),
             "sex": rng.choice(["f", "m"], rows),
@@ -29,6 +29,8 @@ def example_table(rows=120, seed=0):
             "kept": rng.integers(0, 5, rows).astype("int16"),
         }
     )
+    # All rows of a person have the same rent.
+    return table.assign(rent=table["person"].str[1:].astype(int) * 7 % 11 * 100)
 
 
 def _examples():
@@ -77,7 +79,10 @@ def _examples():
         "noise": lambda kind: [kind("income", scale=100)],
         "jitter": lambda kind: [kind("age", within=2), kind("born", within=14)],
         "shift_dates": lambda kind: [kind(["born"], person="person", days=30)],
-        "swap": lambda kind: [kind(["income"], within=["sex"], share=0.4)],
+        "swap": lambda kind: [
+            kind(["income"], within=["sex"], share=0.4),
+            kind(["rent"], within=[], share=0.7, household="person"),
+        ],
     }
 
 

@@ -60,6 +60,7 @@ INSTEAD = {
 # By function and argument: the column that is named, where it may not be a text.
 COLUMN = {
     ("ShiftDates", "columns"): "born",
+    ("compare", "numbers"): "age",
     ("Shuffle", "given"): "born",
     **{(name, "columns"): "age" for name in ("MicroaggregateTogether", "CorrelatedNoise", "RankSwap", "Shuffle")},
 }

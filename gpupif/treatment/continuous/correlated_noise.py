@@ -15,7 +15,7 @@ from ...errors import InputError
 from ..field_checks import not_empty, positive
 from ..random.draws import Draws
 from ..random.moved_values import PresentCells, column_from_values, variates
-from ..random.swap import check_memory
+from ..random.swap import check_memory, have_values
 from ..random.units import units_of
 from ..steps import Chunk, Step
 from ..treatment import Tools, TreatedTable, Treatment
@@ -59,7 +59,7 @@ class CorrelatedNoise(Treatment):
         check_memory(self.do, table.rows, needed, "add noise")
         coded = table.codes(names, needed)
         units = [units_of(name, own.labels, dates=False, numbers=True) for name, own in zip(names, coded, strict=True)]
-        complete = np.logical_and.reduce([own.codes < len(own.labels) for own in coded])
+        complete = have_values(coded)
         if not complete.any():
             raise InputError(
                 f"{self.do}: expected rows with a value in all columns ({', '.join(map(str, names))}), got none. "

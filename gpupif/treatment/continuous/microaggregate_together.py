@@ -19,7 +19,7 @@ from ...rows.threads import Workers
 from ...utils.validation import check_exist
 from ..coded_columns import CodedColumn
 from ..field_checks import not_empty, whole
-from ..random.swap import NewCodesStep, check_memory, class_numbers
+from ..random.swap import NewCodesStep, check_apart, check_memory, class_numbers, have_values
 from ..steps import Step
 from ..treatment import Tools, TreatedTable, Treatment
 from ..value_maps.microaggregate import group_means
@@ -74,9 +74,7 @@ class MicroaggregateTogether(Treatment):
 
     def check(self) -> None:
         super().check()
-        both = [name for name in self.columns if name in self.within]
-        if both:
-            raise InputError(f"{self.do}: column {both[0]!r} is in columns and in within. Leave it out of one of them.")
+        check_apart(self.do, self.columns, "within", self.within)
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         names, rows = self.columns, table.rows
@@ -86,13 +84,13 @@ class MicroaggregateTogether(Treatment):
         coded = table.codes([*names, *self.within], needed)
         own = coded[: len(names)]
         exact = [_finite_numbers(name, column.labels) for name, column in zip(names, own, strict=True)]
-        lacks = np.logical_or.reduce([column.codes == len(column.labels) for column in own])
-        if lacks.any() and self.missing is None:
+        complete = np.flatnonzero(have_values(own))
+        lacking = rows - len(complete)
+        if lacking and self.missing is None:
             raise InputError(
-                f"{self.do}: {int(lacks.sum()):,} rows have a missing value in columns ({', '.join(map(str, names))}), "
+                f"{self.do}: {lacking:,} rows have a missing value in columns ({', '.join(map(str, names))}), "
                 "and no rule. Say missing='suppress', which makes all their values missing, or missing='keep'."
             )
-        complete = np.flatnonzero(~lacks)
         codes = [column.codes[complete] for column in own]
         points = np.array(
             [_standardised(numbers.floats(), cells) for numbers, cells in zip(exact, codes, strict=True)]
@@ -104,7 +102,7 @@ class MicroaggregateTogether(Treatment):
             new, after = _with_means(column, cells, numbers, groups, complete, self.missing == "keep")
             arrays[f"codes {number}"] = new
             labels.append(after)
-        facts = {"groups": int(groups.max(initial=-1)) + 1, "rows_not_grouped": rows - len(complete)}
+        facts = {"groups": int(groups.max(initial=-1)) + 1, "rows_not_grouped": lacking}
         return NewCodesStep(labels, table.facts_of(arrays), writes=names, record=facts, revealing=list(facts))
 
     def _groups(self, points: npt.NDArray[np.float64], strata: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

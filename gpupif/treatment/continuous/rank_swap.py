@@ -14,7 +14,7 @@ from gpupif.kernels.random_values import swap_ranks
 from ...errors import InputError
 from ...utils.validation import check_exist, share
 from ..field_checks import not_empty
-from ..random.swap import NewCodesStep, check_memory, class_numbers
+from ..random.swap import NewCodesStep, check_apart, check_memory, class_numbers
 from ..random.units import units_of
 from ..steps import Step
 from ..treatment import Tools, TreatedTable, Treatment
@@ -53,9 +53,7 @@ class RankSwap(Treatment):
 
     def check(self) -> None:
         super().check()
-        both = [name for name in self.columns if name in self.within]
-        if both:
-            raise InputError(f"{self.do}: column {both[0]!r} is in columns and in within. Leave it out of one of them.")
+        check_apart(self.do, self.columns, "within", self.within)
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         names, rows = self.columns, table.rows

@@ -16,7 +16,7 @@ from ...utils.validation import check_exist
 from ..coded_columns import CodedColumn
 from ..field_checks import not_empty
 from ..random.moved_values import variates
-from ..random.swap import NewCodesStep, check_memory
+from ..random.swap import NewCodesStep, check_apart, check_memory, have_values
 from ..random.units import units_of
 from ..steps import Step
 from ..treatment import Tools, TreatedTable, Treatment
@@ -55,9 +55,7 @@ class Shuffle(Treatment):
 
     def check(self) -> None:
         super().check()
-        both = [name for name in self.columns if name in self.given]
-        if both:
-            raise InputError(f"{self.do}: column {both[0]!r} is in columns and in given. Leave it out of one of them.")
+        check_apart(self.do, self.columns, "given", self.given)
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         check_exist(f"{self.do}: given", self.given, table.names)
@@ -65,7 +63,7 @@ class Shuffle(Treatment):
         needed = CELL_BYTES * len(names)
         check_memory(self.do, table.rows, needed, "shuffle")
         coded = table.codes(names, needed)
-        takes_part = np.flatnonzero(np.logical_and.reduce([own.codes < len(own.labels) for own in coded]))
+        takes_part = np.flatnonzero(have_values(coded))
         count = len(takes_part)
         if count < 2:
             raise InputError(

@@ -56,9 +56,7 @@ class Swap(Treatment):
             raise InputError(
                 f"{self.do}: household: {self.household!r} is in columns or in within. Leave it out there."
             )
-        both = [name for name in self.columns if name in self.within]
-        if both:
-            raise InputError(f"{self.do}: column {both[0]!r} is in columns and in within. Leave it out of one of them.")
+        check_apart(self.do, self.columns, "within", self.within)
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         columns = self.columns
@@ -133,6 +131,18 @@ def check_memory(do: str, rows: int, row_bytes: int, verb: str) -> None:
             f"{do}: {rows:,} rows need {shown(needed)} of memory, and {shown(allowed)} are "
             f"allowed. Allow more (gpupif.config(memory_limit=)), or {verb} on a machine with more memory."
         )
+
+
+def check_apart(do: str, columns: Sequence[Hashable], argument: str, others: Sequence[Hashable]) -> None:
+    """Raise InputError if a column is among `columns` and among the columns of another argument of a treatment."""
+    both = [name for name in columns if name in others]
+    if both:
+        raise InputError(f"{do}: column {both[0]!r} is in columns and in {argument}. Leave it out of one of them.")
+
+
+def have_values(columns: Sequence[CodedColumn]) -> npt.NDArray[np.bool_]:
+    """Return the mask of the rows without a missing value in some columns."""
+    return np.asarray(np.logical_and.reduce([own.codes < len(own.labels) for own in columns]))
 
 
 def class_numbers(columns: Sequence[tuple[npt.NDArray[Any], int]], rows: int) -> npt.NDArray[np.int64]:
