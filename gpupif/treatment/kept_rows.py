@@ -24,10 +24,6 @@ from .treat import table_to_treat
 from .treatment import Treatment, ValueMap
 
 
-def _removes(treatment: Treatment) -> bool:
-    return isinstance(treatment, SuppressRows) and treatment.remove
-
-
 def find_kept_rows(table: Any, plan: Plan, report: Reporter) -> npt.NDArray[np.bool_]:
     """Return for each row of a table whether a plan keeps the row: booleans (rows,).
 
@@ -51,11 +47,6 @@ def find_kept_rows(table: Any, plan: Plan, report: Reporter) -> npt.NDArray[np.b
             store.close(False)
 
 
-def _looks_at_its_columns(treatment: Treatment) -> bool:
-    """Return whether a treatment reads only the columns that it names. Scores may depend on all columns."""
-    return isinstance(treatment, ValueMap) or (isinstance(treatment, SuppressRows) and treatment.k is not None)
-
-
 def _deciding(plan: Plan, names: Sequence[Hashable]) -> Plan:
     """Return the treatments of a plan that decide which rows are removed.
 
@@ -66,7 +57,8 @@ def _deciding(plan: Plan, names: Sequence[Hashable]) -> Plan:
     for treatment in reversed(plan.treatments):
         # A treatment that names no column may change every column.
         own = set(named_in(treatment, names)) or set(names)
-        if not _removes(treatment) and not own & looked_at:
+        rows = treatment if isinstance(treatment, SuppressRows) else None
+        if not (rows and rows.remove) and not own & looked_at:
             continue
         if treatment.is_random:
             column = next(name for name in names if name in own)
@@ -74,6 +66,7 @@ def _deciding(plan: Plan, names: Sequence[Hashable]) -> Plan:
                 f"plan: the removed rows depend on the random numbers of {treatment.do!r} for column {column!r}, which "
                 "the plan does not contain. Name a column of both tables that identifies rows: row_id=."
             )
-        looked_at |= own if _looks_at_its_columns(treatment) else set(names)
+        # Other treatments read scores, which may depend on all columns.
+        looked_at |= own if isinstance(treatment, ValueMap) or (rows and rows.k is not None) else set(names)
         chosen.append(treatment)
     return Plan(chosen[::-1], plan.hierarchies)
