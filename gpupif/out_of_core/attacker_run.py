@@ -269,7 +269,7 @@ class AttackerRun:
         numbers = (chunks.codes(number) for number in range(len(chunks.sizes)))
         units = None if scoring.plan.weights is None else scoring.plan.weights.units
         counts = (asked.count(codes, None if units is None else units.multiplicities(codes[-1])) for codes in numbers)
-        return asked.explain(asked.total(counts))
+        return asked.explain(asked.total(*counts))
 
 
 class AttackerRuns(NamedTuple):

@@ -324,7 +324,7 @@ def score_frame(
                 typed = rows.astype(job.dtype, copy=False) if rows.dtype.kind == "f" else rows
                 result.by_aggregate()[aggregate][POPULATION_SIZE.name] = _beside_scores(typed, frame, engine)
         weights = result.weights if isinstance(result, AnyKnownResult) else ()
-        explainer = TableExplainer(frame, used, job, attacker, weights)
+        explainer = TableExplainer(frame, used, job, attacker.subsets, weights)
         outcomes.append(
             AttackerOutcome(
                 attacker, for_each_aggregate(result.weights_by_aggregate()), result.distinct_rows, explainer
