@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputError
 from ..measures import POPULATION_SIZE, Measure, as_weighted, resolve_measures
 from ..utils.validation import Columns, as_list, as_mapping, check_exist, check_unique, check_weights, check_word
-from .attackers import AnyKnown, Known, aggregate_names, among_of, how_many
+from .attackers import AGGREGATES, AnyKnown, Known, aggregate_name, among_of, how_many
 from .distances import CategoryOrder
 from .hierarchy_files import read_named_files
 from .population import Population
@@ -151,9 +151,9 @@ class Arguments:
     @property
     def outputs(self) -> dict[str | None, list[str]]:
         """The names of the outputs of each cell, by attacker; an attacker without a name is under None."""
-        names = self.names
-        each: dict[str | None, Known] = {None: self.known} if self.attackers is None else dict(self.attackers.items())
-        return {name: aggregate_names(names) if isinstance(known, AnyKnown) else names for name, known in each.items()}
+        names, each = self.names, {None: self.known} if self.attackers is None else self.attackers
+        both = [aggregate_name(measure, what) for measure in names for what in AGGREGATES]
+        return {name: both if isinstance(known, AnyKnown) else names for name, known in each.items()}
 
     @property
     def _weights(self) -> list[Hashable]:

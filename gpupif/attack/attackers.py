@@ -291,8 +291,3 @@ def aggregates_of(measures: Sequence[Measure]) -> tuple[Measure, ...]:
 def aggregate_name(measure: str, what: str) -> str:
     """Return the name of the worst or the mean of a measure in outputs."""
     return f"{measure}_{what}"
-
-
-def aggregate_names(measures: Sequence[str]) -> list[str]:
-    """Return the names of the worst and the mean of each measure, in order."""
-    return [aggregate_name(measure, what) for measure in measures for what in AGGREGATES]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import InputError, did_you_mean, warn
 from ..frames.open import held_table, table_names
@@ -189,30 +189,22 @@ def with_roles(table: Any, roles: Any) -> tuple[Any, Roles]:
     return held, found
 
 
-class ScoreRoles(NamedTuple):
-    """The arguments of `gpupif.score` that roles say something of."""
+def score_by_roles(
+    roles: Roles, columns: Columns | None, known: Any, attackers: Any, weights: Hashable
+) -> tuple[Columns, Any, Any, Hashable]:
+    """Return arguments of `gpupif.score`, in their order here, completed from roles if they are not given.
 
-    columns: Columns | None
-    known: Any
-    attackers: Any
-    weights: Hashable
-
-    def filled(self, roles: Roles) -> ScoreRoles:
-        """Return the arguments, completed from roles if they are not given.
-
-        Scored are quasi-identifiers and sensitive attributes; the attacker knows the quasi-identifiers, or any few of
-        these. Raises InputError for roles without quasi-identifiers.
-        """
-        weights = roles.weight if self.weights is None else self.weights
-        columns = [name for name in roles.scored if name != weights] if self.columns is None else self.columns
-        pool = [name for name in roles.known() if name != weights]
-        if self.attackers is not None:
-            several = {
-                name: _among(one, pool) for name, one in (as_attackers(self.attackers, self.known) or {}).items()
-            }
-            return ScoreRoles(columns, None, several, weights)
-        known = as_known("known", self.known)
-        return ScoreRoles(columns, pool if known is None else _among(known, pool), None, weights)
+    Scored are quasi-identifiers and sensitive attributes; the attacker knows the quasi-identifiers, or any few of
+    these. Raises InputError for roles without quasi-identifiers.
+    """
+    weights = roles.weight if weights is None else weights
+    columns = [name for name in roles.scored if name != weights] if columns is None else columns
+    pool = [name for name in roles.known() if name != weights]
+    if attackers is not None:
+        several = as_attackers(attackers, known) or {}
+        return columns, None, {name: _among(one, pool) for name, one in several.items()}, weights
+    one = as_known("known", known)
+    return columns, pool if one is None else _among(one, pool), None, weights
 
 
 class FilledArguments:

@@ -86,7 +86,8 @@ class LazyExplainer(Explainer):
             last = graph.one("explain", _explain_worst, by, table.plan, asked, rows, counted)
         else:
             counts = graph.each("cohorts-of-cells", _count_cells, table.plan, asked, table.rows)
-            last = graph.one("explain", ExplainedCells.explain, asked, graph.tree("counted-cells", _add_counts, counts))
+            total = graph.tree("counted-cells", ExplainedCells.total, counts)
+            last = graph.one("explain", ExplainedCells.explain, asked, total)
         found: list[dict[str, Any]] = self._compute(graph, last)
         return found
 
@@ -155,10 +156,6 @@ def _asked_cells(cells: Sequence[RiskyCell], keys: Sequence[list[int]], plan: Pl
 def _count_cells(plan: Plan, asked: ExplainedCells, rows: Rows) -> list[CohortCount]:
     """Count the rows of a partition in the cohort of each cell."""
     return asked.count(row_codes(plan, rows.keys), np.asarray(rows.counts, np.int64))
-
-
-def _add_counts(*partitions: list[CohortCount]) -> list[CohortCount]:
-    return ExplainedCells.total(partitions)
 
 
 def _merge_rows(*partitions: Rows) -> Rows:

@@ -6,6 +6,7 @@ Only the labels, one a different value of a part, come to the host, where they a
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,38 +31,32 @@ class DevicePart(NamedTuple):
     labels: pa.Array
 
 
+@dataclass(frozen=True)
 class DeviceColumn:
     """A column on the device. parts: makes its parts, in order. kind: the type of its labels, if not their own.
 
     ascending: codes of whole numbers are in the order of the values; all others are in order of first appearance.
     """
 
-    def __init__(
-        self,
-        frames: CudfFrames,
-        parts: Callable[[], Iterable[DevicePart]],
-        kind: pa.DataType | None = None,
-        ascending: bool = True,
-    ) -> None:
-        self._frames = frames
-        self._parts = parts
-        self._kind = kind
-        self._ascending = ascending
+    frames: CudfFrames
+    parts: Callable[[], Iterable[DevicePart]]
+    kind: pa.DataType | None = None
+    ascending: bool = True
 
     def encode(self, name: Hashable) -> Column:
         """Return the column as codes on the device. Raise ColumnTypeError, or DeviceMemoryError if memory runs out."""
-        with self._frames.active():
+        with self.frames.active():
             try:
-                return merge_parts(name, self._frames, list(self._parts()), self._kind, self._ascending)
+                return merge_parts(name, self.frames, list(self.parts()), self.kind, self.ascending)
             except Exception as error:
-                if self._frames.ran_out(error):
+                if self.frames.ran_out(error):
                     raise DeviceMemoryError from error
                 raise
 
     def free_bytes(self) -> int:
         """Return the free memory of the device, after unused memory is released."""
-        self._frames.release()
-        return self._frames.free_bytes()
+        self.frames.release()
+        return self.frames.free_bytes()
 
 
 def encode_on_device(

@@ -309,7 +309,8 @@ def find_smallest_sets(counts: SetCounts, criterion: Criterion, max_size: int) -
         numbers = at_best | {set_: criterion.number(ratios) for set_, ratios in separations.items()}
         smallest = {set_: ratios for set_, ratios in separations.items() if criterion.reached(numbers[set_], rows)}
         reaching |= smallest
-        further = _most_values(values, left)
+        # The most combinations of values that the columns to come can have.
+        further = math.prod(sorted(values, reverse=True)[:left])
         alive = {
             set_: number
             for set_, number in numbers.items()
@@ -342,8 +343,3 @@ def _candidates(
             parts = [(column, set_[:at] + set_[at + 1 :]) for at, column in enumerate(set_)]
             if all(part in alive for _, part in parts):
                 yield set_, criterion.worst([criterion.at_best(alive[part], values[column]) for column, part in parts])
-
-
-def _most_values(values: Sequence[int], columns: int) -> int:
-    """Return the most combinations of values that `columns` further columns can have."""
-    return math.prod(sorted(values, reverse=True)[:columns])

@@ -103,11 +103,6 @@ class AttackerRun:
         """Return the file with the row information gains of a chunk."""
         return self.folder / f"rig-{number:06}.arrow"
 
-    def make_folder(self) -> None:
-        """Make the folder for facts."""
-        with disk_errors(self.folder):
-            private_folder(self.folder)
-
     def chunk_scores(self, first: int, last: int, row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
         """Yield the scores of the chunks `first` to `last` - 1: arrays by measure (scored columns, rows).
 
@@ -274,7 +269,7 @@ class AttackerRun:
         numbers = (chunks.codes(number) for number in range(len(chunks.sizes)))
         units = None if scoring.plan.weights is None else scoring.plan.weights.units
         counts = (asked.count(codes, None if units is None else units.multiplicities(codes[-1])) for codes in numbers)
-        return asked.explain(asked.total(counts))
+        return asked.explain(asked.total(*counts))
 
 
 class AttackerRuns(NamedTuple):
@@ -323,7 +318,8 @@ class JointScores:
     def make_folders(self) -> None:
         """Make the folders for facts."""
         for run in self._runs.values():
-            run.make_folder()
+            with disk_errors(run.folder):
+                private_folder(run.folder)
 
     def nothing(self) -> list[npt.NDArray[Any]]:
         """Return the score columns, without rows."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -13,9 +12,7 @@ import numpy as np
 from gpupif.kernels.codes import add_multiplicities
 
 from ..attack.joined_columns import POPULATION
-from ..attack.priors import Prior
 from ..attack.request import ScoreRequest
-from ..encoding.column import Column
 from ..engines.choose import DeviceRequest
 from ..io.ipc_batches import BatchWriter, read_batch
 from ..pipeline.chunk_encoding import CodedChunk, collapse_chunk, encode_chunk
@@ -48,7 +45,7 @@ class EncodedPopulation:
         self._context = context
         self._request = request = replace(request, weights=None)
         self._table = SomeColumns(table, range(len(request.used)))
-        joined = join(request, [], _totals(self._table), _totals(population))
+        joined = join(request, [], encoded_totals(self._table), encoded_totals(population))
         self._absent = Rows(np.empty((0, joined.columns.layout.words), np.uint64), np.empty(0, np.int64))
         if not any(joined.columns.wildcards):
             started = time.perf_counter()
@@ -78,10 +75,6 @@ class EncodedPopulation:
             rows = Rows(self._absent.keys[some], self._absent.counts[some])
         return project_rows(whole, plan, rows)
 
-    def priors(self, columns: Sequence[Column]) -> Mapping[Hashable, Prior]:
-        """Return the distributions of some columns of the table in the population."""
-        return self.plan.columns.some([column.name for column in columns]).priors()
-
     def close(self) -> None:
         """Close the files."""
         self.population.close()
@@ -99,7 +92,7 @@ class EncodedPopulation:
         ) as graph:
             encoded = graph.each("encode", encode_chunk, request, HERE, graph.take(self._table))
             mine = graph.each("local", itemgetter(0), encoded)
-            totals = graph.given("totals", _totals(self._table))
+            totals = graph.given("totals", encoded_totals(self._table))
             names = [column.name for column in self._table.columns]
             chunks = graph.take(self.population)
             matching = add_matching_tasks(graph, mine, totals, chunks, request, names, HERE)
@@ -118,7 +111,7 @@ class EncodedPopulation:
         return len(keys)
 
 
-def _totals(table: TableChunks) -> ChunkTotals:
+def encoded_totals(table: TableChunks, device: DeviceRequest = HERE) -> ChunkTotals:
     """Return the totals of an encoded table."""
     columns = list(table.columns)
-    return ChunkTotals(table.rows, table.rows, list(columns), [-1] * len(columns), frozenset([HERE]))
+    return ChunkTotals(table.rows, table.rows, list(columns), [-1] * len(columns), frozenset([device]))

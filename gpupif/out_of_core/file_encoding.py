@@ -60,7 +60,10 @@ def encode_files(
         for chunk in in_chunks(tables(), chunk_rows, memory):
             parts = workers.run(encode_part, [(name, chunk.column(name)) for name in names])
             if missing == "error":
-                _refuse_missing(names, parts, sum(sizes))
+                for name, part in zip(names, parts, strict=True):
+                    if part.values.missing:
+                        row = int(np.flatnonzero(part.codes == len(part.values.labels))[0])
+                        raise missing_error(name, sum(sizes) + row)
             if not labels:
                 labels = [files.enter_context(_label_writer(folder, place, part)) for place, part in enumerate(parts)]
             codes = {str(place): part.codes for place, part in enumerate(parts)}
@@ -94,12 +97,6 @@ def rows_read(source: Source, report: Reporter, what: str = "") -> Callable[[int
             report.expect(rows * source.bytes // source.bytes_read)
 
     return done
-
-
-def _refuse_missing(names: Sequence[Hashable], parts: Sequence[EncodedPart], start: int) -> None:
-    for name, part in zip(names, parts, strict=True):
-        if part.values.missing:
-            raise missing_error(name, start + int(np.flatnonzero(part.codes == len(part.values.labels))[0]))
 
 
 def _label_writer(folder: Path, place: int, part: EncodedPart) -> BatchWriter:

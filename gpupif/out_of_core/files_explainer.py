@@ -77,7 +77,7 @@ class FilesExplainer(RowExplainer):
         """Return the cohorts of cells, see `Explainer`; raise TableReadError if a file has changed."""
         asked, subsets = self._asked(cells), self.subsets
         if subsets is None:
-            return asked.explain(asked.total(asked.count(*chunk) for chunk in self._chunks()))
+            return asked.explain(asked.total(*(asked.count(*chunk) for chunk in self._chunks())))
         weights_of = partial(weights_of_sets, self.engine, subsets)
         return asked.explain_worst(self._distinct_rows(), subsets, weights_of, by)
 

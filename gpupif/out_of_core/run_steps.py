@@ -17,7 +17,7 @@ from ..errors import InputError, WarnOnce
 from ..io.base import Source, stamps_of
 from ..io.checkpoints import BEGUN, FINISHED, identity
 from ..io.score_files import ScoreFile, is_file, plan_outputs
-from ..pipeline.table_plan import Plan, Weights
+from ..pipeline.table_plan import Weights, make_plan
 from ..results.backing import AttackerOutcome, RunDescription, ScoresDescription
 from ..results.cell_file import CellFileBacking, SummaryBacking
 from ..results.in_files import FileBacking
@@ -29,7 +29,7 @@ from ..results.scores import Scores
 from ..results.summary import Summary
 from ..results.summary_figures import ColumnFacts
 from .attacker_run import AttackerRun, AttackerRuns, JointScores
-from .encoded_population import EncodedPopulation
+from .encoded_population import EncodedPopulation, encoded_totals
 from .file_encoding import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
 from .files_explainer import FilesExplainer
 from .one_partition_scoring import OnePartitionScoring
@@ -210,30 +210,18 @@ class Steps:
 
     def _attacker_runs(self, chunks: TableChunks, encoded_population: EncodedPopulation | None) -> list[AttackerRuns]:
         """Return the runs of each attacker."""
-        request, weighted, units = self.request, None, None
+        request, units, weighted = self.request, None, None
         if request.weights is not None:
             units, weighted = weigh_chunks(chunks, request.read.index(request.weights), len(request.used))
         runs = []
         on_warning = WarnOnce()
         for number, (name, own) in enumerate(request.by_attacker().items()):
             mine = SomeColumns(chunks, [request.read.index(column) for column in own.read])
-            columns = list(mine.columns)
-            population = None if encoded_population is None else encoded_population.plan.for_columns(own.used)
-            priors = None if population is None else population.columns.priors()
-            job, prior_of = own.job(columns[: len(own.used)], chunks.rows, "host", on_warning, weighted, priors)
-            plan = Plan(
-                own,
-                job,
-                prior_of,
-                job.layout if population is None else population.columns.layout,
-                chunks.rows,
-                chunks.rows,
-                None if units is None else Weights(columns, units),
-                chunks.rows if units is None else units.total,
-                DeviceRequest(self.context.engine.device),
-                self.context.engine.device,
-                population,
-            )
+            totals = encoded_totals(mine, DeviceRequest(self.context.engine.device))
+            weights = None if units is None else Weights(list(mine.columns), units)
+            counts = None if weighted is None else dict(weighted.counts)
+            population = None if encoded_population is None else encoded_population.plan
+            plan = make_plan(own, [], totals, weights, counts, population, on_warning)
             prefix = "" if name is None else f"attacker-{number}-"
             attacker = ScoredAttacker.from_request(name, own, chunks.rows)
             scores = OnePartitionScoring if plan.in_one_partition else TableScoring

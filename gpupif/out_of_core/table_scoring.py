@@ -28,6 +28,7 @@ from ..engines.partition_plan import WeightSums, partition_measures, plan_shuffl
 from ..engines.shared_scores import take_scored_column
 from ..io.ipc_batches import BatchReader, BatchWriter, arrow_type, read_batch, write_batch
 from ..measures import POPULATION_SIZE, resolve_measures
+from ..pipeline.chunk_encoding import send
 from ..pipeline.fitting_rows import FittingRows, PartitionRows, Span
 from ..pipeline.local_graph import LocalGraph
 from ..pipeline.partition_routes import RoutedPass, Routes, Send, find_sends, hash_routes
@@ -45,7 +46,7 @@ from ..pipeline.shuffle_messages import (
 from ..pipeline.table_plan import Plan
 from ..pipeline.task_resources import task_workers
 from ..rows.distinct import distinct_rows, sum_multiplicities
-from ..rows.partition import NO_ROWS, Blocks, Rows, index_type
+from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.information import LogSum
@@ -236,19 +237,15 @@ class TableScoring:
     def _send(self, sender: int) -> Any:
         """Return the messages of a chunk of the table or the population; write the places of rows of the table."""
         plan, routes, chunk = self.plan, self.routes, sender - len(self.table.sizes)
-        messages: list[Message] = []
         if chunk >= 0:
             assert self.population is not None
-            rows = self.population.rows(chunk, plan)
-            with task_workers(message_memory(rows)) as workers:
-                for sent in find_sends(rows, plan, routes, workers):
-                    messages += blocks_to_messages(self._blocks(sent, workers), sender, sent.cut, workers)
-                return pack(messages)
+            return send(plan, routes, sender, self.population.rows(chunk, plan))
+        messages: list[Message] = []
         row_places: dict[str, Any] = {}
         rows, occurs, number = self._rows_of(sender)
         with task_workers(2 * message_memory(rows)) as workers:
             for sent in find_sends(rows, plan, routes, workers):
-                blocks = self._blocks(sent, workers)
+                blocks = order_by_partition(sent.rows, sent.dest, routes.partitions, workers)
                 messages += blocks_to_messages(blocks, sender, sent.cut, workers)
                 if plan.weights is not None:
                     counted = only_counts(blocks, sum_multiplicities(sent.place, occurs, len(sent.rows.keys)))
@@ -258,10 +255,6 @@ class TableScoring:
             frame = pack(messages)
         write_batch(self.places_file(sender), row_places)
         return frame
-
-    def _blocks(self, sent: Send, workers: Workers) -> Blocks:
-        """Return the rows of a send, ordered by partition."""
-        return order_by_partition(sent.rows, sent.dest, self.routes.partitions, workers)
 
     def _rows_of(self, chunk: int) -> tuple[Rows, npt.NDArray[np.int64], npt.NDArray[Any]]:
         """Return the distinct rows of a chunk, the multiplicity of each, and for each row its distinct row."""

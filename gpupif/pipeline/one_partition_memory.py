@@ -13,7 +13,7 @@ from ..engines.individual_risk import scores_at_once
 from ..engines.memory import AnyKnownNeeds, share_memory
 from ..errors import InputError
 from ..utils.memory import shown
-from .table_plan import Plan, PopulationPlan
+from .table_plan import ChunkTotals, Plan, PopulationPlan
 from .task_resources import runs_here, task_memory, task_threads
 
 # The share of the worker's memory for the rows of one partition; and the bytes for them if no limit is known.
@@ -50,17 +50,18 @@ def check_one_partition(plan: Plan) -> None:
     )
 
 
-def check_matched_in_one_partition(population: PopulationPlan, rows: int) -> None:
-    """Raise InputError if a table and its population, matched in one partition, take more memory than there is.
+def check_matched_in_one_partition(population: PopulationPlan, totals: ChunkTotals) -> PopulationPlan:
+    """Return a population; raise InputError if it takes too much memory in one partition with its table.
 
     They are matched in one partition if missing values are wildcards.
-    rows: int. The number of distinct rows of the table.
+    totals: ChunkTotals. The totals of the table.
     """
-    words, others, limit = population.columns.layout.words, population.distinct, room()
+    rows, others, words, limit = totals.distinct, population.distinct, population.columns.layout.words, room()
     needed = _key_bytes(words, rows + others) + _matching_bytes(words, rows + others, 1)
     if any(population.columns.wildcards) and needed > limit:
         instead = "Name fewer quasi-identifiers, bin those with many values, use missing='category'"
         raise _too_many("missing: 'wildcard'", (rows, others), needed, limit, instead)
+    return population
 
 
 def _too_many(why: str, rows: tuple[int, int], needed: int, limit: int, instead: str) -> InputError:

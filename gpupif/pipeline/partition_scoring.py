@@ -61,7 +61,11 @@ def score_partition(plan: Plan, routes: Routes, partition: int, frame: pd.DataFr
             row_counts = rows_in(counted, words, workers.empty).counts if counted else None
             population = rows_in(others, words, workers.empty)
             found = PartitionScorer(plan, engine, scored_columns, rows, row_counts, population).score()
-            values = {_output(name, aggregate): scores for (aggregate, name), scores in found.values.items()}
+            # The aggregate "" adds nothing to the name of the measure.
+            values = {
+                aggregate_name(name, aggregate) if aggregate else name: scores
+                for (aggregate, name), scores in found.values.items()
+            }
             sums.append(found.sums)
             sizes = list(map(row_count, own))
             room, edges = Room(max(sizes), sent.number, workers.empty), pairwise(accumulate(sizes, initial=0))
@@ -178,8 +182,3 @@ class PartitionScorer:
             (aggregate, POPULATION_SIZE.name): on_host(sizes["cohort_size"])[:, place]
             for aggregate, sizes in aggregates
         }
-
-
-def _output(measure: str, aggregate: str) -> str:
-    """Return the name of the scores of an aggregate; the aggregate "" adds nothing to the name of the measure."""
-    return aggregate_name(measure, aggregate) if aggregate else measure

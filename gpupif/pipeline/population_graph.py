@@ -28,7 +28,7 @@ from .population_matching import (
     send_joined_rows,
     settle_population,
 )
-from .table_plan import ChunkTotals, PopulationPlan, join
+from .table_plan import PopulationPlan, join
 from .task_graph import Graph, Result
 
 AnyGraph = TypeVar("AnyGraph", bound=Graph)
@@ -124,7 +124,7 @@ def add_matching_tasks(
     found = chunk_encoding.find_totals(graph, asked, theirs, "-people")
     joined = graph.one("join", join, request, names, totals, found)
     if overlapping:
-        joined = graph.one("room", checked_in_one_partition, joined, totals)
+        joined = graph.one("room", check_matched_in_one_partition, joined, totals)
     own = graph.each("joined-table", joined_rows, joined, SAMPLE, mine)
     rows = graph.each("joined-people", joined_rows, joined, POPULATION, theirs)
     origins = [*[SAMPLE] * len(own), *[POPULATION] * len(rows)]
@@ -172,12 +172,3 @@ def rows_to_match(request: ScoreRequest, population: PopulationPlan) -> RowsToMa
     """Return the size of the shuffle that matches a table and its population."""
     columns = population.columns
     return RowsToMatch(columns.sizes_job(request), population.rows + population.total, any(columns.wildcards))
-
-
-def checked_in_one_partition(population: PopulationPlan, totals: ChunkTotals) -> PopulationPlan:
-    """Return the population unchanged; raise InputError if matching in one partition takes too much memory.
-
-    totals: ChunkTotals. The totals of the table.
-    """
-    check_matched_in_one_partition(population, totals.distinct)
-    return population

@@ -70,7 +70,7 @@ class ExplainedCells:
         return [_count_cohort(self.job, codes, multiplicities, key, column) for column, key in self._placed()]
 
     @staticmethod
-    def total(counts: Iterable[Sequence[CohortCount]]) -> list[CohortCount]:
+    def total(*counts: Sequence[CohortCount]) -> list[CohortCount]:
         """Return the cohort of each cell in the whole table. counts: what `count` returned for each chunk."""
         return [CohortCount.total(of_cell) for of_cell in zip(*counts, strict=True)]
 

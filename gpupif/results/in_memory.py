@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from ..attack.attackers import KnownSubsets
 from ..attack.priors import Prior
 from ..encoding.column import Column
 from ..engines.base import Job
@@ -42,7 +44,7 @@ from .packed_priors import pack_priors
 from .provenance import to_metadata
 from .query_search import ChunkColumn, ChunkFacts, ColumnScores, QuerySearch, cut_rows, sum_gains
 from .riskiest import RiskyCell
-from .score_outputs import CellScore, ScoredAttacker, outputs_of
+from .score_outputs import CellScore, outputs_of
 from .summary_figures import ColumnFacts
 
 # Rows of a chunk that is searched for cells.
@@ -371,55 +373,48 @@ def index_columns(index: pd.Index[Any], each: bool = False) -> pa.Table:
         ) from error
 
 
+@dataclass(eq=False)
 class TableExplainer(RowExplainer):
     """The view of one attacker on the cells of a table in memory.
 
-    columns, job: of the columns that are scored or known, with the codes of all rows. weights: if the attacker knows
-    any few columns, for each scored column its weight against each set of known columns.
+    columns, job: of the columns that are scored or known, with the codes of all rows. subsets: what the attacker may
+    know, if any few columns; then weights: for each scored column its weight against each set of known columns.
     """
 
-    def __init__(
-        self,
-        frame: Frame,
-        columns: Sequence[Column],
-        job: Job,
-        attacker: ScoredAttacker,
-        weights: Sequence[npt.NDArray[np.float64]] = (),
-    ) -> None:
-        self._frame = frame
-        self._columns = columns
-        self._job = job
-        self._subsets = attacker.subsets
-        self._weights = weights
+    frame: Frame
+    columns: Sequence[Column]
+    job: Job
+    subsets: KnownSubsets | None
+    weights: Sequence[npt.NDArray[np.float64]] = ()
 
     def labels(self, rows: Sequence[int]) -> list[Any] | None:
-        index = self._frame.index
+        index = self.frame.index
         if index is None:
             return None
-        with self._frame.active():
+        with self.frame.active():
             return [index[row] for row in rows]
 
     def row_values(self) -> RowValues:
-        job = self._job
+        job = self.job
 
         def between(start: int, stop: int) -> Callable[[int], npt.NDArray[Any]]:
             return lambda scored_column: on_host(job.codes[job.scored_columns[scored_column]][start:stop])
 
-        return RowValues([self._columns[scored_column] for scored_column in job.scored_columns], between)
+        return RowValues([self.columns[scored_column] for scored_column in job.scored_columns], between)
 
     def values(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
-        with self._frame.active():
+        with self.frame.active():
             return self._explained(cells).values()
 
     def explain(self, cells: Sequence[RiskyCell], by: Measure) -> list[dict[str, Any]]:
-        job = self._job
-        weights = dict(zip(job.scored_columns, self._weights, strict=False))
-        with self._frame.active():
+        job = self.job
+        weights = dict(zip(job.scored_columns, self.weights, strict=False))
+        with self.frame.active():
             explained = self._explained(cells)
-            if self._subsets is None:
+            if self.subsets is None:
                 return explained.explain(explained.count(job.codes, job.multiplicities))
-            return explained.explain_worst(job, self._subsets, lambda _, column: weights[column], by)
+            return explained.explain_worst(job, self.subsets, lambda _, column: weights[column], by)
 
     def _explained(self, cells: Sequence[RiskyCell]) -> ExplainedCells:
-        keys = [[int(codes[cell.row]) for codes in self._job.codes] for cell in cells]
-        return ExplainedCells(self._job, self._columns, cells, keys)
+        keys = [[int(codes[cell.row]) for codes in self.job.codes] for cell in cells]
+        return ExplainedCells(self.job, self.columns, cells, keys)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..attack.arguments import Arguments, Knowledge, Measures
-from ..attack.roles import ScoreRoles, with_roles
+from ..attack.roles import score_by_roles, with_roles
 from ..engines.base import Engine
 from ..engines.choose import choose_engine
 from ..errors import InputError
@@ -126,18 +126,18 @@ def score_files(
     >>> folder.cleanup()
 
     """
-    asked = ScoreRoles(columns, known, attackers, weights)
     if roles is not None:
-        asked = asked.filled(with_roles(_as_path("source", source), roles)[1])
+        _, by_role = with_roles(_as_path("source", source), roles)
+        columns, known, attackers, weights = score_by_roles(by_role, columns, known, attackers, weights)
     arguments = Arguments.from_user(
         measures,
-        asked.columns,
-        known=asked.known,
-        attackers=asked.attackers,
+        columns,
+        known=known,
+        attackers=attackers,
         priors=priors,
         accuracies=accuracies,
         distances=distances,
-        weights=asked.weights,
+        weights=weights,
         population=population,
         missing=missing,
         dtype=dtype,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..attack.arguments import Arguments, Knowledge, Measures
 from ..attack.population import match_population, open_population
 from ..attack.request import ScoreRequest
-from ..attack.roles import ScoreRoles, with_roles
+from ..attack.roles import score_by_roles, with_roles
 from ..attack.weights import TableWeights, weigh_table
 from ..encoding.column import EncodedTable
 from ..encoding.encode import encode_table
@@ -246,21 +246,20 @@ def score(
     [3, 3, 3, 3, 5]
 
     """
-    asked = ScoreRoles(columns, known, attackers, weights)
     if roles is not None:
         table, by_role = with_roles(table, roles)
-        asked = asked.filled(by_role)
+        columns, known, attackers, weights = score_by_roles(by_role, columns, known, attackers, weights)
     return score_table(
         table,
         Arguments.from_user(
             measures,
-            asked.columns,
-            known=asked.known,
-            attackers=asked.attackers,
+            columns,
+            known=known,
+            attackers=attackers,
             priors=priors,
             accuracies=accuracies,
             distances=distances,
-            weights=asked.weights,
+            weights=weights,
             population=population,
             missing=missing,
             dtype=dtype,
@@ -325,7 +324,7 @@ def score_frame(
                 typed = rows.astype(job.dtype, copy=False) if rows.dtype.kind == "f" else rows
                 result.by_aggregate()[aggregate][POPULATION_SIZE.name] = _beside_scores(typed, frame, engine)
         weights = result.weights if isinstance(result, AnyKnownResult) else ()
-        explainer = TableExplainer(frame, used, job, attacker, weights)
+        explainer = TableExplainer(frame, used, job, attacker.subsets, weights)
         outcomes.append(
             AttackerOutcome(
                 attacker, for_each_aggregate(result.weights_by_aggregate()), result.distinct_rows, explainer

@@ -87,14 +87,13 @@ class SudaSummary(Displayable):
         ):
             if len(frame):
                 first, *others = map(str, frame.columns)
-                headings = [Heading(first, text=True, show=as_text), *(self._heading(name) for name in others)]
+                headings = [Heading(first, text=True, show=as_text)]
+                for name in others:
+                    show = as_percent if name == "contribution" else as_cell
+                    headings.append(Heading(name, wraps=True, show=show))
                 console.print(draw_table(title, headings, frame.itertuples(index=False, name=None)))
             if title == SHARES and self.columns["contribution"].sum() > 1:
                 draw_line(console, "An MSU counts for each of its columns: the shares add up to more than 100 %.")
-
-    @staticmethod
-    def _heading(name: str) -> Heading:
-        return Heading(name, wraps=True, show=as_percent if name == "contribution" else as_cell)
 
 
 class SpecialUniques:

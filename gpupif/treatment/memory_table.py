@@ -237,12 +237,9 @@ class MemoryTable(TreatedTable):
         """Return the treated table, of the kind of the original table. Unchanged columns are the original columns."""
         names = [name for name in self.names if name in self._changed]
         with Workers() as workers:
-            made = workers.run(self._replacement, [(name,) for name in names])
+            made = workers.run(MemoryColumn.replacement, [(self._columns[name], self._types[name]) for name in names])
         replaced = dict(zip(names, made, strict=True))
         return self.frame.replaced(self.names, replaced, self._kept)
-
-    def _replacement(self, name: Hashable) -> Replacement:
-        return self._columns[name].replacement(self._types[name])
 
 
 def _encoded(name: Hashable, array: Any) -> MemoryColumn | None:

@@ -8,6 +8,7 @@ import shlex
 import stat
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -133,6 +134,7 @@ def _warn_of_readers(file: Path) -> None:
             )
 
 
+@dataclass(eq=False, repr=False)
 class Treated:
     """The result of `gpupif.treat` and `gpupif.treat_files`.
 
@@ -141,19 +143,11 @@ class Treated:
     files: list of paths. The written files; empty for `treat`.
     """
 
-    def __init__(
-        self,
-        table: Any,
-        record: TreatmentsRecord,
-        working: TreatedTable | None,
-        applied: Sequence[Applied],
-        files: Sequence[Path] = (),
-    ) -> None:
-        self.table = table
-        self.record = record
-        self.files = files
-        self._working = working
-        self._applied = applied
+    table: Any
+    record: TreatmentsRecord
+    _working: TreatedTable | None
+    _applied: Sequence[Applied]
+    files: Sequence[Path] = ()
 
     def estimates(self, column: Hashable) -> pd.DataFrame:
         """Estimate how often each value of a column occurred before the column was randomised.

@@ -318,7 +318,7 @@ def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, re
             run.begin({})
         store = run.store
         budget = plan_reading(options.memory_limit, len(source.names), "take columns out of the table first")
-        table = FileTable(source, store, budget, report, all_typed=not written_as_text(options.output))
+        table = FileTable(source, store, budget, report, all_typed=not written_format(options.output).as_text)
         applied = apply_plan(table, plan, key, report)
         writer = TreatedWriter(table.source(), options, store, budget, report)
         rows = writer.write(table.counts)
@@ -329,11 +329,6 @@ def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, re
         run.shield.raise_()
         writer.publish()
         return Treated(options.output, record, table, applied, _files(options.output))
-
-
-def written_as_text(output: Path) -> bool:
-    """Return whether the format of an output is text."""
-    return written_format(output).as_text
 
 
 def _files(output: Path) -> Sequence[Path]:

@@ -97,58 +97,25 @@ def _infinite(numbers: Any) -> float:
     return float(sum(sign for sign in (math.inf, -math.inf) if (numbers == sign).any()))
 
 
-class RowSums(NamedTuple):
-    """Sums of rows to twice the precision of a float. They are exact unless numbers are more than 2^50 apart.
-
-    high: floats (rows). The sums, rounded. low: floats (rows). The rest that rounding left.
-    """
-
-    high: Any
-    low: Any
-
-    @classmethod
-    def zeros(cls, rows: int) -> RowSums:
-        """Return the sums of `rows` rows without columns, on the host."""
-        return cls(np.zeros(rows), np.zeros(rows))
-
-    @classmethod
-    def from_columns(cls, columns: Iterable[Any]) -> RowSums | None:
-        """Return the sums of columns on the host or a device; None if there is no column."""
-        sums: RowSums | None = None
-        for column in columns:
-            if sums is None:
-                first = column.astype(np.float64)
-                sums = cls(first, np.zeros_like(first))
-            else:
-                sums = sums.plus(column)
-        return sums
-
-    def plus(self, column: Any) -> RowSums:
-        """Return the sums with another column added. On the host these sums themselves are changed."""
-        if not is_on_device(column):
-            add_column(np.asarray(column), self.high, self.low)
-            return self
-        number = column.astype(np.float64)
-        high = self.high + number
-        added = high - self.high
-        lost = (self.high - (high - added)) + (number - added)
-        lost[lost != lost] = 0
-        return RowSums(high, self.low + lost)
-
-    def add_at(self, rows: Any, others: RowSums) -> None:
-        """Add other sums to some rows, on the host. rows: the numbers of the rows, each once."""
-        some = RowSums(self.high[rows], self.low[rows]).plus(others.high).plus(others.low)
-        self.high[rows], self.low[rows] = some
-
-    def rounded(self) -> Any:
-        """Return the sums as floats, rounded once."""
-        return self.high + self.low
-
-
 def sum_rows(columns: Iterable[Any]) -> Any:
     """Return the sum of each row in float64, rounded once; None if there is no column.
 
-    columns: arrays on the host or a device.
+    columns: arrays on the host or a device. Sums are kept to twice the precision of a float: they are exact unless
+    numbers are more than 2^50 apart.
     """
-    sums = RowSums.from_columns(columns)
-    return None if sums is None else sums.rounded()
+    # The sums, rounded, and the rest that rounding left.
+    high = low = None
+    for column in columns:
+        if high is None:
+            high = column.astype(np.float64)
+            low = np.zeros_like(high)
+        elif not is_on_device(column):
+            add_column(np.asarray(column), high, low)
+        else:
+            number = column.astype(np.float64)
+            total = high + number
+            added = total - high
+            lost = (high - (total - added)) + (number - added)
+            lost[lost != lost] = 0
+            high, low = total, low + lost
+    return None if high is None else high + low

@@ -18,9 +18,3 @@ def limit_arenas() -> None:
     """
     with contextlib.suppress(AttributeError):
         ctypes.CDLL(None).mallopt(MOST_ARENAS, len(os.sched_getaffinity(0)))
-
-
-def give_back_heap() -> None:
-    """Return freed memory to the system."""
-    with contextlib.suppress(AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)

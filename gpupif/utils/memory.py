@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import re
 from decimal import Decimal
@@ -11,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import InputError
-from .heap import give_back_heap
 from .validation import MOST, brief, is_whole
 
 # The share of the free memory that a run without a limit may take.
@@ -51,7 +52,9 @@ def resident_bytes() -> int:
 def give_back_unused() -> None:
     """Return unused memory of Arrow and of the C library to the system: `resident_bytes` counts it as taken."""
     pa.default_memory_pool().release_unused()
-    give_back_heap()
+    # Libraries other than glibc lack this function.
+    with contextlib.suppress(AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def free_bytes() -> int:

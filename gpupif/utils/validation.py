@@ -65,15 +65,12 @@ def as_columns(argument: str, columns: Any, table: Any, empty: bool = False) -> 
 
     table: a table as `gpupif.score` takes it. empty: whether the list may be empty. Default: False. Raises InputError.
     """
-    names = as_list(argument, [columns] if _names_a_column(columns, table) else columns)
+    # A tuple may be the name of a column, which only DataFrames of pandas and cuDF can have.
+    is_name = isinstance(columns, tuple) and hasattr(table, "iloc") and columns in list(table.columns)
+    names = as_list(argument, [columns] if is_name else columns)
     if not names and not empty:
         raise InputError(f"{argument}: expected at least one column, got an empty list.")
     return names
-
-
-def _names_a_column(columns: Any, table: Any) -> bool:
-    """Return whether a tuple is the name of a column, which only DataFrames of pandas and cuDF can have."""
-    return isinstance(columns, tuple) and hasattr(table, "iloc") and columns in list(table.columns)
 
 
 def check_not_known(sensitive: Iterable[Hashable], known: Iterable[Hashable]) -> None:
