@@ -308,13 +308,15 @@ def protect(
         rows_with_cells, cells_unreached = None, False
         searched: list[CriterionValue] = []
         if request.cells and suppressed:
-            plan = Plan([*recoding, _suppress_cells(request, criteria)], recoded)
+            plan = Plan([*recoding, _suppress_cells(request, criteria, counted, recoded)], recoded)
             try:
                 after = measure_treated(table, plan, criteria, cells=True)
             except UnreachableError:
                 cells_unreached = True
             else:
-                if after.rows > most_suppressed:
+                if not all(value.is_met for value in after.values):
+                    cells_unreached, after = True, None
+                elif after.rows > most_suppressed:
                     rows_with_cells, after = after.rows, None
         if after is None:
             rows = [_suppress_rows(request, criteria, counted)] if suppressed else []
@@ -382,8 +384,10 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def _suppress_cells(request: ProtectRequest, criteria: CriterionSet) -> Suppress:
-    """Return the treatment that suppresses single cells until all criteria hold."""
+def _suppress_cells(
+    request: ProtectRequest, criteria: CriterionSet, table: CountedTable, recoded: Mapping[Hashable, Any]
+) -> Suppress:
+    """Return the treatment that suppresses single cells until all criteria hold. recoded: by recoded column."""
     known = list(criteria.quasi_identifiers)
     return Suppress(
         columns=known,
@@ -392,6 +396,7 @@ def _suppress_cells(request: ProtectRequest, criteria: CriterionSet) -> Suppress
         sensitive=list(request.sensitive) or None,
         attackers=request.attackers or None,
         importance=dict(request.importance) or None,
+        distances=_distances(request, table, [name for name in criteria.scored if name not in recoded]),
     )
 
 
@@ -400,13 +405,18 @@ def _suppress_rows(request: ProtectRequest, criteria: CriterionSet, table: Count
     known, own = list(criteria.quasi_identifiers), ClassCriteria.from_set(criteria)
     if not own.models:
         return SuppressRows(k=own.k, quasi_identifiers=known)
-    distances = {**{name: list(order) for name, order in table.orders.items()}, **request.distances}
     return SuppressRows(
         require=[str(criterion) for criterion in own.criteria],
         quasi_identifiers=known,
         sensitive=own.columns,
-        distances={name: distances[name] for name in own.columns if name in distances} or None,
+        distances=_distances(request, table, own.columns),
     )
+
+
+def _distances(request: ProtectRequest, table: CountedTable, columns: Sequence[Hashable]) -> dict[Hashable, Any] | None:
+    """Return how far values of some columns are apart, as given or by the order of their categories; None for none."""
+    distances = {**{name: list(order) for name, order in table.orders.items()}, **request.distances}
+    return {name: distances[name] for name in columns if name in distances} or None
 
 
 def _refuse_no_plan(
