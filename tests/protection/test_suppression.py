@@ -181,3 +181,22 @@ def test_a_criterion_against_an_attacker_of_its_own_needs_one_on_classes():
             gpupif.protect(table, criterion, sensitive="ill", suppress=0.1)
         with pytest.raises(gpupif.InputError, match="is not on each equivalence class"):
             gpupif.Plan([gpupif.treatments.SuppressRows(require=criterion, quasi_identifiers=["a"])])
+
+
+# Tables whose criterion is met exactly as they are, with a value that is rounded.
+EXACTLY = {
+    "t<=0.1": ("aaaabbbbbb", [1, 2, 1, 0, 0, 2, 0, 1, 1, 0]),
+    "basic_beta(s)<=0.5": ("aabbcc", list("pqqqpq")),
+}
+
+
+@pytest.mark.parametrize("criterion", EXACTLY)
+@pytest.mark.parametrize("suppress", [0, 0.5])
+def test_limits_that_are_met_exactly_are_met_whatever_the_rounding(criterion, suppress):
+    groups, values = EXACTLY[criterion]
+    table = pd.DataFrame({"g": list(groups), "s": values})
+    hierarchies = {"g": {"values": dict.fromkeys(set(groups), "*")}}
+    arguments = {"quasi_identifiers": ["g"], "sensitive": ["s"], "hierarchies": hierarchies}
+    found = gpupif.protect(table, criterion, suppress=suppress, **arguments)
+    assert (found.levels, found.suppressed_rows, found.is_met) == ({"g": 0}, 0, True)
+    assert found.before[0].value > found.before[0].criterion.limit
