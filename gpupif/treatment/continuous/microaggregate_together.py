@@ -23,7 +23,7 @@ from ..random.swap import NewCodesStep, check_memory, class_numbers
 from ..steps import Step
 from ..treatment import Tools, TreatedTable, Treatment
 from ..value_maps.microaggregate import group_means
-from ..value_maps.new_values import Numbers, all_numbers
+from ..value_maps.new_values import Numbers, all_numbers, check_finite
 
 # The bytes of memory for each row, and for each of its cells.
 ROW_BYTES, CELL_BYTES = 64, 40
@@ -160,8 +160,7 @@ def _finite_numbers(name: Hashable, labels: pa.Array) -> Numbers:
     if pa.types.is_null(labels.type):
         return Numbers(np.empty(0), None, np.empty(0, np.bool_))
     exact = all_numbers(name, labels, MEND)
-    if exact.places is None and not np.isfinite(exact.amounts).all():
-        raise InputError(f"column {name!r}: expected finite numbers, got infinite ones. Top code them first.")
+    check_finite(name, exact.amounts)
     return exact
 
 
