@@ -54,7 +54,8 @@ class MicroaggregateTogether(Treatment):
     rows that are left are the last group. Of rows that are equally far, the earlier row counts as nearer. Equal rows
     may be in different groups.
 
-    Means of whole numbers are floats, and means of decimal numbers are rounded to their places.
+    Means of whole numbers are floats, and means of decimal numbers are rounded to their places. If k or more earlier
+    rows equal a farthest row, its group is k of these, and the row itself waits for another group.
 
     Raises InputError if a stratum has fewer than k complete rows, for a text that is no number, for infinite numbers,
     for missing values without a rule, and for more than 100,000 rows of a stratum with "mdav". Also raises InputError

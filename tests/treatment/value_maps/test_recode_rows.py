@@ -92,6 +92,7 @@ def test_the_plan_says_it(tmp_path):
     [
         ({}, 2, "levels: expected a list of levels by column"),
         ({"age": []}, 2, "levels: expected a list of levels by column"),
+        ({"age": 1}, 2, "levels: expected a table of keys and values that are lists of whole numbers, got"),
         ({"age": [0, 1], "pay": [0]}, 2, "column 'pay' has 1 levels, and column 'age' has 2"),
         ({"age": [0, 7]}, 2, "level: expected a whole number from 0 to 3, the top of the hierarchy of 'age'"),
         ({"town": [0, 1]}, 2, "column 'town' has no hierarchy"),
