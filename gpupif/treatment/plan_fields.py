@@ -173,7 +173,7 @@ def plain_fields(treatment: Treatment) -> dict[str, Any]:
 
 def names_in_documents(treatment: Treatment) -> list[Hashable]:
     """Return the column names that have to be text in a document: keys of dictionaries by column, and tuples."""
-    names = [name for name in treatment.named() if isinstance(name, tuple)]
+    names: list[Hashable] = [name for name in treatment.named() if isinstance(name, tuple)]
     for field, hint in types_of(type(treatment)).items():
         if any(typing.get_args(own)[:1] == (Hashable,) for own in (hint, *typing.get_args(hint))):
             value = getattr(treatment, field)
