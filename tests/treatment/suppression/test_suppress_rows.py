@@ -60,7 +60,7 @@ def test_rows_with_a_cell_that_meets_the_condition_are_removed():
         ({"where": "csg > 1"}, "Did you mean 'csf'"),
         (
             {"require": "t<=0.2", "quasi_identifiers": ["home"], "sensitive": ["pay"], "distances": {"pya": "nominal"}},
-            "distances: there is no column 'pya' in sensitive=.*Did you mean 'pay'",
+            "distances: no column 'pya' in sensitive=.*Did you mean 'pay'",
         ),
         ({"k": 2, "quasi_identifiers": COLUMNS, "columns": ["age"]}, "columns goes with where"),
     ],
