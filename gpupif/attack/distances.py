@@ -48,7 +48,7 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
         file, distance = distance.file, _of_values(name, distance, [*values, *extra])
     # A column that has only missing values takes its type from the other values of its prior.
     known = [value for value in extra if value is not None]
-    natural = has_order(column) if len(column.labels) else bool(known) and all(isinstance(v, KINDS) for v in known)
+    natural = has_order(column) or (not len(column.labels) and bool(known) and all(isinstance(v, KINDS) for v in known))
     if distance is None:
         distance = "ordered" if natural else "nominal"
     if distance == "nominal":
@@ -94,16 +94,18 @@ def _of_values(name: Hashable, given: TextOrder | TextTree, values: Sequence[Any
     for text, names in given.items():
         if tree.setdefault(plain[text], names) != names:
             raise InputError(
-                f"distances: column {name!r}: {given.file}: {table_value(text)} and {table_value(texts[plain[text]])} "
-                "are one value there, and part of something else each. Keep one of the two."
+                f"distances: column {name!r}: {'' if given.file is None else f'{given.file}: '}{table_value(text)} and "
+                f"{table_value(texts[plain[text]])} are one value there, and part of something else each. Keep one."
             )
         texts.setdefault(plain[text], text)
     return tree
 
 
 def has_order(column: Column) -> bool:
-    """Return whether the values of a column have an order of their own."""
+    """Return whether a column has values, and these have an order of their own."""
     labels = column.labels
+    if not len(labels):
+        return False
     if isinstance(labels, pa.Array | pa.ChunkedArray):
         kinds = pa.types
         return any(

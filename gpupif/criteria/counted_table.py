@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ..attack.weights import TableWeights, add_chunk, read_weights
 from ..encoding.column import Column, value_order
+from ..encoding.plain_values import refuse_intervals
 from ..engines.base import Counter
 from ..errors import InputError
 from ..marginals.open_counts import open_counts
@@ -159,6 +160,7 @@ def _ascending(column: Column, codes: npt.NDArray[Any]) -> Column:
     place = value_order(column)
     order = np.argsort(place)
     labels = column.labels if isinstance(column.labels, pa.Array) else pa.array(column.labels)
+    refuse_intervals(column.name, labels.type)
     ordered = labels.take(pa.array(order[: len(labels)]))
     narrow = place.astype(code_type(column.cardinality))
     return Column(column.name, narrow[codes], column.counts[order], ordered, column.missing)

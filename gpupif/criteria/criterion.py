@@ -10,13 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..disclosure.models import ROUNDING
 from ..errors import InputError
 from ..utils.validation import brief
 from .quantities import ClassQuantity, ModelQuantity, Quantity, RiskQuantity, range_of, read_quantity
 
 _FORM = re.compile(
     r"(?:(?P<statistic>mean|max|min|p_?\d+(?:\.\d+)?)\s+)?(?P<word>[A-Za-z_]\w*(?:\.\w+)*)\s*(?:\((?P<inside>.*)\))?\s*"
-    r"(?P<operator><=|>=|≤|≥|==|=|<|>)\s*(?P<number>[^\s<>=].*)?"
+    r"(?P<operator><=|>=|≤|≥|==|=|<|>)\s*(?P<number>[^\s<>=].*)?",
+    re.DOTALL,
 )
 _OPERATORS = {"≤": "<=", "≥": ">="}
 EXAMPLES = "'k>=5', 'distinct_l(disease)>=3', 'pif95<=3', 'max csf<=0.9' or 'known=3: k>=3'"
@@ -77,10 +79,14 @@ class Criterion:
         return self.quantity.high_is_bad
 
     def is_met(self, value: float | None) -> bool:
-        """Return whether a value is safe. A value that is not known (NaN) or not defined (None) is not safe."""
+        """Return whether a value is safe. A value that is not known (NaN) or not defined (None) is not safe.
+
+        A value that differs from the limit by 1e-12 of either or less meets it: sums of floats are rounded.
+        """
         if value is None or math.isnan(value):
             return False
-        return value <= self.limit if self.at_most else value >= self.limit
+        beyond = value > self.limit if self.at_most else value < self.limit
+        return not beyond or math.isclose(value, self.limit, rel_tol=ROUNDING)
 
     @property
     def of_classes(self) -> bool:

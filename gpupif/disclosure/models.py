@@ -16,8 +16,8 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from ..engines.base import Axis
 
-# A number of values this close to a whole number, relatively, differs from it by rounding.
-WHOLE = 1e-12
+# Numbers that differ by this share of them or less differ by rounding.
+ROUNDING = 1e-12
 
 
 def _count(value: float, _: Axis | None) -> int:
@@ -31,7 +31,7 @@ def _plain(value: float, _: Axis | None) -> float:
 def _effective(bits: float, _: Axis | None) -> float:
     """Return how many equally frequent values have this entropy: 3 for log2 3 bits."""
     values = math.exp2(bits)
-    return float(round(values)) if abs(values - round(values)) < WHOLE * values else values
+    return float(round(values)) if abs(values - round(values)) < ROUNDING * values else values
 
 
 def _scaled(distance: float, axis: Axis | None) -> float:

@@ -38,10 +38,10 @@ PARTS: Mapping[str, tuple[type[Record], str]] = {
 # Fields that repeat an argument, count the rows or the people, or follow from the amounts of a game alone.
 INPUTS = {"rows", "people", "threshold", "wanted_k", "population", "sampling_fraction", "game", "max_global_risk"}
 INPUTS |= {"deterring_size", "publishable_size", "households"}
-MEASURED = {"households.rows", "risk_threshold.threshold"}
+MEASURED = {"households.rows"}
 # The last words of figures that are safe if they are high.
 SAFE_IF_HIGH = {"k", "k_map", "largest", "average_size", "normalized_average_size", "lowest", "deterred", "publishable"}
-SAFE_IF_HIGH |= {"publisher_payout", "best_payout", "deterring_payout", "risk_threshold.threshold"}
+SAFE_IF_HIGH |= {"publisher_payout", "best_payout", "deterring_payout"}
 # Figures that coarser values never make less safe; see `RiskFigure.only_improves`.
 _IMPROVE = {
     "classes": "k largest average_size uniques unique_share classes classes_below rows_below share_below "
@@ -52,12 +52,15 @@ _IMPROVE = {
     "individual.at_risk reidentifications",
     "households": "risk.highest risk.average risk.at_risk reidentified rows row_share",
     "uniques": "sample_uniques",
-    "risk_threshold": "global_risk threshold",
+    "risk_threshold": "global_risk",
 }
 _PAYOFFS = "attacked deterred publishable publisher_payout best_payout deterring_payout adversary_payoff"
 _IMPROVE |= {"games.prosecutor": _PAYOFFS, "games.journalist": _PAYOFFS}
 ONLY_IMPROVE = frozenset(f"{part}.{name}" for part, names in _IMPROVE.items() for name in names.split())
-# The figures among them for which rows of weight 0 do not matter: such rows are at no risk.
+# The last words of figures that depend on k, and on a threshold of risk.
+OF_K = {"classes_below", "rows_below", "share_below", "normalized_average_size"}
+OF_THRESHOLD = {"at_risk", "rows_above", "share_above"}
+# The figures among `ONLY_IMPROVE` for which rows of weight 0 do not matter: such rows are at no risk.
 WITH_ZERO_WEIGHTS = {"estimated.k_map", "estimated.journalist.highest", "estimated.individual.highest"}
 
 
@@ -152,8 +155,8 @@ class RiskFigure:
     def arguments(self, number: float | None) -> dict[str, Any]:
         """Return the arguments of `gpupif.risk` from the number in brackets. Raises InputError.
 
-        It is a limit of global risk for figures of "risk_threshold". Otherwise a number up to 1 is a threshold of risk,
-        and a number above 1 is k.
+        It is a limit of global risk for figures of "risk_threshold". Of other figures, those of `OF_K` depend on k.
+        Those of `OF_THRESHOLD` depend on a threshold of risk, which is 1/k for a number k above 1.
         """
         if self.part == "risk_threshold":
             if number is None:
@@ -161,7 +164,12 @@ class RiskFigure:
             return {LIMIT: share(LIMIT, number)}
         if number is None:
             return {}
-        return {"k": whole_number("k", number, "rows")} if number > 1 else {"threshold": share("threshold", number)}
+        word = self.path.rpartition(".")[2]
+        if word not in OF_K | OF_THRESHOLD:
+            raise InputError(f"{self.path} depends on no number: expected no brackets, got ({number:g}).")
+        if word in OF_K or number > 1:
+            return {"k": whole_number("k", number, "rows")}
+        return {"threshold": share("threshold", number)}
 
     def find(self, found: Any) -> float | None:
         """Return the figure from the result of `gpupif.risk`; None if it is not defined."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from ..errors import ColumnTypeError
 
 FAMILIES = {
     "text": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
@@ -28,6 +30,12 @@ def family(kind: pa.DataType) -> str:
     if pa.types.is_dictionary(kind):
         return family(kind.value_type)
     return next((name for name, checks in FAMILIES.items() if any(is_one(kind) for is_one in checks)), str(kind))
+
+
+def refuse_intervals(name: Hashable, kind: pa.DataType) -> None:
+    """Raise ColumnTypeError for a type of intervals, which have no order, hash or text here. name: of the column."""
+    if isinstance(kind, pa.BaseExtensionType) or pa.types.is_nested(kind):
+        raise ColumnTypeError(name, kind, mend="Convert them to text, or leave the column out.")
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:

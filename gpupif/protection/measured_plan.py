@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from ..criteria.class_criteria import ClassCriteria
@@ -58,14 +58,15 @@ def _measure(asked: CountedRequest, found: FoundNode) -> MeasuredPlan:
     rows_with_cells, cells_unreached = None, False
     if asked.request.cells and asked.suppression is not None and found.suppressed:
         try:
-            plan = _make_plan(asked, found, [_suppress_cells(asked)])
+            plan = _make_plan(asked, found, [_suppress_cells(asked, found)])
             after = measure_treated(asked.table, plan, asked.criteria, cells=True)
         except UnreachableError:
             cells_unreached = True
         else:
-            if after.rows <= asked.suppression.most:
+            cells_unreached = not all(value.is_met for value in after.values)
+            if not cells_unreached and after.rows <= asked.suppression.most:
                 return MeasuredPlan(plan, after)
-            rows_with_cells = after.rows
+            rows_with_cells = None if cells_unreached else after.rows
     plan = _make_plan(asked, found, _suppressing(asked, found))
     searched = [_worst(own) for own in zip(found.searched, *(own.searched for own in found.local), strict=True)]
     after = measure_treated(asked.table, plan, asked.criteria)
@@ -97,9 +98,10 @@ def _suppressing(asked: CountedRequest, found: FoundNode) -> list[Treatment]:
     return [SuppressRows(quasi_identifiers=list(asked.criteria.quasi_identifiers), **_criteria_of_classes(asked))]
 
 
-def _suppress_cells(asked: CountedRequest) -> Suppress:
+def _suppress_cells(asked: CountedRequest, found: FoundNode) -> Suppress:
     """Return the treatment that suppresses single cells until all criteria hold."""
     request, known = asked.request, list(asked.criteria.quasi_identifiers)
+    recoded = [column.name for column, level in zip(asked.levels, found.node, strict=True) if level]
     return Suppress(
         columns=[name for name in known if name not in request.strata],
         require=[str(criterion) for criterion in request.criteria],
@@ -107,6 +109,7 @@ def _suppress_cells(asked: CountedRequest) -> Suppress:
         sensitive=list(request.sensitive) or None,
         attackers=request.attackers or None,
         importance=dict(request.importance) or None,
+        distances=_distances(asked, [name for name in asked.criteria.scored if name not in recoded]),
     )
 
 
@@ -115,9 +118,15 @@ def _criteria_of_classes(asked: CountedRequest) -> dict[str, Any]:
     own = ClassCriteria.from_set(asked.criteria)
     if not own.models:
         return {"k": own.k}
-    distances = {**{name: list(order) for name, order in asked.counted.orders.items()}, **asked.request.distances}
     return {
         "require": [str(criterion) for criterion in own.criteria],
         "sensitive": own.columns,
-        "distances": {name: distances[name] for name in own.columns if name in distances} or None,
+        "distances": _distances(asked, own.columns),
     }
+
+
+def _distances(asked: CountedRequest, columns: Sequence[Hashable]) -> dict[Hashable, Any] | None:
+    """Return how far values of some columns are apart, as given or by the order of their categories; None for none."""
+    orders = {name: list(order) for name, order in asked.counted.orders.items()}
+    distances = {**orders, **asked.request.distances}
+    return {name: distances[name] for name in columns if name in distances} or None

@@ -201,8 +201,9 @@ def with_used_labels(column: CodedColumn) -> CodedColumn:
 def relabeled(column: CodedColumn, labels: pa.Array, missing_value: str | None = None) -> CodedColumn:
     """Return the column with new labels.
 
-    labels: Arrow array with an item for each old label. Labels may be equal to each other; null makes the value
-    missing. missing_value: the text that replaces missing values, if the labels are texts; None keeps them missing.
+    labels: Arrow array with an item for each code of the column, so at least for each old label. Labels may be equal
+        to each other; null makes the value missing.
+    missing_value: the text that replaces missing values, if the labels are texts; None keeps them missing.
     """
     if missing_value is not None:
         labels = pa.concat_arrays([labels, pa.array([missing_value], labels.type)])
@@ -211,7 +212,7 @@ def relabeled(column: CodedColumn, labels: pa.Array, missing_value: str | None =
     elif pa.types.is_null(labels.type) or not len(labels):
         return CodedColumn(np.zeros(len(column.codes), np.uint8), labels[:0])
     distinct, number = merge_labels("", pa.chunked_array([plain_labels(labels)]))
-    if len(distinct) == len(column.labels) and missing_value is None:
+    if len(distinct) == len(labels) == len(column.labels) and missing_value is None:
         # All new labels are distinct and keep their order: the codes stay valid.
         return CodedColumn(column.codes, distinct)
     missing = len(distinct)

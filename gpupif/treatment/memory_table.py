@@ -14,6 +14,7 @@ from ..attack.arguments import Arguments
 from ..encoding.device import DeviceColumn, encode_on_device
 from ..encoding.encode import encode_column
 from ..encoding.merge import recode
+from ..encoding.plain_values import refuse_intervals
 from ..errors import ColumnTypeError
 from ..frames.base import Frame
 from ..frames.replacement import Replacement
@@ -162,6 +163,7 @@ class MemoryTable(TreatedTable):
 
     def apply(self, step: Step, said: str = "") -> None:
         if isinstance(step, ValueMapStep):
+            refuse_intervals(step.column, self._stored(step.column).labels.type)
             column, changed = self._stored(step.column).mapped(step)
             self.counts.append(StepCounts({step.column: changed}))
             self._put(step.column, column, changed)
@@ -210,12 +212,22 @@ class MemoryTable(TreatedTable):
         return np.ones(self.frame.rows, np.bool_) if self._kept is None else self._kept
 
     def values(self, name: Hashable) -> ColumnValues:
-        return self._stored(name).values()
+        column = self._stored(name)
+        refuse_intervals(name, column.labels.type)
+        return column.values()
+
+    def has_only(self, name: Hashable, order: Sequence[Any]) -> bool:
+        """Return whether a column has only values of an order. Intervals, which a treatment cannot read, are none."""
+        with contextlib.suppress(ColumnTypeError):
+            return set(self.values(name).labels.to_pylist()) <= set(order)
+        return False
 
     def codes(self, names: Sequence[Hashable], row_bytes: int = 0) -> list[CodedColumn]:
         self.expect(names)
         with Workers() as workers:
             tasks = [(self._stored(name),) for name in names]
+            for name, (column,) in zip(names, tasks, strict=True):
+                refuse_intervals(name, column.labels.type)
             return workers.run(lambda column: with_other_labels(column.rows(), column.values().labels), tasks)
 
     def facts_of(self, arrays: Mapping[str, npt.NDArray[Any]]) -> RowFacts:
@@ -268,7 +280,7 @@ class WorkingFrame(Frame):
         return {
             name: order
             for name, order in self._table.frame.orders().items()
-            if name in self.names and set(self._table.values(name).labels.to_pylist()) <= set(order)
+            if name in self.names and self._table.has_only(name, order)
         }
 
     def arrow(self) -> pa.Table:

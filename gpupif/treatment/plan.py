@@ -21,7 +21,7 @@ from .continuous.microaggregate_together import MicroaggregateTogether
 from .continuous.rank_swap import RankSwap
 from .continuous.shuffle import Shuffle
 from .dropped_columns import DeclaredColumns, Drop
-from .plan_fields import as_call, plain_fields, refuse_secret, treatment_from, with_types
+from .plan_fields import as_call, names_in_documents, plain_fields, refuse_secret, treatment_from, with_types
 from .random.moved_values import Jitter, Noise, ShiftDates
 from .random.pram import Pram
 from .random.randomized_response import RandomizedResponse
@@ -272,10 +272,11 @@ class Plan:
 
     def _relative_to(self, folder: Path) -> dict[str, Any]:
         """Return the document of `to_dict`, with relative paths for files inside a folder."""
+        for name in [*self.hierarchies, *(name for own in self.treatments for name in names_in_documents(own))]:
+            toml_key(name)
         document = self.to_dict()
         hierarchies = document.get(HIERARCHIES, {})
         for name, hierarchy in hierarchies.items():
-            toml_key(name)
             if isinstance(hierarchy, str):
                 hierarchies[name] = _relative(hierarchy, folder)
         for treatment, plain in zip(self.treatments, document[TREATMENT], strict=True):

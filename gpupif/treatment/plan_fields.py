@@ -143,12 +143,15 @@ def _in_words(hint: Any) -> str:
         if issubclass(origin, os.PathLike):
             return "a path"
         if issubclass(origin, Mapping):
-            return "a table of keys and values"
+            words = _plural(inner[1]) if inner else "values"
+            return "a table of keys and values" + (f" that are {words}" if words != "values" else "")
         return f"a list of {_plural(inner[0])}" if inner else "a list"
     return _WORDS.get(hint, getattr(hint, "__name__", str(hint)))
 
 
 def _plural(hint: Any) -> str:
+    if typing.get_origin(hint) is Sequence:
+        return f"lists of {_plural(typing.get_args(hint)[0])}"
     words = {Hashable: "names of columns", float: "numbers", int: "whole numbers", str: "texts"}
     return words.get(hint, "values")
 
@@ -162,6 +165,16 @@ def plain_fields(treatment: Treatment) -> dict[str, Any]:
         if value is not None and (default is dataclasses.MISSING or plain(value) != plain(default)):
             values[own.name] = plain(value)
     return values
+
+
+def names_in_documents(treatment: Treatment) -> list[Hashable]:
+    """Return the column names that have to be text in a document: keys of dictionaries by column, and tuples."""
+    names: list[Hashable] = [name for name in treatment.named() if isinstance(name, tuple)]
+    for field, hint in types_of(type(treatment)).items():
+        if any(typing.get_args(own)[:1] == (Hashable,) for own in (hint, *typing.get_args(hint))):
+            value = getattr(treatment, field)
+            names += value if isinstance(value, Mapping) else []
+    return names
 
 
 def as_call(treatment: Treatment) -> str:
@@ -179,7 +192,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
-        return {key if isinstance(key, str) else text_of(key): plain(own) for key, own in value.items()}
+        # Arrow has no text for a tuple, which may be the name of a column.
+        return {str(key) if isinstance(key, str | tuple) else text_of(key): plain(own) for key, own in value.items()}
     if isinstance(value, set | frozenset):
         return sorted(map(plain, value))
     if isinstance(value, Sequence | np.ndarray):

@@ -68,6 +68,7 @@ def test_different_words_may_mean_the_same_criterion():
     assert Criterion.from_text("p95 rig<=3") == Criterion.from_text("pif95<=3")
     assert Criterion.from_text("cohort_size >= 5") == Criterion.from_text("min cohort_size>=5")
     assert Criterion.from_text("fig(a:b (c))<=1") == Criterion.from_text("mean cig(a:b (c))<=1")
+    assert Criterion.from_text("max csf(first\nsecond)<=1").quantity.column == "first\nsecond"
     assert str(Criterion.from_text(" uniques <= 0 ")) == "uniques <= 0"
     assert read_criteria(["k>=5", "k >= 5.0"]) == [Criterion.from_text("k>=5")]
 
@@ -77,6 +78,10 @@ def test_a_criterion_on_an_unknown_value_is_not_met():
     assert not Criterion.from_text("k>=5").is_met(4)
     assert Criterion.from_text("t<=0.2").is_met(0.2)
     assert not Criterion.from_text("t<=0.2").is_met(0.21)
+    assert Criterion.from_text("t<=0.2").is_met(0.2 * (1 + 1e-13))
+    assert not Criterion.from_text("t<=0.2").is_met(0.2 * (1 + 1e-11))
+    assert Criterion.from_text("entropy_l>=2").is_met(2 * (1 - 1e-13))
+    assert not Criterion.from_text("entropy_l>=2").is_met(2 * (1 - 1e-11))
     assert not Criterion.from_text("t<=0.2").is_met(None)
     assert not Criterion.from_text("t<=0.2").is_met(float("nan"))
 

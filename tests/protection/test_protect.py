@@ -230,6 +230,56 @@ def test_rows_are_suppressed_if_no_cells_reach_a_criterion():
     assert "No single cells meet all criteria when suppressed" in str(cells)
 
 
+def nominal_and_ordered_differ():
+    """A table in which closeness to 0.2 takes other cells if the distances of "s" are nominal than if they are not."""
+    rng = np.random.default_rng(0)
+    columns = {"a": list("abcdef"), "b": list("xyz"), "s": [1, 2, 3, 9]}
+    return pd.DataFrame({name: rng.choice(values, 60) for name, values in columns.items()})
+
+
+@pytest.mark.parametrize(
+    "sensitive",
+    [
+        nominal_and_ordered_differ()["s"],
+        pd.Categorical.from_codes(nominal_and_ordered_differ()["s"] % 4, ["low", "mid", "high", "top"], ordered=True),
+        pd.Categorical.from_codes(
+            nominal_and_ordered_differ()["s"] % 4,
+            pd.to_datetime(["2020-01-01", "2020-03-01", "2020-02-01", "2021-02-01"]),
+            ordered=True,
+        ),
+    ],
+    ids=["distances", "ordered categories", "ordered categories of dates"],
+)
+@pytest.mark.parametrize("cells", [True, False])
+@pytest.mark.usefixtures("on_cpu")
+def test_suppression_reaches_closeness_by_the_distances_asked_for_and_after_a_file(cells, sensitive, tmp_path):
+    table = nominal_and_ordered_differ().assign(s=sensitive)
+    distances = {"s": "nominal"} if sensitive.dtype == "int64" else None
+    found = gpupif.protect(
+        table,
+        ["k>=2", "t<=0.2"],
+        quasi_identifiers=["a", "b"],
+        sensitive=["s"],
+        suppress=0.97,
+        cells=cells,
+        distances=distances,
+    )
+    assert found.suppressed_rows > 0
+    assert (found.suppressed_cells > 0, found.cells_unreached) == (cells, False)
+    assert found.is_met or not cells
+    treated = gpupif.treat(table, found.plan).table
+    found.plan.save(tmp_path / "plan.toml")
+    pd.testing.assert_frame_equal(gpupif.treat(table, gpupif.Plan.load(tmp_path / "plan.toml")).table, treated)
+
+
+def test_rows_are_suppressed_if_the_measured_table_with_suppressed_cells_breaks_a_criterion(monkeypatch):
+    # The treatment suppresses for other distances than the table is measured by.
+    monkeypatch.setattr("gpupif.treatment.suppression.suppress.read_distances", lambda given: {})
+    arguments = {"quasi_identifiers": ["a", "b"], "sensitive": ["s"], "suppress": 0.97, "distances": {"s": "nominal"}}
+    found = gpupif.protect(nominal_and_ordered_differ(), ["k>=2", "t<=0.2"], cells=True, **arguments)
+    assert (found.cells_unreached, found.suppressed_cells, found.rows_with_cells) == (True, 0, None)
+
+
 @pytest.mark.usefixtures("on_cpu")
 def test_any_kind_of_table_has_the_same_plan(tmp_path):
     import polars as pl

@@ -151,12 +151,14 @@ def test_the_plan_is_the_best_of_all_nodes(criterion, seed, monkeypatch):
 
 @pytest.mark.parametrize("lacks", ["error", "count"])
 @pytest.mark.parametrize("missing", ["category", "wildcard"])
-def test_coarser_values_only_improve_figures_by_which_a_search_prunes(missing, lacks):
+@pytest.mark.parametrize("zero_weights", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_coarser_values_only_improve_figures_by_which_a_search_prunes(zero_weights, missing, lacks):
     rng = np.random.default_rng(7)
     looked_at = set()
     for seed in range(3):
         table, people = sample(seed), city(seed)
-        table.loc[rng.choice(30, 3), "people"] = 0
+        if zero_weights:
+            table.loc[rng.choice(30, 3), "people"] = 0
         table.loc[:2, "age"] = people.loc[:9, "age"] = None
         if lacks == "count":
             people = people.iloc[::4]
@@ -165,7 +167,7 @@ def test_coarser_values_only_improve_figures_by_which_a_search_prunes(missing, l
             people = pd.concat([people, table[["age", "home", "ill"]]])
         given = {"weights": "people", "household": "house", "game": GAME, "missing": missing}
         population = gpupif.Population(people, lacks)
-        known = RiskArguments(population, zero_weights=True)
+        known = RiskArguments(population, zero_weights=zero_weights)
         by_node = {}
         for node in naive.nodes(HIERARCHIES):
             plan = gpupif.Plan(
@@ -199,6 +201,14 @@ def test_every_number_of_risk_is_a_criterion():
         if figure.part not in ("risk_threshold", "estimated"):
             assert isinstance(figure.find(found), float), figure.path
     assert set(RISK_FIGURES) >= ONLY_IMPROVE
+
+
+def test_the_threshold_of_a_global_risk_is_no_criterion():
+    # Coarser values lower it to the highest risk that is left: it is neither safe if it is high nor if it is low.
+    table = pd.DataFrame({"a": list("aabbbbcc")})
+    assert gpupif.risk(table, "a", max_global_risk=0.5).risk_threshold.threshold == 0.5
+    with pytest.raises(gpupif.InputError, match=r"'risk_threshold.threshold' is no figure"):
+        gpupif.protect(table, "risk_threshold.threshold(0.5)>=0.4")
 
 
 WAYS_OF = {
@@ -348,6 +358,12 @@ BAD = {
         {"weights": "age"},
         "weights: column 'age' has another role too",
     ),
+    "a number that a figure does not depend on": (
+        "population.k_map(3)>=2",
+        {"population": city(0)},
+        "population.k_map depends on no number: expected no brackets, got (3)",
+    ),
+    "a threshold of a figure that depends on k": ("classes.rows_below(0.5)<=2", {}, "k: expected a whole number"),
     "an ambiguous name": ("k_map>=2", {}, "k_map may be population.k_map or estimated.k_map"),
     "any few columns": ("known=1: population.k_map>=2", {"population": city(0)}, "who knows a list of columns"),
     "a wrong game": ("games.prosecutor.attacked<=0", {"game": 3}, "game: expected a gpupif.models.Game"),

@@ -251,3 +251,22 @@ def test_the_frontier_fits_the_width_of_the_terminal():
         assert plan in shown[0] or shown[0].split("│")[-2].strip() == plan.removeprefix("levels ")
         for node in found.frontier:
             assert f"{100 * node.loss / found.highest_loss:.4g} %" in out.getvalue()
+
+
+# Tables whose criterion is met exactly as they are, with a value that is rounded.
+EXACTLY = {
+    "t<=0.1": ("aaaabbbbbb", [1, 2, 1, 0, 0, 2, 0, 1, 1, 0]),
+    "basic_beta(s)<=0.5": ("aabbcc", list("pqqqpq")),
+}
+
+
+@pytest.mark.parametrize("criterion", EXACTLY)
+@pytest.mark.parametrize("suppress", [0, 0.5])
+def test_limits_that_are_met_exactly_are_met_whatever_the_rounding(criterion, suppress):
+    groups, values = EXACTLY[criterion]
+    table = pd.DataFrame({"g": list(groups), "s": values})
+    hierarchies = {"g": {"values": dict.fromkeys(set(groups), "*")}}
+    arguments = {"quasi_identifiers": ["g"], "sensitive": ["s"], "hierarchies": hierarchies}
+    found = gpupif.protect(table, criterion, suppress=suppress, **arguments)
+    assert (found.levels, found.suppressed_rows, found.is_met) == ({"g": 0}, 0, True)
+    assert found.before[0].value > found.before[0].criterion.limit

@@ -167,3 +167,24 @@ def test_errors_name_the_treatment_that_failed(way):
         plan = [gpupif.treatments.Round("age", base=5), gpupif.treatments.Jitter("born", within=10_000), *later]
         with pytest.raises(InputError, match=r"^treatment 2 \(jitter\): column 'born': a moved value does not fit"):
             way.treat(table, plan, Pieces((0.5,), chunk_rows=7, partition_rows=3), key=bytes(32))
+
+
+def test_texts_of_a_plan_denote_the_values_of_distances(way, tmp_path):
+    # "high" is far from the others in this hierarchy, and near them as numbers. A document has texts for its keys.
+    table = TABLE.assign(pay=[1, 2, 3, 3] * (len(TABLE) // 4))
+    arguments = {"require": "t<=0.1", "quasi_identifiers": ["sex", "job"], "sensitive": ["pay"]}
+    tree = {"pay": {1: ["low"], 2: ["low"], 3: ["high"]}}
+    plan = gpupif.Plan([gpupif.treatments.SuppressRows(**arguments, distances=tree)])
+    expected = MEMORY.treat(table, plan)
+    without = MEMORY.treat(table, [gpupif.treatments.SuppressRows(**arguments)])
+    assert len(expected.table) != len(without.table)
+    plan.save(tmp_path / "plan.toml")
+    found = way.treat(table, gpupif.Plan.load(tmp_path / "plan.toml"), Pieces((0.2, 0.7), chunk_rows=7))
+    assert_same_treated(found, expected)
+
+
+def test_an_attribute_that_is_missing_in_all_rows_fails_no_class(way):
+    table = TABLE.assign(pay=np.nan)
+    plan = [gpupif.treatments.SuppressRows(require="t<=0.3", quasi_identifiers=["sex"], sensitive=["pay"])]
+    found = way.treat(table, plan, Pieces((0.2, 0.7), chunk_rows=7))
+    assert len(found.table) == len(table)

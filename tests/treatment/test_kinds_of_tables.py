@@ -215,3 +215,23 @@ def test_tables_that_cannot_be_treated_are_refused():
     # A column of lists that no treatment names is never read.
     table = pd.DataFrame({"x": [1], "y": [[1]]})
     pd.testing.assert_series_equal(gpupif.treat(table, [Bins("x")]).table["y"], table["y"])
+
+
+def test_intervals_are_refused_where_they_are_treated_and_stay_elsewhere():
+    ages = pd.cut([1, 25, 45, 1, 25, 1], [0, 20, 40, 60])
+    table = pd.DataFrame({"job": list("aaabbc"), "age": ages})
+    found = gpupif.protect(table, "k>=2", quasi_identifiers=["job"], suppress=0.5)
+    assert found.suppressed_rows == 1
+    rows = gpupif.treat(table, [gpupif.treatments.SuppressRows(k=2, quasi_identifiers=["job"])]).table
+    pd.testing.assert_frame_equal(rows, table[:5])
+    rows = gpupif.treat(table, [gpupif.treatments.SuppressRows(k=2, quasi_identifiers=["job", "age"])]).table
+    assert len(rows) == 0
+    message = "column 'age': expected plain values .*, got .*Convert them to text"
+    for refused in (
+        lambda: gpupif.protect(table, "k>=2", quasi_identifiers=["job", "age"]),
+        lambda: gpupif.protect(table, ["k>=2", "t<=0.5"], quasi_identifiers=["job"], sensitive=["age"]),
+        lambda: gpupif.treat(table, [gpupif.treatments.Suppress(["job", "age"], k=2)]),
+        lambda: gpupif.treat(table, [gpupif.treatments.Rare("age", below=2)]),
+    ):
+        with pytest.raises(gpupif.errors.ColumnTypeError, match=message):
+            refused()

@@ -251,12 +251,30 @@ def test_an_existing_file_is_not_replaced_without_overwrite(tmp_path):
         (gpupif.Plan([], {3: {"widths": [5]}}), "plan.toml", "expected a name that is text, got 3"),
         (gpupif.Plan([], {3: {"widths": [5]}}), "plan.json", "expected a name that is text, got 3"),
         (gpupif.Plan([Everything("a", mapping={"x": None})]), "plan.toml", "None, which TOML cannot hold"),
+        *(
+            (gpupif.Plan([treatment]), name, "expected a name that is text, got")
+            for treatment in (
+                gpupif.treatments.Suppress([5], k=3, importance={5: 2}),
+                gpupif.treatments.Suppress([("x", "y")], k=3),
+                gpupif.treatments.SuppressRows(
+                    require="t<=0.2", quasi_identifiers=["a"], sensitive=[7], distances={7: "nominal"}
+                ),
+            )
+            for name in ("plan.toml", "plan.json")
+        ),
     ],
 )
 def test_plans_that_cannot_be_saved_are_refused(tmp_path, plan, name, words):
     with pytest.raises(OutputError, match=words):
         plan.save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_plans_with_tuples_as_names_can_be_compared_and_shown():
+    plan = gpupif.Plan([gpupif.treatments.Suppress([("x", "y")], k=3, importance={("x", "y"): 2})])
+    assert plan == gpupif.Plan(plan.treatments)
+    assert plan.to_dict()["treatment"][0]["importance"] == {"('x', 'y')": 2}
+    assert "importance={('x', 'y'): 2}" in repr(plan)
 
 
 def test_mappings_to_nothing_can_be_saved_as_json(tmp_path):
@@ -291,7 +309,7 @@ BAD = {
     "a list for a table": (everything(mapping=["a"]), "mapping: expected a table of keys and values"),
     "text in a table of numbers": (
         everything(source={"a": "b"}),
-        "source: expected a table of keys and values or text",
+        "source: expected a table of keys and values that are whole numbers or text",
     ),
     "what the treatment refuses": (everything(share=2), r"treatment 1 \(everything\): share: expected a number from 0"),
     "a level without a hierarchy": (everything(level=1), "level: column 'age' has no hierarchy. If the name is right"),

@@ -19,6 +19,7 @@ from ..random.swap import check_memory, have_values
 from ..random.units import units_of
 from ..steps import Chunk, Step
 from ..treatment import Tools, TreatedTable, Treatment
+from ..value_maps.new_values import check_finite
 from .moments import Floats, covariance, factor, mean_of
 
 # The bytes of memory for each cell while covariances are summed: numbers, products, and Python's floats.
@@ -67,8 +68,7 @@ class CorrelatedNoise(Treatment):
             )
         numbers = [own.amounts.astype(np.float64)[column.codes[complete]] for own, column in zip(units, coded)]  # noqa: B905
         for name, own in zip(names, numbers, strict=True):
-            if not np.isfinite(own).all():
-                raise InputError(f"column {name!r}: expected finite numbers, got infinite ones. Top code them first.")
+            check_finite(name, own)
         return CorrelatedNoiseStep(
             [tools.draws(self.do, name) for name in names],
             factor(covariance(numbers)) * math.sqrt(self.variance),

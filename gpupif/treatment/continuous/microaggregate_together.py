@@ -23,7 +23,7 @@ from ..random.swap import NewCodesStep, check_apart, check_memory, class_numbers
 from ..steps import Step
 from ..treatment import Tools, TreatedTable, Treatment
 from ..value_maps.microaggregate import group_means
-from ..value_maps.new_values import Numbers, all_numbers
+from ..value_maps.new_values import Numbers, all_numbers, check_finite
 
 # The bytes of memory for each row, and for each of its cells.
 ROW_BYTES, CELL_BYTES = 64, 40
@@ -54,7 +54,8 @@ class MicroaggregateTogether(Treatment):
     nearest. Of 2 k to 3 k - 1 rows, only the first group is formed. The rows that are left are the last group. Of rows
     that are equally far, the earlier row counts as nearer. Equal rows may be in different groups.
 
-    Means of whole numbers are floats, and means of decimal numbers are rounded to their places.
+    Means of whole numbers are floats, and means of decimal numbers are rounded to their places. If k or more earlier
+    rows equal a farthest row, its group is k of these, and the row itself waits for another group.
 
     Raises InputError if a stratum has fewer than k complete rows, for a text that is no number, and for infinite
     numbers. Also raises it for missing values without a rule, for more than 100,000 rows of a stratum with "mdav", and
@@ -158,8 +159,7 @@ def _finite_numbers(name: Hashable, labels: pa.Array) -> Numbers:
     if pa.types.is_null(labels.type):
         return Numbers(np.empty(0), None, np.empty(0, np.bool_))
     exact = all_numbers(name, labels, MEND)
-    if exact.places is None and not np.isfinite(exact.amounts).all():
-        raise InputError(f"column {name!r}: expected finite numbers, got infinite ones. Top code them first.")
+    check_finite(name, exact.amounts)
     return exact
 
 

@@ -21,7 +21,10 @@ def mean_of(values: Floats) -> float:
 def covariance(columns: Sequence[Floats]) -> Floats:
     """Return the covariances (columns, columns) of columns of equal length, with the number of rows as divisor."""
     off = [column - mean_of(column) for column in columns]
-    return np.array([[mean_of(one * other) for other in off] for one in off]).reshape(len(off), len(off))
+    lower = np.zeros((len(off), len(off)))
+    for row, own in enumerate(off):
+        lower[row, : row + 1] = [mean_of(own * other) for other in off[: row + 1]]
+    return lower + np.tril(lower, -1).T
 
 
 def factor(matrix: Floats) -> Floats:

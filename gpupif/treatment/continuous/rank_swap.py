@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -18,6 +19,7 @@ from ..random.swap import NewCodesStep, check_apart, check_memory, class_numbers
 from ..random.units import units_of
 from ..steps import Step
 from ..treatment import Tools, TreatedTable, Treatment
+from ..value_maps.new_values import exactly
 
 # The bytes of memory for each row, and for each of its cells.
 ROW_BYTES, CELL_BYTES = 80, 8
@@ -87,7 +89,7 @@ class RankSwap(Treatment):
         """
         starts = np.flatnonzero(np.append(True, strata[1:] != strata[:-1])[: len(strata)])
         sizes = np.diff(np.append(starts, len(strata)))
-        reaches = np.floor(self.reach * sizes).astype(np.int64)
+        reaches = np.array([math.floor(exactly(float(self.reach)) * size) for size in sizes.tolist()], np.int64)
         if len(sizes) and not reaches.any():
             raise InputError(
                 f"{self.do}: column {name!r}: reach: {self.reach} of {int(sizes.max()):,} rows, the most of a stratum, "

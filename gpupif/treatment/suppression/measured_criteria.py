@@ -91,7 +91,7 @@ class MeasuredCriteria:
         classes: list[ClassCriterion] = []
         others = []
         for criterion in criteria.criteria:
-            k, known = _least_class(criterion), criteria.known(criterion)
+            k, known = criterion.smallest_class_of_all, criteria.known(criterion)
             if k is None or (isinstance(known, AnyKnown) and known.subsets is not None):
                 others.append(criterion)
             elif isinstance(known, AnyKnown):
@@ -123,7 +123,7 @@ class MeasuredCriteria:
 
         if isinstance(quantity, ClassQuantity) or (isinstance(quantity, ModelQuantity) and not quantity.sensitive):
             sizes = scored([NO_ATTRIBUTE], find_measure(SIZE))[0]
-            below = _least_class(criterion) or getattr(quantity, "parameter", None) or sizes.min() + 1
+            below = criterion.smallest_class_of_all or getattr(quantity, "parameter", None) or sizes.min() + 1
             return [Breaking(None, np.where(sizes < below, -sizes, math.nan))]
         named = quantity.column
         if isinstance(quantity, ModelQuantity):
@@ -144,19 +144,6 @@ class MeasuredCriteria:
             ]
         limit = float(as_risk(measure, np.array([criterion.limit]))[0])
         return [Breaking(name, np.where(own > limit, own, math.nan)) for name, own in zip(columns, risks, strict=True)]
-
-
-def _least_class(criterion: Criterion) -> int | None:
-    """Return the smallest allowed equivalence class if a criterion only requires this size, else None."""
-    quantity = criterion.quantity
-    if isinstance(quantity, ModelQuantity) and not quantity.sensitive:
-        return max(1, math.ceil(criterion.limit))
-    if isinstance(quantity, ClassQuantity) and criterion.limit == 0:
-        if quantity.figure.name in ("unique_rows", "unique_share"):
-            return 2
-        if quantity.figure.depends == ("k",) and quantity.parameter is not None:
-            return int(quantity.parameter)
-    return None
 
 
 def is_met(value: CriterionValue, reading: str) -> bool:

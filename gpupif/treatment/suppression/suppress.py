@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from ...attack.hierarchy_files import TextOrder, TextTree, read_named_files
 from ...criteria.criterion import read_criteria
 from ...criteria.criterion_set import CriterionSet
 from ...criteria.quantities import RiskQuantity
@@ -26,7 +27,7 @@ WAYS = ("where", "k", "require")
 ONLY_WITH: Mapping[str, Sequence[str]] = {
     "where": ("known", "weights"),
     "k": ("quasi_identifiers", "importance"),
-    "require": ("quasi_identifiers", "importance", "sensitive"),
+    "require": ("quasi_identifiers", "importance", "sensitive", "distances"),
 }
 # The bytes of memory for each row, and for each cell that criteria need, while cells are suppressed. Measured.
 ROW_BYTES, COLUMN_BYTES = 64, 8
@@ -73,6 +74,8 @@ class Suppress(Treatment):
     importance:
         With k and require: ``{column: importance}``, numbers above 0. Less important columns are suppressed first.
         Default: 1 for each column.
+    distances:
+        With require: how far values are apart, for ``t`` and ``emd``, as in `SuppressRows`.
 
     Raises
     ------
@@ -103,6 +106,7 @@ class Suppress(Treatment):
     weights: Hashable | None = None
     missing: Literal["category", "wildcard"] | None = None
     importance: Mapping[Hashable, float] | None = None
+    distances: Mapping[Hashable, Any] | None = None
 
     def check(self) -> None:
         super().check()
@@ -113,6 +117,7 @@ class Suppress(Treatment):
             for criterion in read_criteria(self.require):
                 if isinstance(criterion.quantity, RiskQuantity):
                     raise InputError(f"criterion {str(criterion)!r}: a figure of gpupif.risk suppresses no cells.")
+        check_exist("distances", self.distances or {}, self.named(), "columns=, quasi_identifiers= and sensitive=")
         check_exist("importance", self.importance or {}, self.columns, "columns=")
         for name, importance in (self.importance or {}).items():
             positive(f"importance: column {name!r}", importance)
@@ -130,7 +135,10 @@ class Suppress(Treatment):
             return SuppressStep(facts, writes=names)
         known = names if self.quasi_identifiers is None else self.quasi_identifiers
         asked = [f"k>={self.k}"] if self.require is None else self.require
-        criteria = CriterionSet.from_arguments(asked, known, self.sensitive or [], self.attackers, names=table.names)
+        distances = read_distances(self.distances)
+        criteria = CriterionSet.from_arguments(
+            asked, known, self.sensitive or [], self.attackers, distances, names=table.names
+        )
         needed = [name for name in table.names if name in {*criteria.columns, *names}]
         importance = {needed.index(name): float((self.importance or {}).get(name, 1)) for name in names}
         codes = table.codes(needed, ROW_BYTES + COLUMN_BYTES * len(needed))
@@ -175,6 +183,18 @@ def check_of_classes(require: Any) -> None:
                 f"require: criterion {str(criterion)!r} is not on each equivalence class over the quasi-identifiers. "
                 "Expected criteria such as 'k>=5', 'distinct_l>=2' or 't<=0.3'."
             )
+
+
+def read_distances(given: Mapping[Hashable, Any] | None) -> dict[Hashable, Any]:
+    """Return distances by column, read from their files. A text denotes the value that has this text.
+
+    A plan in a document has texts for values such as dates, and for all keys of hierarchies.
+    """
+    distances = dict(read_named_files("distances", given or {}))
+    for name, own in distances.items():
+        if isinstance(own, list | tuple | Mapping) and not isinstance(own, TextOrder | TextTree):
+            distances[name] = TextTree(own) if isinstance(own, Mapping) else TextOrder(own)
+    return distances
 
 
 @dataclass(frozen=True)
@@ -280,6 +300,7 @@ class SuppressRows(Treatment):
         if self.quasi_identifiers is None and (way != "where" or not self.remove):
             what = "become missing" if way == "where" else "classes are of"
             raise InputError(f"quasi_identifiers: expected the columns that {what}, got none.")
+        check_exist("distances", self.distances or {}, self.sensitive or (), "sensitive=")
         if way == "where":
             check_condition(self.where, self.attackers)
         if way == "require":
@@ -297,8 +318,9 @@ class SuppressRows(Treatment):
             facts = cells_where(f"class_size < {self.k}", table, known[:1], known, None, None, "category", True)
         elif self.require is not None:
             assert known is not None
+            distances = read_distances(self.distances)
             criteria = CriterionSet.from_arguments(
-                self.require, known, self.sensitive or [], distances=self.distances, names=table.names
+                self.require, known, self.sensitive or [], distances=distances, names=table.names
             )
             facts = rows_of_failing_classes(criteria, table)
         else:

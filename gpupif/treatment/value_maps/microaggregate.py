@@ -17,7 +17,7 @@ from ...utils.arrays import read_only
 from ...utils.validation import brief
 from ..field_checks import whole
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
-from .new_values import Numbers, all_numbers, as_decimals, is_text, looked_up, unchanged
+from .new_values import Numbers, all_numbers, as_decimals, check_finite, is_text, looked_up, unchanged
 
 # All whole numbers up to this limit are exact as floats.
 EXACT = 2**53
@@ -65,10 +65,7 @@ class Microaggregate(ValueMap):
     def _replacements(self, labels: pa.Array, counts: npt.NDArray[np.int64]) -> pa.Array:
         """Return the replacement of each value of the table. labels: distinct values. counts: rows with each value."""
         exact = all_numbers(self.column, labels, "Recode other values first, or take a part of dates (date_part).")
-        if exact.places is None and not np.isfinite(exact.amounts).all():
-            raise InputError(
-                f"column {self.column!r}: expected finite numbers, got infinite ones. Top code them first."
-            )
+        check_finite(self.column, exact.amounts)
         rows = int(counts.sum())
         if rows < self.k:
             raise InputError(
@@ -120,7 +117,8 @@ def group_means(
         lowest, highest = exact.amounts[starts], exact.amounts[np.append(starts[1:], len(counts)) - 1]
         off = np.bincount(group_of, weights=(exact.amounts - lowest[group_of]) * counts) / rows
         return pa.array(np.clip(lowest + off, lowest, highest)).cast(kind)
-    largest = max(abs(int(exact.amounts[0])), abs(int(exact.amounts[-1])))
+    # The numbers of several columns ascend in none of them.
+    largest = max(abs(int(exact.amounts.min())), abs(int(exact.amounts.max())))
     amounts = exact.amounts.astype(object if largest * int(counts.sum()) >= EXACT else np.int64)
     sums = np.add.reduceat(amounts * counts, starts)
     if pa.types.is_decimal(kind):

@@ -119,6 +119,12 @@ def all_numbers(column: Hashable, values: pa.Array, mend: str) -> Numbers:
     return all_known
 
 
+def check_finite(column: Hashable, amounts: npt.NDArray[Any]) -> None:
+    """Raise InputError for an infinite number. amounts: numbers of any type."""
+    if amounts.dtype.kind == "f" and not np.isfinite(amounts).all():
+        raise InputError(f"column {column!r}: expected finite numbers, got infinite ones. Top code them first.")
+
+
 def _amounts_of_decimals(values: pa.Array) -> npt.NDArray[Any]:
     wide = values.cast(pa.decimal128(38, values.type.scale))
     first, last = wide.offset, wide.offset + len(wide)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
@@ -101,6 +103,17 @@ def test_blocks_are_halves_that_are_grouped_by_themselves(monkeypatch):
     assert sum(found["income"].to_pylist()) == pytest.approx(sum(table["income"].to_pylist()))
 
 
+@pytest.mark.parametrize("places", [0, 1])
+def test_means_of_large_numbers_are_exact(places):
+    # The largest number of the first column is in the middle of the groups, and 8 columns say where these are.
+    numbers = [Decimal(number).scaleb(-places) for number in [0] * 3 + [2**62 + 5] * 3 + [1] * 4]
+    others = [160.0] * 3 + [-90.0] * 3 + [0.0] * 4
+    large = pa.array(numbers, pa.decimal128(30, 1)) if places else pa.array(map(int, numbers))
+    table = pa.table({"x": large, **{f"y{number}": others for number in range(8)}})
+    found = treated(table, MicroaggregateTogether(table.column_names, 3), None)
+    assert found["x"].to_pylist()[3:6] == ([numbers[3]] * 3 if places else [float(2**62)] * 3)
+
+
 @pytest.mark.parametrize(("missing", "kept"), [("keep", 5.0), ("suppress", None)])
 def test_rows_with_a_missing_value_follow_the_rule(missing, kept):
     table = pa.table({"a": [1, 2, 3, 5], "b": [1.0, 2.0, 3.0, None]})
@@ -144,7 +157,7 @@ def naive_rank_swap(values, reach, draws):
     """Return the values after rank swapping, by the definition: a list of the ranks that are not swapped yet."""
     there = [row for row, value in enumerate(values) if value is not None]
     order = sorted(there, key=lambda row: (values[row], row))
-    most, left, after = math.floor(reach * len(order)), list(range(len(order))), list(values)
+    most, left, after = math.floor(Fraction(str(reach)) * len(order)), list(range(len(order))), list(values)
     while left:
         rank = left.pop(0)
         near = [other for other in left if other <= rank + most]
@@ -155,8 +168,8 @@ def naive_rank_swap(values, reach, draws):
     return after
 
 
-@pytest.mark.parametrize("reach", [0.02, 0.1, 1])
-@pytest.mark.parametrize("rows", [61, 300])
+@pytest.mark.parametrize("reach", [0.02, 0.1, 0.29, 1])
+@pytest.mark.parametrize("rows", [61, 112, 300])
 def test_rank_swapping_follows_the_definition(rows, reach):
     random = np.random.default_rng(3)
     table = pa.table({"a": pa.array(random.integers(0, 40, rows), mask=random.random(rows) < 0.1)})

@@ -58,6 +58,10 @@ def test_rows_with_a_cell_that_meets_the_condition_are_removed():
         ({"k": 0, "quasi_identifiers": COLUMNS}, "k: expected a whole number of rows, 1 or more"),
         ({"k": 2, "quasi_identifiers": ["nowhere"]}, "no column 'nowhere'"),
         ({"where": "csg > 1"}, "Did you mean 'csf'"),
+        (
+            {"require": "t<=0.2", "quasi_identifiers": ["home"], "sensitive": ["pay"], "distances": {"pya": "nominal"}},
+            "distances: no column 'pya' in sensitive=.*Did you mean 'pay'",
+        ),
         ({"k": 2, "quasi_identifiers": COLUMNS, "columns": ["age"]}, "columns goes with where"),
     ],
     ids=str,

@@ -73,6 +73,14 @@ def test_columns_at_level_0_throughout_keep_their_type():
     assert done.table["age"].tolist() == ["1", "1", "[0, 10)"]
 
 
+def test_a_column_without_values_is_recoded_at_its_top():
+    table = pd.DataFrame({"age": [None, None], "pay": [1, 2]})
+    plan = gpupif.Plan([gpupif.treatments.RecodeRows({"age": [0, 3], "pay": [0, 0]}, k=1)], HIERARCHIES)
+    assert gpupif.treat(table, plan).table["age"].isna().all()
+    plan = gpupif.Plan([gpupif.treatments.RecodeRows({"age": [0, 3], "pay": [0, 2]}, k=2)], HIERARCHIES)
+    assert gpupif.treat(table, plan).table["age"].tolist() == ["*", "*"]
+
+
 def test_the_plan_says_it(tmp_path):
     plan = gpupif.Plan([gpupif.treatments.RecodeRows({"age": [0, 1], "pay": [0, 0]}, k=2)], HIERARCHIES)
     plan.save(tmp_path / "plan.toml")
@@ -84,6 +92,7 @@ def test_the_plan_says_it(tmp_path):
     [
         ({}, 2, "levels: expected a list of levels by column"),
         ({"age": []}, 2, "levels: expected a list of levels by column"),
+        ({"age": 1}, 2, "levels: expected a table of keys and values that are lists of whole numbers, got"),
         ({"age": [0, 1], "pay": [0]}, 2, "column 'pay' has 1 levels, and column 'age' has 2"),
         ({"age": [0, 7]}, 2, "level: expected a whole number from 0 to 3, the top of the hierarchy of 'age'"),
         ({"town": [0, 1]}, 2, "column 'town' has no hierarchy"),

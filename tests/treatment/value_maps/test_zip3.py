@@ -68,9 +68,12 @@ def test_areas_without_people_are_refused_or_suppressed():
     ("populations", "fragment"),
     [
         (None, "populations: expected people by three-digit area, got none"),
-        (3, "populations: expected text or a path or a table of keys and values, got 3"),
+        (3, "populations: expected text or a path or a table of keys and values that are whole numbers, got 3"),
         ({}, "populations: expected people by area, got none"),
-        ({"021": "many"}, "populations: expected text or a path or a table of keys and values, got {'021': 'many'}"),
+        (
+            {"021": "many"},
+            "or a path or a table of keys and values that are whole numbers, got {'021': 'many'}",
+        ),
         ({"021": -1}, "expected people of '021' as a whole number, got -1"),
         ({"021": -1}, "got -1"),
         ({"abc": 1}, "expected areas of three digits, or postcodes of five, got 'abc'"),
