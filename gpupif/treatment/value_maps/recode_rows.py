@@ -20,12 +20,12 @@ from ...errors import InputError
 from ...hierarchies.hierarchy import Hierarchy, hierarchy_with_level
 from ...rows.keys import code_type
 from ...rows.threads import Workers
-from ...utils.validation import brief
+from ...utils.validation import brief, check_exist
 from ..coded_columns import CodedColumn, as_text, relabeled, table_column
 from ..field_checks import not_empty, whole
 from ..steps import Chunk, RowFacts, Step
 from ..suppression.scored_condition import distances_of
-from ..suppression.suppress import check_of_classes, check_way
+from ..suppression.suppress import check_of_classes, check_way, read_distances
 from ..treatment import Tools, TreatedTable, Treatment
 
 WAYS, WITH_REQUIRE = ("k", "require"), ("sensitive", "distances")
@@ -74,6 +74,7 @@ class RecodeRows(Treatment):
         super().check()
         if check_way(self, WAYS, {"k": (), "require": WITH_REQUIRE}) == "require":
             check_of_classes(self.require)
+        check_exist("distances", self.distances or {}, self.sensitive or (), "sensitive=")
         lengths = {name: len(own) for name, own in self.levels.items()}
         if not lengths or not min(lengths.values()):
             raise InputError(
@@ -102,7 +103,7 @@ class RecodeRows(Treatment):
         names = list(self.levels)
         asked = [f"k>={self.k}"] if self.require is None else self.require
         criteria = CriterionSet.from_arguments(
-            asked, names, self.sensitive or [], distances=self.distances, names=table.names
+            asked, names, self.sensitive or [], distances=read_distances(self.distances), names=table.names
         )
         classes = ClassCriteria.from_set(criteria)
         distances, longest = distances_of(criteria, classes, table)
