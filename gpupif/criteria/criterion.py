@@ -166,8 +166,8 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity:
 
 def _split_attacker(text: str) -> tuple[str | None, str]:
     """Return the text before a colon, which is about the attacker, and the text after it; None without a colon."""
-    # A colon within brackets or double quotes is part of a column's name.
-    match = re.match(r'((?>"[^"]*"|[^:(])*+):(.*)', text, re.DOTALL)
+    # A colon within double quotes, or within the brackets of a figure, is part of a column's name.
+    match = re.match(r'(known\s*=(?>"[^"]*"|[^:])*+|(?>"[^"]*"|[^:(])*+):(.*)', text, re.DOTALL)
     return (match[1].strip(), match[2]) if match else (None, text)
 
 

@@ -69,6 +69,7 @@ def test_different_words_may_mean_the_same_criterion():
     assert Criterion.from_text("cohort_size >= 5") == Criterion.from_text("min cohort_size>=5")
     assert Criterion.from_text("fig(a:b (c))<=1") == Criterion.from_text("mean cig(a:b (c))<=1")
     assert Criterion.from_text("max csf(first\nsecond)<=1").quantity.column == "first\nsecond"
+    assert Criterion.from_text("known=a(b): max csf(c:d)<=1").known == ("a(b)",)
     assert str(Criterion.from_text(" uniques <= 0 ")) == "uniques <= 0"
     assert read_criteria(["k>=5", "k >= 5.0"]) == [Criterion.from_text("k>=5")]
 

@@ -73,9 +73,9 @@ def test_columns_at_level_0_throughout_keep_their_type():
     assert done.table["age"].tolist() == ["1", "1", "[0, 10)"]
 
 
-def test_a_column_without_values_is_recoded_at_its_top():
+def test_a_column_without_values_stays_missing_below_its_top():
     table = pd.DataFrame({"age": [None, None], "pay": [1, 2]})
-    plan = gpupif.Plan([gpupif.treatments.RecodeRows({"age": [0, 3], "pay": [0, 0]}, k=1)], HIERARCHIES)
+    plan = gpupif.Plan([gpupif.treatments.RecodeRows({"age": [0, 1], "pay": [0, 0]}, k=2)], HIERARCHIES)
     assert gpupif.treat(table, plan).table["age"].isna().all()
     plan = gpupif.Plan([gpupif.treatments.RecodeRows({"age": [0, 3], "pay": [0, 2]}, k=2)], HIERARCHIES)
     assert gpupif.treat(table, plan).table["age"].tolist() == ["*", "*"]
