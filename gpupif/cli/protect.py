@@ -105,7 +105,7 @@ def protect(
         from_file.warn_of_weights()
     known = from_file.quasi_identifiers("quasi-identifiers", known)
     if known is not None:
-        known = list(dict.fromkeys([*known, *within]))
+        known = [*known, *(name for name in within if name not in known)]
     attributes = from_file.sensitive(attributes)
     both = [name for name in dropped if name in kept]
     if both:

@@ -40,6 +40,8 @@ Floats = npt.NDArray[np.float64]
 PERCENTS = (5.0, 25.0, 50.0, 75.0, 95.0)
 # The bytes of memory for each number of a pair of rows while rows are linked: codes, floats, and sorted floats.
 LINK_BYTES = 64
+# The relative rounding of a number.
+EPSILON = float(np.finfo(float).eps)
 # The columns of the frame of estimates.
 ESTIMATE = ("column", "estimate", "other", "before", "after", "difference")
 
@@ -305,7 +307,11 @@ def _matrices(columns: Sequence[NumberColumn], side: int, sums: PairSums) -> tup
         if rows > 1:
             # The sums are exact whole numbers in units, so that nothing cancels.
             off = Fraction(first[one].units * first[other].units, rows << 1074)
-            matrix[one, other] = matrix[other, one] = float((product.units - off) / (1 << 1074) / (rows - 1))
+            found = (product.units - off) / (1 << 1074) / (rows - 1)
+            if one == other and found <= Fraction(4 * EPSILON) * product.units / (1 << 1074) / (rows - 1):
+                # The squares are rounded: a variance this small is that of equal values.
+                found = Fraction(0)
+            matrix[one, other] = matrix[other, one] = float(found)
     spread = np.sqrt(np.diag(matrix))
     deviations = np.array([column.deviations[side] for column in columns])
     with np.errstate(divide="ignore", invalid="ignore"):

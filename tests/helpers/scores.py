@@ -24,7 +24,7 @@ INTEGERS = ("cohort_size", "class_size", "distinct_values")
 
 def job_of(scores):
     """The job of scores in memory, of one attacker."""
-    return scores._backing.explainer(scores._attackers[0])._job
+    return scores._backing.explainer(scores._attackers[0]).job
 
 
 def where_they_lie(scores, measure):
