@@ -76,10 +76,12 @@ def test_optima_that_differ_from_the_published_ones_are_listed(tmp_path, monkeyp
     assert found is not None
     assert found.read().equals(table.astype(str))
     monkeypatch.setattr(protect_parts, "OPTIMA", ((5, 0.0, 0.0, (0,) * 9, 350), (5, 0.0, 1.0, (0,) * 9, None)))
-    classes = ("k>=5", "distinct_l(occupation)>=1")
-    monkeypatch.setattr(protect_parts, "CLASS_OPTIMA", ((classes, 0.0, (0,) * 8, 0), (classes, 0.0, (0,) * 8, 1)))
+    right, wrong = ("k>=5", "distinct_l(occupation)>=1"), ("k>=4", "distinct_l(occupation)>=1")
+    monkeypatch.setattr(protect_parts, "CLASS_SEARCHES", (right, wrong))
+    monkeypatch.setattr(protect_parts, "CLASS_SHARES", (0.02,))
+    monkeypatch.setattr(protect_parts, "CLASS_OPTIMA", {right: (0.0, (0,) * 8, 0), wrong: (0.0, (0,) * 8, 1)})
     setting = protect_parts.Setting(1.0, 0.0, found, tmp_path)
-    figures = protect.with_goals(list(protect_parts.optima(setting)))
+    figures = protect.with_goals([*protect_parts.optima(setting), *protect_parts.classes(setting)])
     # With another loss than the one that is found it is told.
     assert [one["holds"] for one in figures if one["what"].startswith("optimum")] == [True, False, True, False]
     monkeypatch.setattr(protect_parts, "UTILITY", (((0,) * 8, None, "discernibility", 32.0 * 64),))
