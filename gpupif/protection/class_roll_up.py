@@ -36,8 +36,8 @@ FEW, LIMITED = 16, 4
 LEVEL_FIELD = 1 << 16
 # The classes that are kept have together at most KEPT times as many rows as the table has distinct rows.
 KEPT = 4
-# The level at which values agree that are in no common group.
-NEVER = 255
+# The level at which values agree that are in no common group: above the highest level.
+NEVER = (LEVEL_FIELD >> 1) - 1
 # The points of a reason that are looked for first: so few are found faster.
 FEW_POINTS = 1 << 12
 
@@ -130,7 +130,7 @@ class ClassRollUp:
         # A level is written to the key as one of the codes that first agree there, so that it fits into its field.
         shifted = []
         for at, first in enumerate(firsts):
-            one_of = np.zeros(NEVER + 1, np.uint64)
+            one_of = np.zeros(int(first.max()) + 1, np.uint64)
             one_of[first] = np.arange(len(first))
             shifted.append(one_of[first] << np.uint64(self.layout.fields[at].shift))
         lookup = np.concatenate([*(self._joined(one, shifted) for one in self._digits), np.zeros(1, np.uint64)])
@@ -138,7 +138,7 @@ class ClassRollUp:
         found = found or self._count_few(self._base, self._places, lookup)
         assert found is not None
         agreeing = np.ones(len(found.counts), bool)
-        points = np.zeros((len(found.counts), len(node)), np.uint8)
+        points = np.zeros((len(found.counts), len(node)), np.uint16)
         for at, codes_there in enumerate(self.codes(found)):
             level = firsts[at][codes_there]
             agreeing &= level != NEVER
@@ -146,12 +146,12 @@ class ClassRollUp:
                 points[:, self._axis[at]] = level
         return Reason(points[agreeing], found.counts[agreeing], least)
 
-    def _agreeing(self, at: int, code: int) -> npt.NDArray[np.uint8]:
+    def _agreeing(self, at: int, code: int) -> npt.NDArray[np.uint16]:
         """Return for each code of a column the first level at which it is in one group with a given code, or `NEVER`.
 
         at: the number of the column. code: the given code.
         """
-        first = np.full(self._cardinalities[at], NEVER, np.uint8)
+        first = np.full(self._cardinalities[at], NEVER, np.uint16)
         if at in self._axis:
             for level, coarser in reversed(list(enumerate(self._levels[self._axis[at]].levels))):
                 first[coarser.codes == coarser.codes[code]] = level

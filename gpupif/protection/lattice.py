@@ -30,14 +30,14 @@ DENSE = 128
 TIE = 1e-12
 
 Levels = tuple[int, ...]
-Nodes = npt.NDArray[np.uint8]
+Nodes = npt.NDArray[np.uint16]
 Floats = npt.NDArray[np.float64]
 
 
 class Reason(NamedTuple):
     """A reason why nodes fail: a node fails unless the points below it have together a weight of `least`.
 
-    points: uint8 array (points, axes), nodes of the lattice. weights: int64 array (points).
+    points: uint16 array (points, axes), nodes of the lattice. weights: int64 array (points).
     """
 
     points: Nodes
@@ -95,7 +95,7 @@ class Lattice:
 
     def draw(self, random: np.random.Generator, number: int) -> Nodes:
         """Draw nodes at random."""
-        return random.integers(0, self.heights + 1, (number, len(self.heights)), np.uint8)
+        return random.integers(0, self.heights + 1, (number, len(self.heights)), np.uint16)
 
     def walk(
         self,
@@ -112,7 +112,7 @@ class Lattice:
         limit: no node whose bound is above it is returned. most: at most this number of nodes is returned.
         above, below: no node above or below one of them is returned. reasons: no node that fails for one is returned.
         """
-        out = np.empty((min(most, self.count), len(self.heights)), np.uint8)
+        out = np.empty((min(most, self.count), len(self.heights)), np.uint16)
         masks = [self.masks(self.nodes(above), True), self.masks(self.nodes(below), False)]
         masks += [self.masks(reason.points, True) for reason in reasons]
         ends = np.cumsum([each.shape[2] for each in masks])
@@ -129,13 +129,13 @@ class Lattice:
 
     def nodes(self, nodes: Sequence[Levels]) -> Nodes:
         """Return nodes as an array (nodes, axes)."""
-        return np.array(nodes, np.uint8).reshape(-1, len(self.heights))
+        return np.array(nodes, np.uint16).reshape(-1, len(self.heights))
 
 
 class OpenNodes:
     """A list of nodes of which some are ruled out.
 
-    levels: uint8 array (nodes, axes). Nodes are in the order of their bounds; of equal bounds, the order stays.
+    levels: uint16 array (nodes, axes). Nodes are in the order of their bounds; of equal bounds, the order stays.
     bounds: float64 array (nodes), lower bounds on the losses. Equal bounds (see `TIE`) are one number, the least.
     open: int64 array, ascending. The nodes that are not ruled out.
     """

@@ -84,7 +84,7 @@ class LatticeSearch:
         self.checked = 0
         self._heights = [len(cost) - 1 for cost in costs]
         self._best: tuple[float, Levels] | None = None
-        self._nodes = OpenNodes(self._lattice, np.zeros((0, len(costs)), np.uint8))
+        self._nodes = OpenNodes(self._lattice, np.zeros((0, len(costs)), np.uint16))
         # The reasons why nodes fail; nodes that fail, with all nodes below them; nodes that fail, with all nodes below
         # them, if selecting criteria pruned; nodes that hold, with all nodes above them.
         self._reasons: list[Reason] = []

@@ -164,7 +164,8 @@ def _value(table: Any, criterion: Criterion, criteria: CriterionSet) -> Criterio
         value = quantity.figure.find(classes)
         return CriterionValue(criterion, value, criterion.is_met(value))
     assert isinstance(quantity, ModelQuantity)
-    sensitive = [name for name in criteria.sensitive if quantity.sensitive and name not in known]
+    named = criteria.sensitive if quantity.sensitive else []
+    sensitive = [name for name in named if name not in known and quantity.column in (None, str(name))]
     request = RiskRequest.from_arguments(
         table,
         list(known),
@@ -180,9 +181,7 @@ def _value(table: Any, criterion: Criterion, criteria: CriterionSet) -> Criterio
     if not quantity.sensitive:
         return CriterionValue(criterion, assessed.sizes.smallest, criterion.is_met(assessed.sizes.smallest))
     values = assessed.values[quantity.model.name]
-    return worst_of(
-        criterion, {name: float(value) for name, value in values.items() if quantity.column in (None, str(name))}
-    )
+    return worst_of(criterion, {name: float(value) for name, value in values.items()})
 
 
 def _scored(

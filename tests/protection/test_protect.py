@@ -212,6 +212,20 @@ def test_remaining_rows_may_have_a_single_sensitive_value(cells, criterion, kind
     assert gpupif.treat(ONE_VALUE_LEFT, found.plan).table["S"].tolist() == ["p"] * 3
 
 
+@pytest.mark.parametrize("arguments", [{}, {"suppress": 0.2}, {"suppress": 0.2, "cells": True}])
+def test_a_criterion_on_one_attribute_asks_nothing_of_another_one(arguments):
+    table = pd.DataFrame({"group": list("aaabbbccc") * 2, "s": list("xyz") * 6, "two": list("pqpqpqppq") * 2})
+    found = gpupif.protect(
+        table,
+        ["k>=2", "recursive_c(s, l=3)<=5", "distinct_l(two)>=2"],
+        quasi_identifiers=["group"],
+        sensitive=["s", "two"],
+        **arguments,
+    )
+    assert found.levels == {"group": 0}
+    assert [value.value for value in found.risk] == [6, 1, 2]
+
+
 def test_a_sensitive_attribute_of_one_value_has_closeness_zero():
     table = pd.DataFrame({"a": list("xxxyz"), "S": [1, 1, 1, 1, 5]})
     arguments = {"hierarchies": {"a": {"values": dict.fromkeys("xyz", "*")}}, "sensitive": "S", "suppress": 0.5}

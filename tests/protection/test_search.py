@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gpupif
 from gpupif.criteria.counted_table import CountedTable
 from gpupif.hierarchies.open import open_hierarchies
 from gpupif.protection import class_roll_up, lattice, lattice_search
@@ -103,7 +104,7 @@ class Points:
     def __init__(self, rng, heights, groups, points):
         self.reasons = [
             Reason(
-                rng.integers(0, np.add(heights, 1), (points, len(heights)), np.uint8), weights, int(weights.sum()) // 3
+                rng.integers(0, np.add(heights, 1), (points, len(heights)), np.uint16), weights, int(weights.sum()) // 3
             )
             for weights in rng.integers(1, 4, (groups, points))
         ]
@@ -309,7 +310,7 @@ def test_class_sizes_are_right_at_every_node(monkeypatch, threads, few_points):
                     needed = every.needed(reason, limit)
                     assert len(needed.points) <= len(reason.points)
                     smaller = (needed.points[None] <= np.array(nodes)[:, None]).all(axis=2) @ needed.weights
-                    cheap = every.bounds(np.array(nodes, np.uint8)) <= limit
+                    cheap = every.bounds(np.array(nodes, np.uint16)) <= limit
                     assert ((smaller < least) == (below @ reason.weights < least))[cheap].all()
 
 
@@ -335,3 +336,23 @@ def test_classes_of_many_rows_are_right(monkeypatch):
             found = ClassRollUp(counted, range(3), levels, workers).classes(node, most)
             assert (found is None) == (most is not None and len(expected) > most)
             assert found is None or sorted(found.counts.tolist()) == expected
+
+
+@pytest.mark.parametrize(("share", "level"), [(0.0, 300), (0.1, 274)])
+def test_a_hierarchy_may_have_hundreds_of_levels(share, level):
+    values = [f"v{place:03d}" for place in range(305)]
+    # Level n makes the values up to the n-th one group. All others have two rows.
+    tree = {
+        value: ["low" if place <= n else value for n in range(1, 300)] + ["*"] for place, value in enumerate(values)
+    }
+    table = pd.DataFrame({"a": values * 2, "b": ["x", "y"] * 305})
+    found = gpupif.protect(
+        table,
+        "k>=3",
+        quasi_identifiers=["a", "b"],
+        hierarchies={"a": tree, "b": {"x": ["*"], "y": ["*"]}},
+        suppress=share,
+    )
+    # Of 610 rows 61 may be suppressed: those of 30 values.
+    assert found.levels["a"] == level
+    assert found.suppressed_rows == (2 * (304 - level) if share else 0)
