@@ -159,7 +159,7 @@ def test_the_result_says_what_the_rounds_did():
     rows, lost = sum(own.rows for own in found.local), sum(own.loss for own in found.local)
     said = " ".join(str(found).split())
     assert f"recodes {rows} of the {rows + found.suppressed_rows} rows further that it would suppress, in" in said
-    assert f"; the rows that are recoded further lose {lost:,.0f} bits" in said
+    assert f", the least possible; the rows that are recoded further lose {lost:,.0f} bits" in said
     document = json.loads(json.dumps(found.to_dict()))
     assert [own["rows"] for own in document["local"]] == [own.rows for own in found.local]
 
