@@ -261,7 +261,7 @@ class Protection(Displayable):
         headings = [Heading("criterion", text=True), Heading("before"), Heading("after"), Heading("met", text=True)]
         risk = [
             [str(after.criterion), before.value, after.value, "yes" if after.is_met else "NO"]
-            for before, after in zip(self.before, self.risk, strict=True)
+            for before, after in zip(self.before, self.risk, strict=bool(self.risk))
         ]
         columns = [
             [name, f"{level} of {self.heights[name]}", as_cell(self.losses[name]), self.losses[name] / self.rows]
