@@ -229,7 +229,24 @@ def _products(
     for own in scaled:
         yield ExactSum.from_numbers(own, times[complete])
     for one, other in combinations_with_replacement(scaled, 2):
-        yield ExactSum.from_numbers(one * other, times[complete])
+        yield ExactSum.from_numbers(np.concatenate(_exact_products(one, other)), np.tile(times[complete], 2))
+
+
+def _exact_products(one: Floats, other: Floats) -> tuple[Floats, Floats]:
+    """Return the rounded products of numbers, and what rounding took from each.
+
+    Source: Dekker, A Floating-Point Technique for Extending the Available Precision (1971).
+    """
+    (high, low), (other_high, other_low) = _halves(one), _halves(other)
+    products = one * other
+    return products, high * other_high - products + high * other_low + low * other_high + low * other_low
+
+
+def _halves(numbers: Floats) -> tuple[Floats, Floats]:
+    """Return two numbers of half of the digits for each number, whose sum is the number (Veltkamp's splitting)."""
+    scaled = numbers * (2**27 + 1)
+    high = scaled - (scaled - numbers)
+    return high, numbers - high
 
 
 def make_pair_sums(numbers: Sequence[NumberColumn], columns: Sequence[Column], total: Total) -> Find:

@@ -49,7 +49,8 @@ class Levels:
         levels = dict(self.levels)
         for column in columns:
             if column.name in hierarchies and column.kind != "dropped" and not levels.get(column.name, (0, 0))[0]:
-                level = _level(column, hierarchies[column.name])
+                several = column.kind == "perturbed" and column.name not in self.perturbed
+                level = None if several else _level(column, hierarchies[column.name])
                 if level is None:
                     levels.pop(column.name, None)
                 else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -192,7 +193,7 @@ def _value(value: Any) -> str:
         return SHORT_READINGS[value]
     if value is None or value != value:
         return ""
-    return f"{int(value):,}" if float(value).is_integer() else f"{value:,.4g}"
+    return f"{int(value):,}" if float(value).is_integer() else as_cell(float(value))
 
 
 def risk_table(risk: pd.DataFrame) -> Table:
@@ -270,7 +271,7 @@ def estimates_table(estimates: pd.DataFrame) -> Table:
     rows = []
     for row in _rows(kept):
         other = "" if row["other"] is None or row["other"] != row["other"] else f", {as_text(row['other'])}"
-        kind = str(row["estimate"]).replace("_", " ")
+        kind = re.sub(r"\bq(?=\d)", "percentile ", str(row["estimate"]).replace("_", " "))
         rows.append([f"{kind}: {as_text(row['column'])}{other}", row["before"], row["after"], row["difference"]])
     return draw_table(f"Estimates{more}", headings, rows)
 

@@ -24,7 +24,7 @@ from ..errors import InputError, did_you_mean
 from ..hierarchies.hierarchy import Hierarchy
 from ..marginals.request import CountRequest
 from ..utils.validation import brief, check_exist, check_not_known, check_word, is_number
-from .identifiers import ARGUMENTS, DROP
+from .identifiers import ARGUMENTS, DROP, KEEP
 from .objectives import ObjectiveChoice, as_objective
 
 
@@ -74,7 +74,8 @@ class ProtectRequest:
         check_not_known(self.sensitive, self.quasi_identifiers or ())
         check_word("missing", self.missing, MISSING)
         for name, argument in self.given.columns.items():
-            if name in {*self.sensitive, *(self.quasi_identifiers or ()), *self.identifiers}:
+            changed = {own for own, done in self.identifiers.items() if done != KEEP}
+            if name in {*self.sensitive, *(self.quasi_identifiers or ()), *changed}:
                 raise InputError(f"{argument}: column {name!r} has another role too. Name it in one of them only.")
         if self.suppress and self.missing == "wildcard":
             raise InputError(

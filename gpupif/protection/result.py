@@ -239,15 +239,12 @@ class Protection(Displayable):
         lost = f"{as_part(self.loss_share)} of the information in the quasi-identifiers is lost ({bits})"
         if self.objective != "entropy":
             share = f"{as_part(self.loss_share)} of the highest"
-            lost = f"objective {self.objective}: {_amount(self.loss)} ({self.unit}), {share}"
-        if self.local:
-            further = math.fsum(own.loss for own in self.local)
-            lost += f"; the rows that are recoded further lose {further:,.0f} bits"
-        if self.optimal:
-            return f"{lost}, the least possible"
+            lost = f"objective {self.objective}: {as_cell(self.loss)} ({self.unit}), {share}"
         ended = f"{self.stopped_by} ended the search, and " if self.stopped_by else ""
         less = f"up to {as_percent(self.gap)} less" if self.gap < 1 else "less"
-        return f"{lost}; {ended}another plan may lose {less}"
+        lost += ", the least possible" if self.optimal else f"; {ended}another plan may lose {less}"
+        further = math.fsum(own.loss for own in self.local)
+        return lost + f"; the rows that are recoded further lose {further:,.0f} bits" * bool(self.local)
 
     def _risk_left(self) -> str:
         """Return the value of each criterion, how many rows are unique, and the chance of an attacker, in words."""
@@ -264,10 +261,10 @@ class Protection(Displayable):
         headings = [Heading("criterion", text=True), Heading("before"), Heading("after"), Heading("met", text=True)]
         risk = [
             [str(after.criterion), before.value, after.value, "yes" if after.is_met else "NO"]
-            for before, after in zip(self.before, self.risk, strict=False)
+            for before, after in zip(self.before, self.risk, strict=bool(self.risk))
         ]
         columns = [
-            [name, f"{level} of {self.heights[name]}", _amount(self.losses[name]), self.losses[name] / self.rows]
+            [name, f"{level} of {self.heights[name]}", as_cell(self.losses[name]), self.losses[name] / self.rows]
             for name, level in self.levels.items()
         ]
         of_columns = [Heading("column", text=True), Heading("level"), Heading("bits lost"), Heading("bits per row")]
@@ -316,11 +313,6 @@ def _shown(value: CriterionValue, digits: int = 4) -> str:
     """Return the value of a criterion as text."""
     number = math.nan if value.value is None else float(value.value)
     return "not defined" if number != number else f"{number:,.0f}" if number.is_integer() else f"{number:.{digits}g}"
-
-
-def _amount(number: float) -> str:
-    """Return a number as text: without decimal places from 1,000 on, else in four digits."""
-    return f"{number:,.0f}" if abs(number) >= 1_000 else as_cell(number)
 
 
 def find_frontier(

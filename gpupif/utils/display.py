@@ -96,9 +96,9 @@ def as_text(value: Any) -> str:
 
 
 def as_cell(value: Any) -> str:
-    """Return a float in four digits, a whole number with all its digits, or any other value by `as_text`."""
+    """Return a float in four digits or all before the point, a whole number, or any other value by `as_text`."""
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:,.0f}" if 1_000 <= abs(value) < 1e15 else f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else as_text(value)
 
 

@@ -233,6 +233,7 @@ def test_criteria_hold_within_strata(run, table):
     assert document["levels"]["home"] == document["heights"]["home"] == 0
     assert document["is_met"]
     assert document["commands"][-1] == "gpupif compare table.csv table_treated.csv --plan plan.toml"
+    assert "home" in document["plan"]["quasi_identifiers"]
     assert all("home" not in str(own) for own in document["plan"]["treatment"])
     refused = run(*BASE, "--require", "k>=2", "--strata", "ill")
     assert refused.err.startswith("gpupif: error: --strata: column 'ill' has another role too.")

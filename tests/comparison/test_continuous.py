@@ -216,3 +216,11 @@ def test_the_printed_tables_and_json_have_the_figures(correlated, capsys):
     document = json.loads(found.to_json())
     assert document["continuous"]["by_distance"]["rows"] == 80
     assert document["estimates"][0]["estimate"] == "mean"
+
+
+def test_a_column_with_one_value_in_the_rows_with_all_numbers_has_no_correlation():
+    before = pd.DataFrame({"n": pd.array([None] * 4, "Int64"), "m": pd.array([None] * 4, "Int64")})
+    after = pd.DataFrame({"n": pd.array([None, 5, 0, 0], "Int64"), "m": pd.array([1, None, 0, 0], "Int64")})
+    found = gpupif.compare(after, before.assign(n=after["n"] + 1, m=after["m"]), numbers=["n", "m"]).estimates
+    assert found.loc[found["estimate"] == "correlation", ["before", "after"]].isna().all(axis=None)
+    assert (found.loc[found["estimate"] == "covariance", ["before", "after"]] == 0).all(axis=None)

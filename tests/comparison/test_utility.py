@@ -216,3 +216,12 @@ def test_values_of_different_types_are_compared_by_their_texts():
     before = pd.DataFrame({"age": [31, 34, 34], "x": list("abb")})
     found = gpupif.compare(before, before.assign(age=["31", "34", "*"]))
     assert found.columns.loc["age", "cells_changed"] == 1
+
+
+def test_a_column_whose_equal_values_are_at_several_levels_has_no_precision():
+    before = pd.DataFrame({"zip": ["02139"] * 4 + ["02140"] * 2})
+    after = pd.DataFrame({"zip": ["02139"] * 3 + ["0****"] + ["02140"] * 2})
+    found = gpupif.compare(before, after, hierarchies={"zip": {"digits": [4]}}, quasi_identifiers="zip")
+    assert found.columns["detail"].tolist() == ["perturbed"]
+    assert found.columns["precision"].isna().all()
+    assert found.utility.precision is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -159,7 +160,10 @@ def test_the_result_says_what_the_rounds_did():
     rows, lost = sum(own.rows for own in found.local), sum(own.loss for own in found.local)
     said = " ".join(str(found).split())
     assert f"recodes {rows} of the {rows + found.suppressed_rows} rows further that it would suppress, in" in said
-    assert f"; the rows that are recoded further lose {lost:,.0f} bits" in said
+    assert f", the least possible; the rows that are recoded further lose {lost:,.0f} bits" in said
+    unmeasured = str(replace(found, risk=[], smallest_class=None))
+    assert "Risk left: not measured, because Ctrl-C ended the measuring." in unmeasured
+    assert "Levels" in unmeasured
     document = json.loads(json.dumps(found.to_dict()))
     assert [own["rows"] for own in document["local"]] == [own.rows for own in found.local]
 

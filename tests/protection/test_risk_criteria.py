@@ -414,6 +414,16 @@ def test_advise_gives_the_same_line(case):
     refuses(message, gpupif.advise, criterion=criteria, **arguments)
 
 
+def test_the_column_of_households_may_be_kept():
+    table = sample(0).assign(house=[number // 2 for number in range(30)])
+    arguments = {**KNOWN, "require": "households.risk.average<=0.9", "household": "house"}
+    found = gpupif.protect(table, keep="house", **arguments)
+    assert found.levels == gpupif.protect(table, **arguments).levels
+    assert "house" in gpupif.treat(table, found.plan).table
+    with pytest.raises(GpupifError, match="household: column 'house' has another role too"):
+        gpupif.protect(table, identifiers="house", **arguments)
+
+
 def refuses(message, call, **arguments):
     table = sample(0).assign(bad=[-1.0, *[1.0] * 29], gap=[None, *"ab" * 14, "a"])
     with pytest.raises(GpupifError) as caught:

@@ -15,7 +15,7 @@ import gpupif
 from gpupif.errors import NothingKnownWarning, printable, warn
 from gpupif.io.documents import toml_key, toml_text
 from gpupif.nightly import diff, history, verify
-from gpupif.utils.display import Displayable, draw_line, json_text
+from gpupif.utils.display import Displayable, as_cell, draw_line, json_text
 from gpupif.utils.printed_width import standard_output
 from gpupif.utils.progress import Reporter
 from tests.helpers.nights import Nights
@@ -34,6 +34,22 @@ def test_signs_that_cannot_be_seen_are_escaped():
         r"\x1b\n\x9b\u202e\ud800\U000e0041é"
     )
     assert printable(printable(HOSTILE)) == printable(HOSTILE)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.00020331, "0.0002033"),
+        (999.44, "999.4"),
+        (-1132.0, "-1,132"),
+        (26_490.61, "26,491"),
+        (2.5e15, "2.5e+15"),
+        (7_000_000, "7,000,000"),
+        (float("inf"), "inf"),
+    ],
+)
+def test_numbers_in_tables_have_four_digits_or_all_before_the_point(value, text):
+    assert as_cell(value) == text
 
 
 def test_json_gives_every_text_back():

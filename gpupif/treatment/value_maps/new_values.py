@@ -111,11 +111,16 @@ def numbers(column: Hashable, values: pa.Array, mend: str) -> Numbers:
 
 
 def all_numbers(column: Hashable, values: pa.Array, mend: str) -> Numbers:
-    """Return the numbers of some values, see `numbers`; raises InputError for a text that is no number."""
+    """Return the numbers of some values, see `numbers`; raises InputError for a text that is no number.
+
+    A text of digits with a zero in front, such as 02139, is a code.
+    """
     all_known = numbers(column, values, mend)
     if not all_known.known.all():
         value = values[int(np.argmin(all_known.known))].as_py()
         raise InputError(f"column {column!r}: expected numbers, got {brief(value)}. {mend}")
+    if is_text(values.type) and len(codes := values.filter(pc.match_substring_regex(values, r"^0\d"))):
+        raise InputError(f"column {column!r}: expected numbers, got codes, such as {brief(codes[0].as_py())}. {mend}")
     return all_known
 
 

@@ -107,6 +107,7 @@ def test_a_column_of_missing_values_stays_as_it_is():
         ([1, 2], Microaggregate(["x", "y"], 2), "For several columns together (MDAV) take microaggregate_together"),
         ([1.0, math.inf], Microaggregate("x", 2), "expected finite numbers, got infinite ones"),
         (["1", "a"], Microaggregate("x", 2), "expected numbers, got 'a'"),
+        (["10", "02139"], Microaggregate("x", 2), "expected numbers, got codes, such as '02139'"),
     ],
 )
 def test_bad_values_and_arguments_are_refused(values, treatment, fragment):

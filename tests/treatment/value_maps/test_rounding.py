@@ -83,6 +83,7 @@ def test_numbers_of_many_digits_are_rounded_exactly():
         ([1], 0.5, "base: expected a number that is whole, as the column's are; got 0.5"),
         ([Decimal("0.5")], 0.25, "base: expected a number that is of at most 1 decimal places"),
         (["5", "five"], 5, "column 'x': expected numbers, got 'five'"),
+        (["5", "02139"], 5, "column 'x': expected numbers, got codes, such as '02139'"),
         ([2**63 - 1], 10, "rounds a value to a number beyond 64 bits"),
     ],
 )
