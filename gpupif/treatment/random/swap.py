@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -78,17 +78,14 @@ class Swap(Treatment):
         classes = class_numbers(alike, len(heads))
         taking = taking[np.lexsort((order, classes[taking]))]
         sources, alone = circles(classes[taking])
-        arrays, labels = {}, []
-        for number, own in enumerate(coded[: len(columns)]):
+        swapped = []
+        for own in coded[: len(columns)]:
             codes = own.codes[heads].astype(code_type(len(own.labels) + 1), copy=True)
             codes[taking] = own.codes[heads[taking[sources]]]
-            arrays[f"codes {number}"] = codes if households is None else codes[households.numbers]
-            labels.append(own.labels)
-        if households is not None:
-            facts = {"households_swapped": len(taking) - alone, "households_alone_in_their_class": alone}
-            return NewCodesStep(labels, table.facts_of(arrays), writes=columns, record=facts, revealing=list(facts))
-        facts = {"rows_swapped": len(taking) - alone, "rows_alone_in_their_class": alone}
-        return NewCodesStep(labels, table.facts_of(arrays), writes=columns, record=facts, revealing=list(facts))
+            swapped.append(CodedColumn(codes if households is None else codes[households.numbers], own.labels))
+        units = "rows" if households is None else "households"
+        record = {f"{units}_swapped": len(taking) - alone, f"{units}_alone_in_their_class": alone}
+        return NewCodesStep.from_columns(table, columns, swapped, record)
 
     def _households(self, agreed: Sequence[CodedColumn], household: CodedColumn) -> Households:
         """Return the households. agreed: `columns` and `within`. Raises InputError if a household has two values."""
@@ -186,6 +183,14 @@ class NewCodesStep(Step):
 
     labels: Sequence[Any]
     facts: RowFacts
+
+    @classmethod
+    def from_columns(
+        cls, table: TreatedTable, names: Sequence[Hashable], columns: Sequence[CodedColumn], record: Mapping[str, int]
+    ) -> NewCodesStep:
+        """Return the step that writes columns of all rows of a table. record: its facts, which reveal rows."""
+        facts = table.facts_of({f"codes {number}": own.codes for number, own in enumerate(columns)})
+        return cls([own.labels for own in columns], facts, writes=names, record=record, revealing=list(record))
 
     def apply(self, chunk: Chunk) -> None:
         arrays = self.facts.read(chunk)

@@ -312,19 +312,15 @@ class SuppressRows(Treatment):
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         known = self.quasi_identifiers
-        if self.k is not None:
+        if self.where is None:
             assert known is not None
-            # The class size of a row does not depend on the scored column: scoring one column is enough.
-            facts = cells_where(f"class_size < {self.k}", table, known[:1], known, None, None, "category", True)
-        elif self.require is not None:
-            assert known is not None
+            asked = [f"k>={self.k}"] if self.require is None else self.require
             distances = read_distances(self.distances)
             criteria = CriterionSet.from_arguments(
-                self.require, known, self.sensitive or [], distances=distances, names=table.names
+                asked, known, self.sensitive or [], distances=distances, names=table.names
             )
             facts = rows_of_failing_classes(criteria, table)
         else:
-            assert self.where is not None
             everything = [name for name in table.names if name != self.weights]
             columns = (known or everything) if self.columns is None else self.columns
             theirs = known if self.known is None and self.attackers is None else self.known
