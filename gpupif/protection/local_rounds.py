@@ -15,7 +15,7 @@ from .counted_request import CountedRequest
 from .lattice_search import LatticeSearch
 from .node_checks import NodeChecks, Suppression
 from .objectives import ColumnObjective, Objective
-from .result import RecodedRows
+from .result import RecodedRows, levels_by_column
 
 Numbers = npt.NDArray[np.int64]
 
@@ -80,7 +80,7 @@ def recode_further(
             by_value = _rows_by_value(_rows_of(table, kept), asked.levels)
             rounds.append(
                 RecodedRows(
-                    {column.name: level for column, level in zip(asked.levels, found.node, strict=True)},
+                    levels_by_column(asked.levels, found.node),
                     int(table.multiplicities[kept].sum()),
                     math.fsum(map(_bits_lost, asked.levels, found.node, by_value)),
                     [checks.values[found.node][criterion] for criterion in suppression.criteria.criteria],

@@ -25,7 +25,7 @@ from ..utils.display import (
 )
 from ..utils.printed_width import fits
 from .column_levels import ColumnLevels
-from .lattice import with_ties
+from .lattice import Levels, with_ties
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -324,51 +324,41 @@ def _amount(number: float) -> str:
 
 
 def find_frontier(
-    values: Mapping[tuple[int, ...], Mapping[Criterion, CriterionValue]],
-    losses: Mapping[tuple[int, ...], float],
+    values: Mapping[Levels, Mapping[Criterion, CriterionValue]],
+    losses: Mapping[Levels, float],
     levels: Sequence[ColumnLevels],
     criteria: CriterionSet,
-    suppressed: Mapping[tuple[int, ...], int],
+    suppressed: Mapping[Levels, int],
     most: int,
 ) -> list[FrontierNode]:
     """Return the frontier of the nodes whose loss is known, and at which every criterion has a value.
+
+    The frontier has the nodes that no other node equals or beats in loss, values and suppressed rows, the cheapest
+    first.
 
     values: by node the values of the criteria that were measured there. losses, suppressed: by node. suppressed: the
     suppressed rows; nodes without such rows may be left out. most: how many rows may be suppressed.
     """
     nodes = []
-    for node, measured in values.items():
-        known = {
-            criterion: value
-            for criterion in criteria.criteria
-            if criterion in measured and (value := measured[criterion].value) is not None
-        }
-        if len(known) < len(criteria.criteria) or node not in losses:
+    for node in values.keys() & losses.keys():
+        measured = [values[node][criterion] for criterion in criteria.criteria if criterion in values[node]]
+        known = [(own.criterion, float(own.value)) for own in measured if own.value is not None]
+        if len(known) < len(criteria.criteria):
             continue
-        frontier_node = FrontierNode(
-            {column.name: level for column, level in zip(levels, node, strict=True)},
-            losses[node],
-            {str(criterion): float(value) for criterion, value in known.items()},
-            suppressed.get(node, 0),
-            all(measured[criterion].is_met for criterion in known) and suppressed.get(node, 0) <= most,
-        )
-        risks = [value if criterion.at_most else -value for criterion, value in known.items()]
-        nodes.append((frontier_node, [*risks, frontier_node.suppressed_rows]))
-    return _non_dominated(nodes)
+        hidden = suppressed.get(node, 0)
+        risks = [*(value if criterion.at_most else -value for criterion, value in known), hidden]
+        is_met = all(own.is_met for own in measured) and hidden <= most
+        figures = {str(criterion): value for criterion, value in known}
+        nodes.append((risks, node, FrontierNode(levels_by_column(levels, node), losses[node], figures, hidden, is_met)))
+    costs = with_ties(np.array([own.loss for _, _, own in nodes]))
+    best: list[tuple[Sequence[float], FrontierNode]] = []
+    # Of nodes that are equal in everything, the node with the lowest levels comes first.
+    for _, (risks, _, own) in sorted(zip(costs, nodes, strict=True), key=lambda ranked: (ranked[0], *ranked[1][:2])):
+        if not any(all(x <= y for x, y in zip(other, risks, strict=True)) for other, _ in best):
+            best.append((risks, own))
+    return [own for _, own in best]
 
 
-def _non_dominated(nodes: Sequence[tuple[FrontierNode, Sequence[float]]]) -> list[FrontierNode]:
-    """Return the nodes that no other node equals or beats in everything, the cheapest first.
-
-    nodes: each with its values as risks, and its suppressed rows: lower values are better. Of nodes that are equal in
-    everything, the node with the lowest levels is returned.
-    """
-    costs = with_ties(np.array([node.loss for node, _ in nodes]))
-    best: list[tuple[FrontierNode, Sequence[float]]] = []
-    for _, risks, _, node in sorted(
-        ((cost, risks, tuple(node.levels.values()), node) for cost, (node, risks) in zip(costs, nodes, strict=True)),
-        key=lambda ranked: ranked[:3],
-    ):
-        if not any(all(x <= y for x, y in zip(other, risks, strict=True)) for _, other in best):
-            best.append((node, risks))
-    return [node for node, _ in best]
+def levels_by_column(levels: Sequence[ColumnLevels], node: Levels) -> dict[Hashable, int]:
+    """Return the levels of a node by column."""
+    return {column.name: level for column, level in zip(levels, node, strict=True)}
