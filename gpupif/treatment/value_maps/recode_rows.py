@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from ...criteria.class_criteria import ClassCriteria
 from ...criteria.counted_table import CountedTable
-from ...criteria.criterion_set import CriterionSet
 from ...engines.choose import choose_engine, requested_device
 from ...errors import InputError
 from ...hierarchies.hierarchy import Hierarchy, hierarchy_with_level
@@ -22,7 +21,7 @@ from ..coded_columns import CodedColumn, as_text, relabeled, table_column
 from ..field_checks import not_empty, whole
 from ..steps import Chunk, RowFacts, Step
 from ..suppression.scored_condition import distances_of
-from ..suppression.suppress import check_of_classes, check_way, read_distances
+from ..suppression.suppress import check_of_classes, check_way, criteria_of
 from ..treatment import Tools, TreatedTable, Treatment
 
 WAYS, WITH_REQUIRE = ("k", "require"), ("sensitive", "distances")
@@ -98,10 +97,7 @@ class RecodeRows(Treatment):
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         names = list(self.levels)
-        asked = [f"k>={self.k}"] if self.require is None else self.require
-        criteria = CriterionSet.from_arguments(
-            asked, names, self.sensitive or [], distances=read_distances(self.distances), names=table.names
-        )
+        criteria = criteria_of(self, names, table)
         classes = ClassCriteria.from_set(criteria)
         distances, longest = distances_of(criteria, classes, table)
         needed = [*names, *classes.columns]
