@@ -15,7 +15,7 @@ from .counted_request import CountedRequest
 from .lattice_search import LatticeSearch
 from .node_checks import NodeChecks, Suppression
 from .objectives import ColumnObjective, Objective
-from .result import RecodedRows, levels_by_column
+from .result import RecodedRows
 
 Numbers = npt.NDArray[np.int64]
 
@@ -80,7 +80,7 @@ def recode_further(
             by_value = _rows_by_value(_rows_of(table, kept), asked.levels)
             rounds.append(
                 RecodedRows(
-                    levels_by_column(asked.levels, found.node),
+                    asked.by_column(found.node),
                     int(table.multiplicities[kept].sum()),
                     math.fsum(map(_bits_lost, asked.levels, found.node, by_value)),
                     [checks.values[found.node][criterion] for criterion in suppression.criteria.criteria],

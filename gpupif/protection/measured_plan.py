@@ -33,7 +33,7 @@ def measure_plan(asked: CountedRequest, found: Protection, report: Reporter) -> 
         if getattr(interrupted, "number", signal.SIGINT) != signal.SIGINT:
             raise
     report.say("interrupted: the plan is kept, but the treated table was not measured.")
-    plan = _make_plan(asked, found, _suppressing(asked, found))
+    plan = _make_plan(asked, found)
     return replace(found, plan=_with_identifiers(asked, plan), searched=())
 
 
@@ -44,7 +44,7 @@ def _measure(asked: CountedRequest, found: Protection) -> Protection:
     """
     if asked.request.cells and asked.suppression is not None and found.suppressed_rows:
         try:
-            plan = _make_plan(asked, found, [_suppress_cells(asked, found)])
+            plan = _make_plan(asked, found, cells=True)
             after = measure_treated(asked.table, plan, asked.criteria, cells=True)
         except UnreachableError:
             found = replace(found, cells_unreached=True)
@@ -55,7 +55,7 @@ def _measure(asked: CountedRequest, found: Protection) -> Protection:
                 return _measured(asked, replace(found, searched=()), plan, after)
             else:
                 found = replace(found, rows_with_cells=after.rows)
-    plan = _make_plan(asked, found, _suppressing(asked, found))
+    plan = _make_plan(asked, found)
     return _measured(asked, found, plan, measure_treated(asked.table, plan, asked.criteria))
 
 
@@ -77,21 +77,19 @@ def _with_identifiers(asked: CountedRequest, plan: Plan) -> Plan:
     return Plan(treatments, plan.hierarchies, asked.criteria.quasi_identifiers, asked.criteria.sensitive)
 
 
-def _make_plan(asked: CountedRequest, found: Protection, suppressing: Sequence[Treatment]) -> Plan:
-    """Return the plan that recodes the columns and then suppresses."""
+def _make_plan(asked: CountedRequest, found: Protection, cells: bool = False) -> Plan:
+    """Return the plan that recodes the columns and then suppresses. cells: whether single cells are suppressed."""
     levels = {name: [level, *(own.levels[name] for own in found.local)] for name, level in found.levels.items()}
-    recoding: list[Treatment] = [Recode(name, level=level) for name, (level, *_) in levels.items() if level]
+    treatments: list[Treatment] = [Recode(name, level=level) for name, (level, *_) in levels.items() if level]
+    known = list(asked.criteria.quasi_identifiers)
     if found.local:
-        recoding = [RecodeRows(levels, remove=True, **_criteria_of_classes(asked))]
-    hierarchies = {name: asked.hierarchies[name] for name, own in levels.items() if any(own)}
-    return Plan([*recoding, *suppressing], hierarchies)
-
-
-def _suppressing(asked: CountedRequest, found: Protection) -> list[Treatment]:
-    """Return the treatment that suppresses rows whose class breaks a criterion, unless local recoding does."""
-    if found.local or not found.suppressed_rows:
-        return []
-    return [SuppressRows(quasi_identifiers=list(asked.criteria.quasi_identifiers), **_criteria_of_classes(asked))]
+        # Local recoding removes the rows that are left.
+        treatments = [RecodeRows(levels, remove=True, **_criteria_of_classes(asked))]
+    elif cells:
+        treatments.append(_suppress_cells(asked, found))
+    elif found.suppressed_rows:
+        treatments.append(SuppressRows(quasi_identifiers=known, **_criteria_of_classes(asked)))
+    return Plan(treatments, {name: asked.hierarchies[name] for name, own in levels.items() if any(own)})
 
 
 def _suppress_cells(asked: CountedRequest, found: Protection) -> Suppress:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import NoReturn
+
+import numpy as np
 
 from ..attack.attackers import AnyKnown, attacker_line
 from ..criteria.class_criteria import ClassCriteria
@@ -19,12 +21,12 @@ from ..utils.display import as_cell, duration, plural
 from ..utils.progress import Reporter, short
 from ..utils.signals import first_interrupt
 from .counted_request import CountedRequest
-from .lattice import Levels, count_nodes
+from .lattice import Levels, count_nodes, with_ties
 from .lattice_search import LatticeSearch, SearchResult
 from .local_rounds import recode_further
 from .node_checks import NodeChecks
 from .objectives import Objective
-from .result import Protection, RecodedRows, find_frontier, levels_by_column
+from .result import FrontierNode, Protection, RecodedRows
 
 # Seconds that a search may take without a word on its time beforehand.
 SHORT_SEARCH = 10.0
@@ -121,7 +123,7 @@ class NodeSearch:
         """Return the result at a node, whose plan is not made and measured yet. before: of `UNIQUE_ROWS`, last."""
         asked, checks, objective = self._asked, self._checks, self._objective
         request, criteria = asked.request, asked.criteria
-        suppressed, most = checks.suppressed_rows(node), 0 if asked.suppression is None else asked.suppression.most
+        suppressed = checks.suppressed_rows(node)
         # After the time limit no node is priced, as none is checked.
         shown = [own for own in checks.values if own in search.prices or not search.is_over]
         losses = {own: objective.value(search.price(own).cost) for own in shown}
@@ -136,7 +138,7 @@ class NodeSearch:
             suppressed_cells=0,
             rows_with_cells=None,
             cells_unreached=False,
-            levels=levels_by_column(asked.levels, node),
+            levels=asked.by_column(node),
             heights={column.name: column.height for column in asked.levels},
             losses={column.name: column.losses[level] for column, level in zip(asked.levels, node, strict=True)},
             objective=str(request.objective),
@@ -156,13 +158,38 @@ class NodeSearch:
             optimal=best.complete,
             gap=0.0 if best.complete or not loss else (loss - bound) / loss,
             stopped_by=stopped_by,
-            frontier=find_frontier(checks.values, losses, asked.levels, criteria, checks.suppressed, most),
+            frontier=self._frontier(losses),
             proposed=[name for name in asked.hierarchies if name not in (*request.hierarchies, *request.strata)],
             identifiers=request.identifiers,
             device=asked.engine.device,
             seconds={},
             attacker=attacker_line(criteria.quasi_identifiers, criteria.scored),
         )
+
+    def _frontier(self, losses: Mapping[Levels, float]) -> list[FrontierNode]:
+        """Return the nodes that no other node equals or beats in loss, values and suppressed rows, the cheapest first.
+
+        losses: by node. Nodes at which a criterion has no value are left out.
+        """
+        asked, checks, nodes = self._asked, self._checks, []
+        criteria, most = asked.criteria.criteria, 0 if asked.suppression is None else asked.suppression.most
+        for node, loss in losses.items():
+            measured = [checks.values[node][own] for own in criteria if own in checks.values[node]]
+            known = [(own.criterion, float(own.value)) for own in measured if own.value is not None]
+            if len(known) < len(criteria):
+                continue
+            hidden = checks.suppressed.get(node, 0)
+            risks = [*(value if criterion.at_most else -value for criterion, value in known), hidden]
+            is_met = all(own.is_met for own in measured) and hidden <= most
+            figures = {str(criterion): value for criterion, value in known}
+            nodes.append((risks, node, FrontierNode(asked.by_column(node), loss, figures, hidden, is_met)))
+        costs = with_ties(np.array([own.loss for _, _, own in nodes]))
+        best: list[tuple[Sequence[float], FrontierNode]] = []
+        # Of nodes that are equal in everything, the node with the lowest levels comes first.
+        for _, (risks, _, own) in sorted(zip(costs, nodes, strict=True), key=lambda one: (one[0], *one[1][:2])):
+            if not any(all(x <= y for x, y in zip(other, risks, strict=True)) for other, _ in best):
+                best.append((risks, own))
+        return [own for _, own in best]
 
     def _refuse(self, best: SearchResult, search: LatticeSearch) -> NoReturn:
         """Raise UnreachableError if no node meets the criteria, and InputError if the search ended too early."""

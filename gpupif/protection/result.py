@@ -7,10 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..criteria.criterion import Criterion
-from ..criteria.criterion_set import CriterionSet, CriterionValue
+from ..criteria.criterion_set import CriterionValue
 from ..treatment.plan import Plan
 from ..utils.display import (
     Displayable,
@@ -24,8 +21,6 @@ from ..utils.display import (
     plural,
 )
 from ..utils.printed_width import fits
-from .column_levels import ColumnLevels
-from .lattice import Levels, with_ties
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -321,44 +316,3 @@ def _shown(value: CriterionValue, digits: int = 4) -> str:
 def _amount(number: float) -> str:
     """Return a number as text: without decimal places from 1,000 on, else in four digits."""
     return f"{number:,.0f}" if abs(number) >= 1_000 else as_cell(number)
-
-
-def find_frontier(
-    values: Mapping[Levels, Mapping[Criterion, CriterionValue]],
-    losses: Mapping[Levels, float],
-    levels: Sequence[ColumnLevels],
-    criteria: CriterionSet,
-    suppressed: Mapping[Levels, int],
-    most: int,
-) -> list[FrontierNode]:
-    """Return the frontier of the nodes whose loss is known, and at which every criterion has a value.
-
-    The frontier has the nodes that no other node equals or beats in loss, values and suppressed rows, the cheapest
-    first.
-
-    values: by node the values of the criteria that were measured there. losses, suppressed: by node. suppressed: the
-    suppressed rows; nodes without such rows may be left out. most: how many rows may be suppressed.
-    """
-    nodes = []
-    for node in values.keys() & losses.keys():
-        measured = [values[node][criterion] for criterion in criteria.criteria if criterion in values[node]]
-        known = [(own.criterion, float(own.value)) for own in measured if own.value is not None]
-        if len(known) < len(criteria.criteria):
-            continue
-        hidden = suppressed.get(node, 0)
-        risks = [*(value if criterion.at_most else -value for criterion, value in known), hidden]
-        is_met = all(own.is_met for own in measured) and hidden <= most
-        figures = {str(criterion): value for criterion, value in known}
-        nodes.append((risks, node, FrontierNode(levels_by_column(levels, node), losses[node], figures, hidden, is_met)))
-    costs = with_ties(np.array([own.loss for _, _, own in nodes]))
-    best: list[tuple[Sequence[float], FrontierNode]] = []
-    # Of nodes that are equal in everything, the node with the lowest levels comes first.
-    for _, (risks, _, own) in sorted(zip(costs, nodes, strict=True), key=lambda ranked: (ranked[0], *ranked[1][:2])):
-        if not any(all(x <= y for x, y in zip(other, risks, strict=True)) for other, _ in best):
-            best.append((risks, own))
-    return [own for _, own in best]
-
-
-def levels_by_column(levels: Sequence[ColumnLevels], node: Levels) -> dict[Hashable, int]:
-    """Return the levels of a node by column."""
-    return {column.name: level for column, level in zip(levels, node, strict=True)}
