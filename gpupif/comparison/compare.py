@@ -19,7 +19,7 @@ from ..treatment.record import plan_of
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, as_columns, as_mapping, check_exist, check_word, share, whole_number
 from .aligned_rows import CompareRequest, FindKept, choose_columns, hold
-from .continuous_values import ESTIMATE, measure_continuous
+from .continuous_values import measure_continuous
 from .joined_tables import JoinedTables, LocalTables
 from .precision import Levels
 from .record_linkage import check_linkage, link_rows
@@ -218,6 +218,7 @@ def compare(
     by_column = measure_columns(versions, released, levels, apart)
     pairs = measure_pairs(versions, released)
     utility = measure_all(versions, released, by_column, pairs, levels, wanted)
+    frame = pd.DataFrame(estimates, columns=["column", "estimate", "other", "before", "after"])
     done = time.perf_counter()
     asked = RiskRequest(known, attributes, apart)
     figures = measure_risk(before, asked, "category")
@@ -239,7 +240,7 @@ def compare(
         pairs=pairs,
         linkage=linked,
         continuous=continuous,
-        estimates=pd.DataFrame(estimates, columns=ESTIMATE),
+        estimates=frame.assign(difference=frame["after"] - frame["before"]),
         seconds=seconds,
     )
 

@@ -29,7 +29,7 @@ from ..utils.exact_sums import ExactSum
 from ..utils.memory import shown
 from ..utils.percentiles import percentiles
 from ..utils.validation import check_exist
-from .record_linkage import Linkage, link_points, make_rows
+from .record_linkage import Linkage, count_pairs, link_points
 from .released_values import ReleasedColumn
 
 if TYPE_CHECKING:
@@ -40,10 +40,8 @@ Floats = npt.NDArray[np.float64]
 PERCENTS = (5.0, 25.0, 50.0, 75.0, 95.0)
 # The bytes of memory for each number of a pair of rows while rows are linked: codes, floats, and sorted floats.
 LINK_BYTES = 64
-# The relative rounding of a number.
-EPSILON = float(np.finfo(float).eps)
-# The columns of the frame of estimates.
-ESTIMATE = ("column", "estimate", "other", "before", "after", "difference")
+# A row of the frame of estimates: column, estimate, other, before, after.
+Estimate = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -266,7 +264,7 @@ def make_pair_sums(numbers: Sequence[NumberColumn], columns: Sequence[Column], t
 
 def measure_continuous(
     counts: SetCounts, columns: Sequence[ReleasedColumn], asked: Any, interval: float, linkage: Any, seed: int
-) -> tuple[Continuous | None, list[dict[str, Any]]]:
+) -> tuple[Continuous | None, list[Estimate]]:
     """Return the figures of the columns of numbers of a joined table, and the rows of the frame of estimates.
 
     asked, interval, linkage, seed: arguments of `gpupif.compare`. Raises InputError, see `choose_numbers`, and if the
@@ -325,9 +323,6 @@ def _matrices(columns: Sequence[NumberColumn], side: int, sums: PairSums) -> tup
             # The sums are exact whole numbers in units, so that nothing cancels.
             off = Fraction(first[one].units * first[other].units, rows << 1074)
             found = (product.units - off) / (1 << 1074) / (rows - 1)
-            if one == other and found <= Fraction(4 * EPSILON) * product.units / (1 << 1074) / (rows - 1):
-                # The squares are rounded: a variance this small is that of equal values.
-                found = Fraction(0)
             matrix[one, other] = matrix[other, one] = float(found)
     spread = np.sqrt(np.diag(matrix))
     deviations = np.array([column.deviations[side] for column in columns])
@@ -356,33 +351,23 @@ def _coefficients(correlations: Floats, covariances: Floats, place: int) -> Floa
 
 def _estimates(
     columns: Sequence[NumberColumn], correlations: Sequence[Floats], covariances: Sequence[Floats]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Estimate]:
     """Yield the rows of the frame of estimates, see `Comparison.estimates`."""
     names = [column.released.name for column in columns]
     for column, name in zip(columns, names, strict=True):
-        yield estimate(name, "mean", None, *column.means)
-        yield estimate(name, "deviation", None, *column.deviations)
-        yield estimate(name, "variance", None, *(deviation**2 for deviation in column.deviations))
-        quantiles = [_quantiles(column.values[:-1], own[:-1]) for own in column.counts]
+        yield name, "mean", None, *column.means
+        yield name, "deviation", None, *column.deviations
+        yield name, "variance", None, *(deviation**2 for deviation in column.deviations)
+        quantiles = [percentiles(partial(iter, [(column.values[:-1], own[:-1])]), PERCENTS) for own in column.counts]
         for percent, old, new in zip(PERCENTS, *quantiles, strict=True):
-            yield estimate(name, f"q{percent:g}", None, old, new)
+            yield name, f"q{percent:g}", None, old, new
     for one, other in combinations(range(len(names)), 2):
         for kind, matrices in (("covariance", covariances), ("correlation", correlations)):
-            yield estimate(names[one], kind, names[other], *(float(matrix[one, other]) for matrix in matrices))
+            yield names[one], kind, names[other], *(float(matrix[one, other]) for matrix in matrices)
     for place, name in enumerate(names if len(names) > 1 else []):
         both = [_coefficients(*own, place) for own in zip(correlations, covariances, strict=True)]
         for other, old, new in zip([*names[:place], *names[place + 1 :]], *both, strict=True):
-            yield estimate(name, "coefficient", other, float(old), float(new))
-
-
-def _quantiles(values: Floats, counts: npt.NDArray[np.int64]) -> list[float]:
-    """Return the percentiles of numbers, linear between two numbers. counts: how often each number occurs."""
-    return percentiles(lambda: [(values, counts)], PERCENTS)
-
-
-def estimate(column: Hashable, kind: str, other: Any, before: float, after: float) -> dict[str, Any]:
-    """Return a row of the frame of estimates."""
-    return dict(zip(ESTIMATE, (column, kind, other, before, after, after - before), strict=True))
+            yield name, "coefficient", other, float(old), float(new)
 
 
 def _link(
@@ -400,13 +385,8 @@ def _link(
             f"{shown(allowed)} are allowed. Allow more (gpupif.config(memory_limit=)), name fewer columns, numbers=, "
             "or say linkage=None."
         )
-    counted = counts.count([SetRequest(both)], make_rows)
-    times = np.concatenate([partition[1] for partition in counted.found[0]])
-    codes = [np.concatenate(own) for own in zip(*(partition[0] for partition in counted.found[0]), strict=True)]
-    numbers = [
-        column.released.shared.numbers(counted.columns[place])[own]
-        for column, place, own in zip([*columns, *columns], both, codes, strict=True)
-    ]
+    released = [column.released for column in columns]
+    numbers, times = count_pairs(counts, [*released, *released], both)
     sides = numbers[: len(columns)], numbers[len(columns) :]
 
     def link(points: Sequence[Sequence[Floats]], scales: Sequence[float]) -> Linkage | None:

@@ -80,14 +80,7 @@ def link_rows(
         return None
     used = [columns[place] for place in places]
     both = [*places, *(len(columns) + place for place in places)]
-    counted = counts.count([SetRequest(both)], make_rows)
-    partitions = counted.found[0]
-    codes = [np.concatenate(own) for own in zip(*(partition[0] for partition in partitions), strict=True)]
-    multiplicity = np.concatenate([partition[1] for partition in partitions])
-    numbers = [
-        column.shared.numbers(counted.columns[place])[own]
-        for column, place, own in zip([*used, *used], both, codes, strict=True)
-    ]
+    numbers, multiplicity = count_pairs(counts, [*used, *used], both)
     # If the released value is a function of the value, an attacker who knows the value knows the released value.
     before = [column.detail[own] for column, own in zip(used, numbers, strict=False)]
     after = numbers[len(used) :]
@@ -97,7 +90,20 @@ def link_rows(
     return _link(mine, theirs, multiplicity[order], hidden, linkage, seed, MOST_PAIRS, partial(_shares, used))
 
 
-def make_rows(columns: Sequence[Column], total: Total) -> Find:
+def count_pairs(
+    counts: SetCounts, columns: Sequence[ReleasedColumn], places: Sequence[int]
+) -> tuple[list[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
+    """Return the distinct rows of a joined table over some columns: the numbers of their values, and multiplicities."""
+    counted = counts.count([SetRequest(places)], _make_rows)
+    parts, multiplicities = zip(*counted.found[0], strict=True)
+    numbers = [
+        column.shared.numbers(counted.columns[place])[np.concatenate(codes)]
+        for column, place, codes in zip(columns, places, zip(*parts, strict=True), strict=True)
+    ]
+    return numbers, np.concatenate(multiplicities)
+
+
+def _make_rows(columns: Sequence[Column], total: Total) -> Find:
     """Return the function that finds the distinct rows of a partition, and their multiplicity."""
 
     def find(set_: Sequence[int], counter: Counter, place: int) -> tuple[list[npt.NDArray[Any]], npt.NDArray[Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ from ..encoding.column import Column, amounts, value_order
 from ..engines.base import Counter
 from ..marginals.set_counts import Find, SetCounts, SetRequest, Total
 from ..utils.exact_sums import ExactSum
-from .continuous_values import PERCENTS, estimate, why_no_numbers
+from .continuous_values import PERCENTS, Estimate, why_no_numbers
 from .released_values import ReleasedColumn
 
 # The codes of a column, and the units of people with each.
@@ -36,7 +35,7 @@ def make_weighted(columns: Sequence[Column], total: Total) -> Find:
     return find
 
 
-def estimate_weighted(counts: SetCounts, columns: Sequence[ReleasedColumn]) -> list[dict[str, Any]]:
+def estimate_weighted(counts: SetCounts, columns: Sequence[ReleasedColumn]) -> list[Estimate]:
     """Return the weighted estimates of the columns of a joined table, rows of the frame of estimates.
 
     Its last column has the sampling weights. Raises InputError for weights that are missing, negative or no numbers.
@@ -60,25 +59,23 @@ def estimate_weighted(counts: SetCounts, columns: Sequence[ReleasedColumn]) -> l
     ]
 
 
-def _estimates(
-    column: ReleasedColumn, people: Sequence[npt.NDArray[np.int64]], unit: float
-) -> Iterator[dict[str, Any]]:
+def _estimates(column: ReleasedColumn, people: Sequence[npt.NDArray[np.int64]], unit: float) -> Iterator[Estimate]:
     """Yield the weighted estimates of a column. people: units with each value, before and after. unit: people."""
     name = column.name
     if why_no_numbers(column) is None:
         values = amounts(column.shared.column(name))[:-1]
         totals = [_total(values, own) for own in people]
-        yield estimate(name, "weighted_total", None, *(units * unit for units in totals))
+        yield name, "weighted_total", None, *(units * unit for units in totals)
         means = [units / int(own.sum()) if own.any() else math.nan for units, own in zip(totals, people, strict=True)]
-        yield estimate(name, "weighted_mean", None, *means)
+        yield name, "weighted_mean", None, *means
         for percent in PERCENTS:
-            yield estimate(name, f"weighted_q{percent:g}", None, *(_quantile(values, own, percent) for own in people))
+            yield name, f"weighted_q{percent:g}", None, *(_quantile(values, own, percent) for own in people)
         return
     order = np.argsort(value_order(column.shared.column(name))[:-1])
     labels = column.shared.labels.to_pylist()
     for number in order[(people[0] + people[1])[order] > 0].tolist():
         parts = [own[number] / own.sum() if own.any() else math.nan for own in people]
-        yield estimate(name, "weighted_share", labels[number], *map(float, parts))
+        yield name, "weighted_share", labels[number], *map(float, parts)
 
 
 def _total(values: npt.NDArray[np.float64], units: npt.NDArray[np.int64]) -> float:

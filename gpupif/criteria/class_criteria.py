@@ -13,7 +13,11 @@ import numpy.typing as npt
 from gpupif.kernels.class_bounds import ENTROPY, RECURSIVE, SHARES, SLACK
 
 from ..disclosure.models import Model
+from ..engines.base import Engine
 from ..measures import Measure, find_measure
+from ..rows.threads import Workers
+from .counted_scores import score_counted
+from .counted_table import CountedTable
 from .criterion import Criterion
 from .criterion_set import CriterionSet, CriterionValue, worst_of
 from .quantities import ModelQuantity
@@ -107,6 +111,24 @@ class ClassCriteria:
             worst = np.max if criterion.at_most else np.min
             reached.append(worst_of(criterion, {name: float(worst(own[left])) for name, own in by_column.items()}))
         return failing, reached
+
+    def failing_rows(
+        self,
+        table: CountedTable,
+        known: Sequence[Hashable],
+        distances: Mapping[Any, Any],
+        longest: Mapping[Hashable, int],
+        engine: Engine,
+        workers: Workers,
+    ) -> tuple[Bools, list[CriterionValue]]:
+        """Return the result of `failing` for the distinct rows of a table. known: the quasi-identifiers."""
+        columns, measures = self.columns, self.measures
+        scores = score_counted(table, known, columns, measures, distances, engine)[1] if measures else {}
+        return self.failing(
+            table.class_sizes(known, workers),
+            lambda measure, name: np.asarray(scores[measure.name][columns.index(name)].scores),
+            longest,
+        )
 
     def reached(self, k: int) -> list[CriterionValue]:
         """Return the value of each criterion on sizes. k: the rows of the smallest class that is left."""

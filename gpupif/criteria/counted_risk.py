@@ -78,36 +78,26 @@ def counted_risks(
             limit = (1 / k if threshold is None else threshold) if by_threshold else 1.0
             key = limit, limits.get("max_global_risk")
             if key not in found:
-                result = _search(table, known, given, engine, missing, *key, workers)
-                found[key] = replace(result, in_population=matched)
+                request = RiskRequest.from_arguments(
+                    None,
+                    list(known),
+                    None,
+                    [MODELS["k"]],
+                    weights=given.weights,
+                    missing=missing,
+                    threshold=limit,
+                    household=given.household,
+                    max_global_risk=limits.get("max_global_risk"),
+                )
+                found[key] = replace(_search(table, request, engine, workers), in_population=matched)
             risks.append(DisclosureRisk.from_assessment(found[key], k, threshold, given.game, people))
     return risks
 
 
-def _search(
-    table: CountedTable,
-    known: Sequence[Hashable],
-    given: RiskArguments,
-    engine: Engine,
-    missing: str,
-    threshold: float,
-    max_global_risk: float | None,
-    workers: Workers,
-) -> Assessment:
+def _search(table: CountedTable, request: RiskRequest, engine: Engine, workers: Workers) -> Assessment:
     """Return what a search of the classes of a counted table finds."""
-    request = RiskRequest.from_arguments(
-        None,
-        list(known),
-        None,
-        [MODELS["k"]],
-        weights=given.weights,
-        missing=missing,
-        threshold=threshold,
-        household=given.household,
-        max_global_risk=max_global_risk,
-    )
     columns = [table.columns[table.place(name)] for name in request.columns]
-    weighted = None if given.weights is None else table.weights(given.weights, columns)
+    weighted = None if request.weights is None else table.weights(request.weights, columns)
     search = RiskSearch.from_columns(request, columns, table.rows, {}, weighted)
     job = replace(search.job, multiplicities=table.multiplicities)
     partition = Partition(job, None if weighted is None else weighted.multiplicities).distinct(workers)

@@ -275,16 +275,9 @@ class CriterionSet:
         """Return the values of figures of `gpupif.risk`."""
         quantities = [criterion.quantity for criterion in criteria if isinstance(criterion.quantity, RiskQuantity)]
         limits = [quantity.arguments for quantity in quantities]
-        values = {}
-        for criterion, quantity, found in zip(
-            criteria,
-            quantities,
-            counted_risks(table, known, self.given, engine, self.missing, limits),
-            strict=True,
-        ):
-            value = quantity.figure.find(found)
-            values[criterion] = CriterionValue(criterion, value, criterion.is_met(value))
-        return values
+        risks = counted_risks(table, known, self.given, engine, self.missing, limits)
+        values = [quantity.figure.find(found) for quantity, found in zip(quantities, risks, strict=True)]
+        return {own: CriterionValue(own, value, own.is_met(value)) for own, value in zip(criteria, values, strict=True)}
 
     def _learnt(self, known: Sequence[Hashable] | AnyKnown) -> list[Hashable]:
         """Return the sensitive attributes that an attacker does not know already."""

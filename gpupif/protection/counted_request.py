@@ -22,6 +22,7 @@ from ..rows.threads import Workers
 from ..utils.display import plural
 from .column_levels import ColumnLevels, column_levels, with_proposed
 from .identifiers import warn_of_identifiers
+from .lattice import Levels
 from .node_checks import Suppression
 from .request import ProtectRequest
 from .treated_risk import with_population
@@ -68,6 +69,10 @@ class CountedRequest:
         """The rows that may be suppressed, None for none."""
         most = math.floor(self.request.suppress * self.counted.rows)
         return Suppression(ClassCriteria.from_set(self.criteria), most) if most else None
+
+    def by_column(self, node: Levels) -> dict[Hashable, int]:
+        """Return the levels of a node by column."""
+        return {column.name: level for column, level in zip(self.levels, node, strict=True)}
 
     def _check_strata(self) -> None:
         """Raise InputError for a stratum with fewer rows than k, unless its rows may be suppressed."""

@@ -80,7 +80,7 @@ def recode_further(
             by_value = _rows_by_value(_rows_of(table, kept), asked.levels)
             rounds.append(
                 RecodedRows(
-                    {column.name: level for column, level in zip(asked.levels, found.node, strict=True)},
+                    asked.by_column(found.node),
                     int(table.multiplicities[kept].sum()),
                     math.fsum(map(_bits_lost, asked.levels, found.node, by_value)),
                     [checks.values[found.node][criterion] for criterion in suppression.criteria.criteria],

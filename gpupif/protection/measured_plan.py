@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 from ..criteria.class_criteria import ClassCriteria
-from ..criteria.criterion_set import CriterionValue
 from ..errors import UnreachableError
 from ..treatment.plan import Plan
 from ..treatment.suppression.suppress import Suppress, SuppressRows
@@ -17,25 +17,13 @@ from ..treatment.value_maps.recode_rows import RecodeRows
 from ..utils.progress import Reporter
 from ..utils.signals import Interrupted
 from .counted_request import CountedRequest
-from .node_search import FoundNode
+from .identifiers import identifier_treatments
+from .result import Protection
 from .treated_risk import TreatedRisk, measure_treated
 
 
-class MeasuredPlan(NamedTuple):
-    """A plan without identifiers, and the risk after it.
-
-    rows_with_cells, cells_unreached, searched: see `Protection`.
-    """
-
-    plan: Plan
-    after: TreatedRisk
-    searched: Sequence[CriterionValue] = ()
-    rows_with_cells: int | None = None
-    cells_unreached: bool = False
-
-
-def measure_plan(asked: CountedRequest, found: FoundNode, report: Reporter) -> MeasuredPlan:
-    """Make the plan of a node, treat the table by it, and measure the risk.
+def measure_plan(asked: CountedRequest, found: Protection, report: Reporter) -> Protection:
+    """Make the plan of the best node, treat the table by it, and measure the risk.
 
     If the user ends that (Ctrl-C), the plan that suppresses whole rows is returned without a risk.
     """
@@ -45,63 +33,68 @@ def measure_plan(asked: CountedRequest, found: FoundNode, report: Reporter) -> M
         if getattr(interrupted, "number", signal.SIGINT) != signal.SIGINT:
             raise
     report.say("interrupted: the plan is kept, but the treated table was not measured.")
-    suppressed = found.suppressed - sum(own.rows for own in found.local)
-    plan = _make_plan(asked, found, _suppressing(asked, found))
-    return MeasuredPlan(plan, TreatedRisk([], suppressed, 0, None, None))
+    plan = _make_plan(asked, found)
+    return replace(found, plan=_with_identifiers(asked, plan), searched=())
 
 
-def _measure(asked: CountedRequest, found: FoundNode) -> MeasuredPlan:
+def _measure(asked: CountedRequest, found: Protection) -> Protection:
     """Make the plan, and measure the risk.
 
     Single cells are suppressed if they are asked for, unless they are in too many rows or do not meet the criteria.
     """
-    rows_with_cells, cells_unreached = None, False
-    if asked.request.cells and asked.suppression is not None and found.suppressed:
+    if asked.request.cells and asked.suppression is not None and found.suppressed_rows:
         try:
-            plan = _make_plan(asked, found, [_suppress_cells(asked, found)])
+            plan = _make_plan(asked, found, cells=True)
             after = measure_treated(asked.table, plan, asked.criteria, cells=True)
         except UnreachableError:
-            cells_unreached = True
+            found = replace(found, cells_unreached=True)
         else:
-            cells_unreached = not all(value.is_met for value in after.values)
-            if not cells_unreached and after.rows <= asked.suppression.most:
-                return MeasuredPlan(plan, after)
-            rows_with_cells = None if cells_unreached else after.rows
-    plan = _make_plan(asked, found, _suppressing(asked, found))
-    searched = [_worst(own) for own in zip(found.searched, *(own.searched for own in found.local), strict=True)]
-    after = measure_treated(asked.table, plan, asked.criteria)
-    return MeasuredPlan(plan, after, searched, rows_with_cells, cells_unreached)
+            if not all(value.is_met for value in after.values):
+                found = replace(found, cells_unreached=True)
+            elif after.rows <= asked.suppression.most:
+                return _measured(asked, replace(found, searched=()), plan, after)
+            else:
+                found = replace(found, rows_with_cells=after.rows)
+    plan = _make_plan(asked, found)
+    return _measured(asked, found, plan, measure_treated(asked.table, plan, asked.criteria))
 
 
-def _worst(values: Sequence[CriterionValue]) -> CriterionValue:
-    """Return the least safe of several values of a criterion."""
-    return (max if values[0].criterion.at_most else min)(values, key=lambda own: own.value or 0.0)
+def _measured(asked: CountedRequest, found: Protection, plan: Plan, after: TreatedRisk) -> Protection:
+    return replace(
+        found,
+        plan=_with_identifiers(asked, plan),
+        suppressed_rows=after.rows,
+        suppressed_cells=after.cells,
+        risk=after.values,
+        smallest_class=after.smallest_class,
+        unique_rows=after.unique_rows,
+    )
 
 
-def _make_plan(asked: CountedRequest, found: FoundNode, suppressing: Sequence[Treatment]) -> Plan:
-    """Return the plan that recodes the columns and then suppresses."""
-    levels = {
-        column.name: [level, *(own.levels[column.name] for own in found.local)]
-        for column, level in zip(asked.levels, found.node, strict=True)
-    }
-    recoding: list[Treatment] = [Recode(name, level=level) for name, (level, *_) in levels.items() if level]
+def _with_identifiers(asked: CountedRequest, plan: Plan) -> Plan:
+    """Return a plan with the treatments of identifiers, and with the roles of columns."""
+    treatments = [*identifier_treatments(asked.request.identifiers), *plan.treatments]
+    return Plan(treatments, plan.hierarchies, asked.criteria.quasi_identifiers, asked.criteria.sensitive)
+
+
+def _make_plan(asked: CountedRequest, found: Protection, cells: bool = False) -> Plan:
+    """Return the plan that recodes the columns and then suppresses. cells: whether single cells are suppressed."""
+    levels = {name: [level, *(own.levels[name] for own in found.local)] for name, level in found.levels.items()}
+    treatments: list[Treatment] = [Recode(name, level=level) for name, (level, *_) in levels.items() if level]
+    known = list(asked.criteria.quasi_identifiers)
     if found.local:
-        recoding = [RecodeRows(levels, remove=True, **_criteria_of_classes(asked))]
-    hierarchies = {name: asked.hierarchies[name] for name, own in levels.items() if any(own)}
-    return Plan([*recoding, *suppressing], hierarchies)
+        # Local recoding removes the rows that are left.
+        treatments = [RecodeRows(levels, remove=True, **_criteria_of_classes(asked))]
+    elif cells:
+        treatments.append(_suppress_cells(asked, found))
+    elif found.suppressed_rows:
+        treatments.append(SuppressRows(quasi_identifiers=known, **_criteria_of_classes(asked)))
+    return Plan(treatments, {name: asked.hierarchies[name] for name, own in levels.items() if any(own)})
 
 
-def _suppressing(asked: CountedRequest, found: FoundNode) -> list[Treatment]:
-    """Return the treatment that suppresses rows whose class breaks a criterion, unless local recoding does."""
-    if found.local or not found.suppressed:
-        return []
-    return [SuppressRows(quasi_identifiers=list(asked.criteria.quasi_identifiers), **_criteria_of_classes(asked))]
-
-
-def _suppress_cells(asked: CountedRequest, found: FoundNode) -> Suppress:
+def _suppress_cells(asked: CountedRequest, found: Protection) -> Suppress:
     """Return the treatment that suppresses single cells until all criteria hold."""
     request, known = asked.request, list(asked.criteria.quasi_identifiers)
-    recoded = [column.name for column, level in zip(asked.levels, found.node, strict=True) if level]
     return Suppress(
         columns=[name for name in known if name not in request.strata],
         require=[str(criterion) for criterion in request.criteria],
@@ -109,7 +102,7 @@ def _suppress_cells(asked: CountedRequest, found: FoundNode) -> Suppress:
         sensitive=list(request.sensitive) or None,
         attackers=request.attackers or None,
         importance=dict(request.importance) or None,
-        distances=_distances(asked, [name for name in asked.criteria.scored if name not in recoded]),
+        distances=_distances(asked, [name for name in asked.criteria.scored if not found.levels.get(name)]),
     )
 
 

@@ -17,14 +17,14 @@ from gpupif.kernels import class_bounds
 
 from ..attack.attackers import AnyKnown
 from ..criteria.class_criteria import ClassCriteria
-from ..criteria.counted_scores import CellScores, score_counted
+from ..criteria.counted_scores import score_counted
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, CriterionValue, value_of_classes
 from ..criteria.quantities import ModelQuantity
 from ..disclosure.class_sizes import ClassSizes
 from ..encoding.column import Column
-from ..engines.base import Engine, Job
+from ..engines.base import Engine
 from ..rows.threads import Workers
 from .class_roll_up import ClassRollUp, ClassRows
 from .column_levels import ColumnLevels
@@ -238,31 +238,21 @@ class NodeChecks:
         """Return the table at a node, and for each distinct row whether its class breaks a criterion on classes."""
         if self._last is not None and self._last[0] == node:
             return self._last[1:]
-        table, criteria = self.at_levels(node), self._on_classes
-        sizes = table.class_sizes(self._known, self._workers)
-        columns, measures = criteria.columns, criteria.measures
-        scores = self._score(table)[1] if measures else {}
-        by_column = {
-            (measure, name): np.asarray(scores[measure.name][slot].scores)
-            for measure in measures
-            for slot, name in enumerate(columns)
-        }
-        failing, values = criteria.failing(sizes, lambda measure, name: by_column[measure, name], self._longest)
+        table = self.at_levels(node)
+        failing, values = self._on_classes.failing_rows(
+            table, self._known, self._criteria.distances, self._longest, self._engine, self._workers
+        )
         self._keep(node, values)
         self.suppressed[node] = int(table.multiplicities[failing].sum())
         self._last = node, table, failing
         return table, failing
 
-    def _score(self, table: CountedTable) -> tuple[Job, dict[str, list[CellScores]]]:
-        criteria, distances = self._on_classes, self._criteria.distances
-        return score_counted(table, self._known, criteria.columns, criteria.measures, distances, self._engine)
-
     def _find_longest(self) -> dict[Hashable, int]:
         """Return by sensitive attribute the longest distance of two values, where a criterion is on distances."""
-        criteria = self._on_classes
+        criteria, distances = self._on_classes, self._criteria.distances
         if not any(measure.walks for measure in criteria.measures):
             return {}
-        job, _ = self._score(self._table)
+        job, _ = score_counted(self._table, self._known, criteria.columns, criteria.measures, distances, self._engine)
         assert job.axes is not None
         axes = [job.axes[place] for place in job.scored_columns]
         return {name: axis.longest for name, axis in zip(criteria.columns, axes, strict=True) if axis is not None}

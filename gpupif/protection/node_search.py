@@ -4,52 +4,34 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Hashable, Sequence
-from typing import NamedTuple, NoReturn
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NoReturn
 
-from ..attack.attackers import AnyKnown
+import numpy as np
+
+from ..attack.attackers import AnyKnown, attacker_line
 from ..criteria.class_criteria import ClassCriteria
 from ..criteria.counted_table import CountedTable
+from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, CriterionValue
 from ..criteria.quantities import ScoreQuantity
 from ..errors import InputError, UnreachableError
+from ..treatment.plan import Plan
 from ..utils.display import as_cell, duration, plural
 from ..utils.progress import Reporter, short
 from ..utils.signals import first_interrupt
 from .counted_request import CountedRequest
-from .lattice import Levels, count_nodes
+from .lattice import Levels, count_nodes, with_ties
 from .lattice_search import LatticeSearch, SearchResult
 from .local_rounds import recode_further
 from .node_checks import NodeChecks
 from .objectives import Objective
-from .result import FrontierNode, RecodedRows, find_frontier
+from .result import FrontierNode, Protection, RecodedRows
 
 # Seconds that a search may take without a word on its time beforehand.
 SHORT_SEARCH = 10.0
-
-
-class FoundNode(NamedTuple):
-    """The best node that meets all criteria, and how it was found.
-
-    node: its levels. loss, bound, highest_loss: its loss, a loss that no node is below, and the loss at the top.
-    unit: the unit of these losses. optimal: whether no node costs less. suppressed: the rows suppressed at the node.
-    searched: the values of the criteria on classes there, of the rows that are left. checks, nodes: how many nodes were
-    checked, and how many there are. stopped_by, frontier, local: see `Protection`.
-    """
-
-    node: Levels
-    loss: float
-    bound: float
-    highest_loss: float
-    unit: str
-    optimal: bool
-    suppressed: int
-    searched: Sequence[CriterionValue]
-    checks: int
-    nodes: int
-    stopped_by: str | None
-    frontier: Sequence[FrontierNode]
-    local: Sequence[RecodedRows]
+# A criterion that every table meets: its value is how many rows are unique.
+UNIQUE_ROWS = Criterion.from_figure("uniques")
 
 
 class NodeSearch:
@@ -73,12 +55,16 @@ class NodeSearch:
             request.objective.task,
         )
 
-    def run(self) -> FoundNode:
-        """Search, and return the best node. Raises UnreachableError if there is none, InputError if none was found.
+    def run(self) -> Protection:
+        """Search, and return the best node as a result whose plan is not made and measured yet.
 
-        Raises KeyboardInterrupt if the user ends the search before a node is found.
+        Raises UnreachableError if there is none, InputError if none was found, and KeyboardInterrupt if the user ends
+        the search before a node is found.
         """
-        limit = self._asked.request.time_limit
+        criteria, limit = self._asked.criteria, self._asked.request.time_limit
+        before = criteria.with_criteria([*criteria.criteria, UNIQUE_ROWS]).measure(
+            self._asked.counted, self._asked.engine
+        )
         deadline = math.inf if limit is None else time.monotonic() + limit
         self._report.stage("search", None, "checks")
         checks = self._checks
@@ -119,7 +105,7 @@ class NodeSearch:
         stopped_by = None
         if not complete and search.is_over:
             stopped_by = "Ctrl-C" if is_interrupted() else "time limit"
-        return self._found(best, best.node, search, stopped_by, rounds)
+        return self._found(before, best, best.node, search, stopped_by, rounds)
 
     def _show_check(self, left: int, loss: float) -> None:
         self._report.rename(f"search, {short(left)}left")
@@ -127,33 +113,83 @@ class NodeSearch:
 
     def _found(
         self,
+        before: Sequence[CriterionValue],
         best: SearchResult,
         node: Levels,
         search: LatticeSearch,
         stopped_by: str | None,
         local: Sequence[RecodedRows],
-    ) -> FoundNode:
+    ) -> Protection:
+        """Return the result at a node, whose plan is not made and measured yet. before: of `UNIQUE_ROWS`, last."""
         asked, checks, objective = self._asked, self._checks, self._objective
-        suppressed, most = checks.suppressed_rows(node), 0 if asked.suppression is None else asked.suppression.most
+        request, criteria = asked.request, asked.criteria
+        suppressed = checks.suppressed_rows(node)
         # After the time limit no node is priced, as none is checked.
         shown = [own for own in checks.values if own in search.prices or not search.is_over]
         losses = {own: objective.value(search.price(own).cost) for own in shown}
-        own = ClassCriteria.from_set(asked.criteria).criteria
-        return FoundNode(
-            node,
-            objective.value(best.loss),
-            objective.value(best.bound),
-            objective.value(search.price(tuple(column.height for column in asked.levels)).floor),
-            objective.unit,
-            best.complete,
-            suppressed,
-            [checks.values[node][criterion] for criterion in own] if suppressed else [],
-            search.checked,
-            self._nodes,
-            stopped_by,
-            find_frontier(checks.values, losses, asked.levels, asked.criteria, checks.suppressed, most),
-            local,
+        loss, bound = objective.value(best.loss), objective.value(best.bound)
+        highest = objective.value(search.price(tuple(column.height for column in asked.levels)).floor)
+        of_classes = ClassCriteria.from_set(criteria).criteria if suppressed else []
+        searched = [[checks.values[node][criterion] for criterion in of_classes], *(own.searched for own in local)]
+        return Protection(
+            plan=Plan([]),
+            rows=asked.counted.rows,
+            suppressed_rows=suppressed - sum(own.rows for own in local),
+            suppressed_cells=0,
+            rows_with_cells=None,
+            cells_unreached=False,
+            levels=asked.by_column(node),
+            heights={column.name: column.height for column in asked.levels},
+            losses={column.name: column.losses[level] for column, level in zip(asked.levels, node, strict=True)},
+            objective=str(request.objective),
+            unit=objective.unit,
+            loss=loss,
+            loss_share=loss / highest if highest else 0.0,
+            highest_loss=highest,
+            risk=[],
+            before=before[:-1],
+            smallest_class=None,
+            unique_rows=None,
+            unique_rows_before=int(before[-1].value or 0),
+            searched=[_least_safe(own) for own in zip(*searched, strict=True)],
+            local=local,
+            checks=search.checked,
+            nodes=self._nodes,
+            optimal=best.complete,
+            gap=0.0 if best.complete or not loss else (loss - bound) / loss,
+            stopped_by=stopped_by,
+            frontier=self._frontier(losses),
+            proposed=[name for name in asked.hierarchies if name not in (*request.hierarchies, *request.strata)],
+            identifiers=request.identifiers,
+            device=asked.engine.device,
+            seconds={},
+            attacker=attacker_line(criteria.quasi_identifiers, criteria.scored),
         )
+
+    def _frontier(self, losses: Mapping[Levels, float]) -> list[FrontierNode]:
+        """Return the nodes that no other node equals or beats in loss, values and suppressed rows, the cheapest first.
+
+        losses: by node. Nodes at which a criterion has no value are left out.
+        """
+        asked, checks, nodes = self._asked, self._checks, []
+        criteria, most = asked.criteria.criteria, 0 if asked.suppression is None else asked.suppression.most
+        for node, loss in losses.items():
+            measured = [checks.values[node][own] for own in criteria if own in checks.values[node]]
+            known = [(own.criterion, float(own.value)) for own in measured if own.value is not None]
+            if len(known) < len(criteria):
+                continue
+            hidden = checks.suppressed.get(node, 0)
+            risks = [*(value if criterion.at_most else -value for criterion, value in known), hidden]
+            is_met = all(own.is_met for own in measured) and hidden <= most
+            figures = {str(criterion): value for criterion, value in known}
+            nodes.append((risks, node, FrontierNode(asked.by_column(node), loss, figures, hidden, is_met)))
+        costs = with_ties(np.array([own.loss for _, _, own in nodes]))
+        best: list[tuple[Sequence[float], FrontierNode]] = []
+        # Of nodes that are equal in everything, the node with the lowest levels comes first.
+        for _, (risks, _, own) in sorted(zip(costs, nodes, strict=True), key=lambda one: (one[0], *one[1][:2])):
+            if not any(all(x <= y for x, y in zip(other, risks, strict=True)) for other, _ in best):
+                best.append((risks, own))
+        return [own for _, own in best]
 
     def _refuse(self, best: SearchResult, search: LatticeSearch) -> NoReturn:
         """Raise UnreachableError if no node meets the criteria, and InputError if the search ended too early."""
@@ -167,6 +203,11 @@ class NodeSearch:
         if not failing:
             listed = f"Together they are not met at any node, in {_checks_of(search)}."
         raise UnreachableError(f"require: no treatment meets the criteria. {listed}")
+
+
+def _least_safe(values: Sequence[CriterionValue]) -> CriterionValue:
+    """Return the least safe of several values of a criterion."""
+    return (max if values[0].criterion.at_most else min)(values, key=lambda own: own.value or 0.0)
 
 
 def _checks_of(search: LatticeSearch) -> str:

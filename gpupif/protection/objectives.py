@@ -10,7 +10,6 @@ bounds of its levels, and at least each of their floors. A node that was priced 
 from __future__ import annotations
 
 import math
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
@@ -338,8 +337,7 @@ def as_objective(objective: Any) -> ObjectiveChoice:
     listed = ", ".join([*(name for name in OBJECTIVES if name != Utility.name), "utility(COLUMN)"])
     if not isinstance(objective, str):
         raise InputError(f"objective: expected the name of an objective, got {brief(objective)}. There are: {listed}.")
-    name, bracket, inside = objective.strip().partition("(")
-    name = name.strip()
+    name, bracket, inside = (part.strip() for part in objective.partition("("))
     if name not in OBJECTIVES:
         hint = did_you_mean(name, OBJECTIVES)
         raise InputError(f"objective: there is no objective {name!r}.{hint} There are: {listed}.")
@@ -347,19 +345,18 @@ def as_objective(objective: Any) -> ObjectiveChoice:
         if bracket:
             raise InputError(f"objective: {name!r} is of all quasi-identifiers. Write it without brackets.")
         return ObjectiveChoice(OBJECTIVES[name])
-    if not re.fullmatch(r".+\)", inside.strip(), re.DOTALL) or not inside.strip()[:-1].strip():
+    column, comma, task = (part.strip() for part in inside.removesuffix(")").rpartition(","))
+    if not comma:
+        column, task = task, TASKS[0]
+    if not column or not inside.endswith(")"):
         raise InputError(
             "objective: utility needs the column that is predicted, such as 'utility(income)' or "
             f"'utility(income, classify)'; got {objective!r}."
         )
-    inside = inside.strip()[:-1].strip()
-    column, comma, task = inside.rpartition(",")
-    if not comma:
-        return ObjectiveChoice(Utility, inside)
-    if task.strip() not in TASKS:
-        hint = did_you_mean(task.strip(), TASKS)
+    if task not in TASKS:
+        hint = did_you_mean(task, TASKS)
         raise InputError(
-            f"objective: there is no task {task.strip()!r} of utility.{hint} There are: {', '.join(TASKS)}. Put one "
-            "behind the column, with a comma."
+            f"objective: there is no task {task!r} of utility.{hint} There are: {', '.join(TASKS)}. Put one behind the "
+            "column, with a comma."
         )
-    return ObjectiveChoice(Utility, column.strip(), task.strip())
+    return ObjectiveChoice(Utility, column, task)

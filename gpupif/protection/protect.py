@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from ..attack.arguments import Knowledge, as_attackers
-from ..attack.attackers import attacker_line
 from ..attack.roles import classes_by_roles
 from ..criteria.criterion import Criterion, read_criteria
 from ..disclosure.attack_game import Game
 from ..disclosure.risk_figures import RiskArguments
 from ..hierarchies.open import open_hierarchies
-from ..treatment.plan import Plan
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, as_columns
 from .counted_request import CountedRequest
-from .identifiers import as_identifiers, identifier_treatments, identifiers_by_roles
+from .identifiers import as_identifiers, identifiers_by_roles
 from .measured_plan import measure_plan
 from .node_checks import NodeChecks
 from .node_search import NodeSearch
 from .objectives import as_objective
 from .request import ProtectRequest, as_distances, as_importance, as_seconds, as_share_of_rows
 from .result import Protection
-
-# A criterion that every table meets: its value is how many rows are unique.
-UNIQUE_ROWS = Criterion.from_figure("uniques")
 
 
 def protect(
@@ -222,54 +218,13 @@ def _find_protection(table: Any, request: ProtectRequest) -> Protection:
     times = [time.perf_counter()]
     asked = CountedRequest.from_table(table, request)
     times.append(time.perf_counter())
-    counted, criteria, levels = asked.counted, asked.criteria, asked.levels
     with Reporter() as report, announce_compilation():
-        before = criteria.measure(counted, asked.engine)
-        unique_before = criteria.with_criteria([UNIQUE_ROWS]).measure(counted, asked.engine)[0].value
-        with NodeChecks(counted, levels, criteria, asked.engine, asked.suppression) as checks:
+        with NodeChecks(asked.counted, asked.levels, asked.criteria, asked.engine, asked.suppression) as checks:
             found = NodeSearch(asked, report, checks).run()
         times.append(time.perf_counter())
         report.stage("measure again", None, "")
         measured = measure_plan(asked, found, report)
         times.append(time.perf_counter())
-    chosen = {column.name: level for column, level in zip(levels, found.node, strict=True)}
     stages = ("read and count", "search", "treat and measure again")
-    return Protection(
-        plan=Plan(
-            [*identifier_treatments(request.identifiers), *measured.plan.treatments],
-            measured.plan.hierarchies,
-            criteria.quasi_identifiers,
-            criteria.sensitive,
-        ),
-        rows=counted.rows,
-        suppressed_rows=measured.after.rows,
-        suppressed_cells=measured.after.cells,
-        rows_with_cells=measured.rows_with_cells,
-        cells_unreached=measured.cells_unreached,
-        levels=chosen,
-        heights={column.name: column.height for column in levels},
-        losses={column.name: column.losses[chosen[column.name]] for column in levels},
-        objective=str(request.objective),
-        unit=found.unit,
-        loss=found.loss,
-        loss_share=found.loss / found.highest_loss if found.highest_loss else 0.0,
-        highest_loss=found.highest_loss,
-        risk=measured.after.values,
-        before=before,
-        smallest_class=measured.after.smallest_class,
-        unique_rows=measured.after.unique_rows,
-        unique_rows_before=int(unique_before or 0),
-        searched=measured.searched,
-        local=found.local,
-        checks=found.checks,
-        nodes=found.nodes,
-        optimal=found.optimal,
-        gap=0.0 if found.optimal or not found.loss else (found.loss - found.bound) / found.loss,
-        stopped_by=found.stopped_by,
-        frontier=found.frontier,
-        proposed=[name for name in asked.hierarchies if name not in (*request.hierarchies, *request.strata)],
-        identifiers=request.identifiers,
-        device=asked.engine.device,
-        seconds={stage: end - start for stage, (start, end) in zip(stages, pairwise(times), strict=True)},
-        attacker=attacker_line(criteria.quasi_identifiers, criteria.scored),
-    )
+    seconds = {stage: end - start for stage, (start, end) in zip(stages, pairwise(times), strict=True)}
+    return replace(measured, seconds=seconds)

@@ -88,7 +88,8 @@ class ProtectRequest:
                 f"suppress: does not go with weights= and {str(on_values[0])!r}: rows are suppressed by counts of "
                 "rows, not of people. Leave one of them out."
             )
-        if self.cells and (self.given.weights is not None or self._figures_of_risk):
+        of_risk = any(isinstance(criterion.quantity, RiskQuantity) for criterion in self.criteria)
+        if self.cells and (self.given.weights is not None or of_risk):
             raise InputError(
                 "cells: does not go with sampling weights, nor with criteria on figures of gpupif.risk, such as "
                 "population.k_map. Leave it out: whole rows are suppressed then."
@@ -142,11 +143,6 @@ class ProtectRequest:
                     f"local: criterion {str(criterion)!r} is not on each equivalence class over the quasi-identifiers: "
                     "rows that are recoded further could break it. Leave local= or the criterion out."
                 )
-
-    @property
-    def _figures_of_risk(self) -> list[Criterion]:
-        """Return the criteria on figures of `gpupif.risk`."""
-        return [criterion for criterion in self.criteria if isinstance(criterion.quantity, RiskQuantity)]
 
     @property
     def named_by(self) -> dict[Hashable, str]:

@@ -7,10 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..criteria.criterion import Criterion
-from ..criteria.criterion_set import CriterionSet, CriterionValue
+from ..criteria.criterion_set import CriterionValue
 from ..treatment.plan import Plan
 from ..utils.display import (
     Displayable,
@@ -24,8 +21,6 @@ from ..utils.display import (
     plural,
 )
 from ..utils.printed_width import fits
-from .column_levels import ColumnLevels
-from .lattice import with_ties
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -313,54 +308,3 @@ def _shown(value: CriterionValue, digits: int = 4) -> str:
     """Return the value of a criterion as text."""
     number = math.nan if value.value is None else float(value.value)
     return "not defined" if number != number else f"{number:,.0f}" if number.is_integer() else f"{number:.{digits}g}"
-
-
-def find_frontier(
-    values: Mapping[tuple[int, ...], Mapping[Criterion, CriterionValue]],
-    losses: Mapping[tuple[int, ...], float],
-    levels: Sequence[ColumnLevels],
-    criteria: CriterionSet,
-    suppressed: Mapping[tuple[int, ...], int],
-    most: int,
-) -> list[FrontierNode]:
-    """Return the frontier of the nodes whose loss is known, and at which every criterion has a value.
-
-    values: by node the values of the criteria that were measured there. losses, suppressed: by node. suppressed: the
-    suppressed rows; nodes without such rows may be left out. most: how many rows may be suppressed.
-    """
-    nodes = []
-    for node, measured in values.items():
-        known = {
-            criterion: value
-            for criterion in criteria.criteria
-            if criterion in measured and (value := measured[criterion].value) is not None
-        }
-        if len(known) < len(criteria.criteria) or node not in losses:
-            continue
-        frontier_node = FrontierNode(
-            {column.name: level for column, level in zip(levels, node, strict=True)},
-            losses[node],
-            {str(criterion): float(value) for criterion, value in known.items()},
-            suppressed.get(node, 0),
-            all(measured[criterion].is_met for criterion in known) and suppressed.get(node, 0) <= most,
-        )
-        risks = [value if criterion.at_most else -value for criterion, value in known.items()]
-        nodes.append((frontier_node, [*risks, frontier_node.suppressed_rows]))
-    return _non_dominated(nodes)
-
-
-def _non_dominated(nodes: Sequence[tuple[FrontierNode, Sequence[float]]]) -> list[FrontierNode]:
-    """Return the nodes that no other node equals or beats in everything, the cheapest first.
-
-    nodes: each with its values as risks, and its suppressed rows: lower values are better. Of nodes that are equal in
-    everything, the node with the lowest levels is returned.
-    """
-    costs = with_ties(np.array([node.loss for node, _ in nodes]))
-    best: list[tuple[FrontierNode, Sequence[float]]] = []
-    for _, risks, _, node in sorted(
-        ((cost, risks, tuple(node.levels.values()), node) for cost, (node, risks) in zip(costs, nodes, strict=True)),
-        key=lambda ranked: ranked[:3],
-    ):
-        if not any(all(x <= y for x, y in zip(other, risks, strict=True)) for _, other in best):
-            best.append((node, risks))
-    return [node for node, _ in best]

@@ -98,13 +98,12 @@ class MicroaggregateTogether(Treatment):
         ).reshape(len(names), len(complete))
         strata = class_numbers([(one.codes, len(one.labels) + 1) for one in coded[len(names) :]], rows)[complete]
         groups = self._groups(points, strata)
-        arrays, labels = {}, []
-        for number, (column, cells, numbers) in enumerate(zip(own, codes, exact, strict=True)):
-            new, after = _with_means(column, cells, numbers, groups, complete, self.missing == "keep")
-            arrays[f"codes {number}"] = new
-            labels.append(after)
-        facts = {"groups": int(groups.max(initial=-1)) + 1, "rows_not_grouped": lacking}
-        return NewCodesStep(labels, table.facts_of(arrays), writes=names, record=facts, revealing=list(facts))
+        means = [
+            _with_means(column, cells, numbers, groups, complete, self.missing == "keep")
+            for column, cells, numbers in zip(own, codes, exact, strict=True)
+        ]
+        record = {"groups": int(groups.max(initial=-1)) + 1, "rows_not_grouped": lacking}
+        return NewCodesStep.from_columns(table, names, means, record)
 
     def _groups(self, points: npt.NDArray[np.float64], strata: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the number of each row's group: int64 (rows,). points: (columns, rows). Raises InputError."""
@@ -183,14 +182,14 @@ def _with_means(
     groups: npt.NDArray[np.int64],
     complete: npt.NDArray[np.int64],
     keep: bool,
-) -> tuple[npt.NDArray[Any], pa.Array]:
-    """Return the new codes of all rows, and their labels.
+) -> CodedColumn:
+    """Return the column with the means of groups.
 
     codes, groups: of the complete rows. exact: the number of each label. keep: whether other rows keep their values.
     """
     if not len(complete):
         labels = column.labels if keep else column.labels[:0]
-        return (column.codes if keep else np.zeros(len(column.codes), np.uint8)), labels
+        return CodedColumn(column.codes if keep else np.zeros(len(column.codes), np.uint8), labels)
     amounts = exact.amounts[codes]
     # Ranks in place of amounts, which may be Python's whole numbers.
     order = np.lexsort((np.argsort(np.argsort(exact.amounts, kind="stable"))[codes], groups))
@@ -206,4 +205,4 @@ def _with_means(
     if keep:
         new[:] = np.append(place[len(means) :], len(labels))[column.codes]
     new[complete] = place[: len(means)][groups]
-    return new, labels
+    return CodedColumn(new, labels)

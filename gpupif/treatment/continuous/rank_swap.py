@@ -14,6 +14,7 @@ from gpupif.kernels.random_values import swap_ranks
 
 from ...errors import InputError
 from ...utils.validation import check_exist, share
+from ..coded_columns import CodedColumn
 from ..field_checks import not_empty
 from ..random.swap import NewCodesStep, check_apart, check_memory, class_numbers
 from ..random.units import units_of
@@ -64,8 +65,8 @@ class RankSwap(Treatment):
         check_memory(self.do, rows, needed, "swap")
         coded = table.codes([*names, *self.within], needed)
         strata = class_numbers([(own.codes, len(own.labels) + 1) for own in coded[len(names) :]], rows)
-        arrays, labels, stayed = {}, [], 0
-        for number, (name, own) in enumerate(zip(names, coded[: len(names)], strict=True)):
+        swapped, stayed = [], 0
+        for name, own in zip(names, coded[: len(names)], strict=True):
             amounts = units_of(name, own.labels, dates=True, numbers=True).amounts
             ranks = np.argsort(np.argsort(amounts, kind="stable"))
             there = np.flatnonzero(own.codes < len(own.labels))
@@ -74,11 +75,9 @@ class RankSwap(Treatment):
             sources, left = self._sources(name, strata[order], draws)
             codes = own.codes.copy()
             codes[order] = own.codes[order[sources]]
-            arrays[f"codes {number}"] = codes
-            labels.append(own.labels)
+            swapped.append(CodedColumn(codes, own.labels))
             stayed += left
-        facts = {"cells_not_swapped": stayed}
-        return NewCodesStep(labels, table.facts_of(arrays), writes=names, record=facts, revealing=list(facts))
+        return NewCodesStep.from_columns(table, names, swapped, {"cells_not_swapped": stayed})
 
     def _sources(
         self, name: Hashable, strata: npt.NDArray[np.int64], draws: npt.NDArray[np.uint64]

@@ -83,16 +83,13 @@ class Shuffle(Treatment):
             else:
                 draws = tools.draws(self.do, name).of_rows(0, table.rows)[takes_part]
                 independent.append(variates(NORMAL, draws))
-        arrays, labels = {}, []
-        for number, own in enumerate(coded[fixed:]):
-            place = fixed + number
+        shuffled = []
+        for place, own in enumerate(coded[fixed:], fixed):
             drawn = _mixed(mixing[place, : place + 1], independent, count)
             codes = own.codes.copy()
             codes[takes_part[np.argsort(drawn, kind="stable")]] = own.codes[takes_part[orders[place]]]
-            arrays[f"codes {number}"] = codes
-            labels.append(own.labels)
-        facts = {"rows_not_shuffled": table.rows - count}
-        return NewCodesStep(labels, table.facts_of(arrays), writes=self.columns, record=facts, revealing=list(facts))
+            shuffled.append(CodedColumn(codes, own.labels))
+        return NewCodesStep.from_columns(table, self.columns, shuffled, {"rows_not_shuffled": table.rows - count})
 
 
 def _order(name: Hashable, column: CodedColumn, rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

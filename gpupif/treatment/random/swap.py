@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -65,33 +65,33 @@ class Swap(Treatment):
         check_memory(self.do, table.rows, ROW_BYTES, "swap")
         coded = table.codes([*columns, *self.within, *([] if self.household is None else [self.household])])
         agreed = coded[: len(columns) + len(self.within)]
-        households = None if self.household is None else self._households(agreed, coded[-1])
-        # The first row of each household stands for it.
-        heads = np.arange(table.rows) if households is None else households.heads
+        # The first row of each household stands for it. Without households each row is one.
+        heads, numbers, alike = np.arange(table.rows), slice(None), []
+        if self.household is not None:
+            heads, numbers, sizes = self._households(agreed, coded[-1])
+            alike.append((sizes, int(sizes.max(initial=0)) + 1))
         takes_part = tools.draws(self.do, tuple(columns), "takes part").of_rows(0, table.rows)[heads]
         taking = np.flatnonzero(takes_part <= np.uint64(min(int(self.share * 2**64), 2**64) - 1))
         del takes_part
         order = tools.draws(self.do, tuple(columns), "order").of_rows(0, table.rows)[heads[taking]]
-        alike = [(own.codes[heads], len(own.labels) + 1) for own in agreed[len(columns) :]]
-        if households is not None:
-            alike.append((households.sizes, int(households.sizes.max(initial=0)) + 1))
+        alike += [(own.codes[heads], len(own.labels) + 1) for own in agreed[len(columns) :]]
         classes = class_numbers(alike, len(heads))
         taking = taking[np.lexsort((order, classes[taking]))]
         sources, alone = circles(classes[taking])
-        arrays, labels = {}, []
-        for number, own in enumerate(coded[: len(columns)]):
+        swapped = []
+        for own in coded[: len(columns)]:
             codes = own.codes[heads].astype(code_type(len(own.labels) + 1), copy=True)
             codes[taking] = own.codes[heads[taking[sources]]]
-            arrays[f"codes {number}"] = codes if households is None else codes[households.numbers]
-            labels.append(own.labels)
-        if households is not None:
-            facts = {"households_swapped": len(taking) - alone, "households_alone_in_their_class": alone}
-            return NewCodesStep(labels, table.facts_of(arrays), writes=columns, record=facts, revealing=list(facts))
-        facts = {"rows_swapped": len(taking) - alone, "rows_alone_in_their_class": alone}
-        return NewCodesStep(labels, table.facts_of(arrays), writes=columns, record=facts, revealing=list(facts))
+            swapped.append(CodedColumn(codes[numbers], own.labels))
+        units = "rows" if self.household is None else "households"
+        record = {f"{units}_swapped": len(taking) - alone, f"{units}_alone_in_their_class": alone}
+        return NewCodesStep.from_columns(table, columns, swapped, record)
 
-    def _households(self, agreed: Sequence[CodedColumn], household: CodedColumn) -> Households:
-        """Return the households. agreed: `columns` and `within`. Raises InputError if a household has two values."""
+    def _households(self, agreed: Sequence[CodedColumn], household: CodedColumn) -> Any:
+        """Return the first row of each household, the number of each row's household, and the rows of each household.
+
+        agreed: `columns` and `within`. Raises InputError if a household has two values.
+        """
         unknown = int(np.count_nonzero(household.codes == len(household.labels)))
         if unknown:
             raise InputError(
@@ -108,19 +108,7 @@ class Swap(Treatment):
                     f"{self.do}: column {name!r}: expected one value in all rows of a household, got two in the "
                     f"household of row {other[0]:,} (from 0). Leave the column out, or swap rows: no household."
                 )
-        return Households(heads, numbers, sizes)
-
-
-class Households(NamedTuple):
-    """The households of a table.
-
-    heads: int64 (households,). The first row of each household. numbers: int64 (rows,). The number of each row's
-    household. sizes: int64 (households,). The number of rows of each household.
-    """
-
-    heads: npt.NDArray[np.int64]
-    numbers: npt.NDArray[np.int64]
-    sizes: npt.NDArray[np.int64]
+        return heads, numbers, sizes
 
 
 def check_memory(do: str, rows: int, row_bytes: int, verb: str) -> None:
@@ -186,6 +174,14 @@ class NewCodesStep(Step):
 
     labels: Sequence[Any]
     facts: RowFacts
+
+    @classmethod
+    def from_columns(
+        cls, table: TreatedTable, names: Sequence[Hashable], columns: Sequence[CodedColumn], record: Mapping[str, int]
+    ) -> NewCodesStep:
+        """Return the step that writes columns of all rows of a table. record: its facts, which reveal rows."""
+        facts = table.facts_of({f"codes {number}": own.codes for number, own in enumerate(columns)})
+        return cls([own.labels for own in columns], facts, writes=names, record=record, revealing=list(record))
 
     def apply(self, chunk: Chunk) -> None:
         arrays = self.facts.read(chunk)

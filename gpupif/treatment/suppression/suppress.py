@@ -134,11 +134,7 @@ class Suppress(Treatment):
             )
             return SuppressStep(facts, writes=names)
         known = names if self.quasi_identifiers is None else self.quasi_identifiers
-        asked = [f"k>={self.k}"] if self.require is None else self.require
-        distances = read_distances(self.distances)
-        criteria = CriterionSet.from_arguments(
-            asked, known, self.sensitive or [], self.attackers, distances, names=table.names
-        )
+        criteria = criteria_of(self, known, table, self.attackers)
         needed = [name for name in table.names if name in {*criteria.columns, *names}]
         importance = {needed.index(name): float((self.importance or {}).get(name, 1)) for name in names}
         codes = table.codes(needed, ROW_BYTES + COLUMN_BYTES * len(needed))
@@ -183,6 +179,15 @@ def check_of_classes(require: Any) -> None:
                 f"require: criterion {str(criterion)!r} is not on each equivalence class over the quasi-identifiers. "
                 "Expected criteria such as 'k>=5', 'distinct_l>=2' or 't<=0.3'."
             )
+
+
+def criteria_of(
+    treatment: Any, known: Sequence[Hashable], table: TreatedTable, attackers: Mapping[str, Any] | None = None
+) -> CriterionSet:
+    """Return the criteria of a treatment by its k or require, sensitive and distances. known: the quasi-identifiers."""
+    asked = [f"k>={treatment.k}"] if treatment.require is None else treatment.require
+    distances = read_distances(treatment.distances)
+    return CriterionSet.from_arguments(asked, known, treatment.sensitive or [], attackers, distances, names=table.names)
 
 
 def read_distances(given: Mapping[Hashable, Any] | None) -> dict[Hashable, Any]:
@@ -312,19 +317,10 @@ class SuppressRows(Treatment):
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         known = self.quasi_identifiers
-        if self.k is not None:
+        if self.where is None:
             assert known is not None
-            # The class size of a row does not depend on the scored column: scoring one column is enough.
-            facts = cells_where(f"class_size < {self.k}", table, known[:1], known, None, None, "category", True)
-        elif self.require is not None:
-            assert known is not None
-            distances = read_distances(self.distances)
-            criteria = CriterionSet.from_arguments(
-                self.require, known, self.sensitive or [], distances=distances, names=table.names
-            )
-            facts = rows_of_failing_classes(criteria, table)
+            facts = rows_of_failing_classes(criteria_of(self, known, table), table)
         else:
-            assert self.where is not None
             everything = [name for name in table.names if name != self.weights]
             columns = (known or everything) if self.columns is None else self.columns
             theirs = known if self.known is None and self.attackers is None else self.known

@@ -7,14 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ...criteria.class_criteria import ClassCriteria
-from ...criteria.counted_scores import score_counted
 from ...criteria.counted_table import CountedTable
-from ...criteria.criterion_set import CriterionSet
-from ...engines.base import Engine
 from ...engines.choose import choose_engine, requested_device
 from ...errors import InputError
 from ...hierarchies.hierarchy import Hierarchy, hierarchy_with_level
@@ -25,7 +21,7 @@ from ..coded_columns import CodedColumn, as_text, relabeled, table_column
 from ..field_checks import not_empty, whole
 from ..steps import Chunk, RowFacts, Step
 from ..suppression.scored_condition import distances_of
-from ..suppression.suppress import check_of_classes, check_way, read_distances
+from ..suppression.suppress import check_of_classes, check_way, criteria_of
 from ..treatment import Tools, TreatedTable, Treatment
 
 WAYS, WITH_REQUIRE = ("k", "require"), ("sensitive", "distances")
@@ -101,10 +97,7 @@ class RecodeRows(Treatment):
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         names = list(self.levels)
-        asked = [f"k>={self.k}"] if self.require is None else self.require
-        criteria = CriterionSet.from_arguments(
-            asked, names, self.sensitive or [], distances=read_distances(self.distances), names=table.names
-        )
+        criteria = criteria_of(self, names, table)
         classes = ClassCriteria.from_set(criteria)
         distances, longest = distances_of(criteria, classes, table)
         needed = [*names, *classes.columns]
@@ -123,7 +116,7 @@ class RecodeRows(Treatment):
                     at_node.append(table_column(name, relabeled(own, *groups)))
                 # The sensitive attributes have the counts of all rows, with which classes are compared.
                 counted = CountedTable(at_node, np.ones(len(left), np.int64), rows)
-                failing = _failing(counted, names, classes, distances, longest, engine, workers)
+                failing, _ = classes.failing_rows(counted, names, distances, longest, engine, workers)
                 chosen[left[~failing]] = node
                 recoded_rows[node] = int(np.count_nonzero(~failing))
                 left = left[failing]
@@ -168,25 +161,6 @@ class RecodeRowsStep(Step):
             chunk[name] = relabeled(CodedColumn(codes.astype(code_type(len(labels) + 1)), labels[:0]), labels)
         if self.removes_rows:
             chunk.keep_rows(kept)
-
-
-def _failing(
-    table: CountedTable,
-    known: Sequence[Hashable],
-    classes: ClassCriteria,
-    distances: Mapping[Hashable, Any],
-    longest: Mapping[Hashable, int],
-    engine: Engine,
-    workers: Workers,
-) -> npt.NDArray[np.bool_]:
-    """Return for each row whether its class breaks a criterion."""
-    columns, measures = classes.columns, classes.measures
-    scores = score_counted(table, known, columns, measures, distances, engine)[1] if measures else {}
-    return classes.failing(
-        table.class_sizes(known, workers),
-        lambda measure, name: np.asarray(scores[measure.name][columns.index(name)].scores),
-        longest,
-    )[0]
 
 
 def _groups(
