@@ -322,8 +322,7 @@ def _matrices(columns: Sequence[NumberColumn], side: int, sums: PairSums) -> tup
         if rows > 1:
             # The sums are exact whole numbers in units, so that nothing cancels.
             off = Fraction(first[one].units * first[other].units, rows << 1074)
-            found = (product.units - off) / (1 << 1074) / (rows - 1)
-            matrix[one, other] = matrix[other, one] = float(found)
+            matrix[one, other] = matrix[other, one] = float((product.units - off) / (1 << 1074) / (rows - 1))
     spread = np.sqrt(np.diag(matrix))
     deviations = np.array([column.deviations[side] for column in columns])
     with np.errstate(divide="ignore", invalid="ignore"):
