@@ -63,7 +63,7 @@ def expected(both):
     return results
 
 
-@pytest.mark.parametrize(("chunk_rows", "least"), [(13, 1000), pytest.param(3, 150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("chunk_rows", "least"), [(13, 2000), pytest.param(5, 500, marks=pytest.mark.slow)])
 def test_files_in_pieces_and_parts_compare_as_frames(both, expected, tmp_path, chunk_rows, least):
     before, after = both
     with in_parts(chunk_rows, least), gpupif.config(memory_limit="8GiB"):

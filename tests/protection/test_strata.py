@@ -21,7 +21,7 @@ def strata_of(seed, **more):
     return table, {"hierarchies": given, "sensitive": "ill", "strata": "c"} | more, hierarchies
 
 
-@pytest.mark.parametrize("share", [0.05, 0.2])
+@pytest.mark.parametrize("share", [pytest.param(0.05, marks=pytest.mark.slow), 0.2])
 @pytest.mark.parametrize("criteria", CRITERIA, ids=" and ".join)
 def test_the_plan_is_the_best_of_all_nodes_within_strata(criteria, share):
     table, arguments, hierarchies = strata_of(1)
