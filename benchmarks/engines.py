@@ -94,7 +94,7 @@ def first_runs(folder: Path) -> dict[str, float]:
 
 
 def goals(results: list[dict[str, Any]], first: dict[str, float]) -> dict[str, float]:
-    """Compute the figures that have goals (see docs/benchmarks.md, How fast)."""
+    """Compute the figures that have goals (see docs/explanation/benchmarks.md, How fast)."""
     seconds = {(r["contender"], r["table"], r["rows"]): r["seconds"] for r in results}
     figures: dict[str, float] = {}
     for (contender, table, rows), own in seconds.items():

@@ -119,7 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=list(PARTS), metavar="PART", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--adult", type=Path, help="folder of adult.csv (default: ../shared/data, where it is there)")
-    parser.add_argument("--arx", type=Path, help="a checkout of ARX, to run it beside (docs/benchmarks.md)")
+    parser.add_argument("--arx", type=Path, help="a checkout of ARX, to run it beside (docs/explanation/benchmarks.md)")
     parser.add_argument("--large", action="store_true", help="also 100 million rows within 2 GiB: some minutes more")
     parser.add_argument("--share", type=float, default=1.0, help="of the rows of all tables but adult (default: 1)")
     parser.add_argument("--seconds", type=float, default=3.0, help="run each work at least so long (default: 3)")

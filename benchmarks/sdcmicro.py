@@ -1,4 +1,4 @@
-"""gpupif beside sdcMicro: `python -m benchmarks.sdcmicro`, where R has sdcMicro (docs/benchmarks.md says how).
+"""gpupif beside sdcMicro: `python -m benchmarks.sdcmicro`, where R has sdcMicro (docs/explanation/benchmarks.md says how).
 
 Frequency counts, k-anonymity, l-diversity, individual risk, SUDA and local suppression of the tables that sdcMicro
 ships and of generated ones, with and without missing values: how far the numbers of the two differ, and how long each
@@ -41,7 +41,7 @@ from .surroundings import RESULTS, surroundings
 
 SCRIPT = Path(__file__).with_name("sdcmicro.R")
 HOW_TO_INSTALL = (
-    "docs/benchmarks.md says how to install both on Debian (Beside sdcMicro); a library of packages elsewhere is named "
+    "docs/explanation/benchmarks.md says how to install both on Debian (Beside sdcMicro); a library of packages elsewhere is named "
     "by the environment variable R_LIBS."
 )
 # What sdcmicro.R ends with where packages are missing.

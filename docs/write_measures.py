@@ -129,10 +129,10 @@ def _escaped(text: str) -> str:
 
 
 PAGES: dict[str, Callable[[], dict[str, str]]] = {
-    "measures.md": measures_tables,
-    "disclosure.md": disclosure_tables,
-    "nightly.md": nightly_tables,
-    "treatments.md": treatments_tables,
+    "reference/measures.md": measures_tables,
+    "how-to/disclosure.md": disclosure_tables,
+    "reference/nightly.md": nightly_tables,
+    "reference/treatments.md": treatments_tables,
 }
 
 

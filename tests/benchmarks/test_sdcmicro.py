@@ -40,13 +40,13 @@ def test_a_missing_r_is_said(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         sdcmicro.main()
     assert str(ended.value).startswith(f"benchmarks.sdcmicro: R is missing: {tmp_path / 'none'} is no command here")
-    assert "docs/benchmarks.md" in str(ended.value)
+    assert "docs/explanation/benchmarks.md" in str(ended.value)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.subprocess
 def test_missing_packages_of_r_are_said(tmp_path):
-    with pytest.raises(SystemExit, match=r"Rscript has no package sdcMicro and no data.table\. docs/benchmarks.md"):
+    with pytest.raises(SystemExit, match=r"Rscript has no package sdcMicro and no data.table\. docs/explanation/benchmarks.md"):
         SdcMicro.find(write_rscript(tmp_path, "echo missing sdcMicro data.table", "exit 3"))
     with pytest.raises(SystemExit, match="failed:\nno such library"):
         SdcMicro.find(write_rscript(tmp_path, "echo no such library >&2", "exit 1"))

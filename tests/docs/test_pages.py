@@ -17,7 +17,8 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipP
 
 from tests.helpers.checkout import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 # What a fence may be marked as. A block of text is shown only: what cannot run here, such as on a GPU.
 LANGUAGES = {"bash", "console", "python", "text"}
 
@@ -119,7 +120,7 @@ def test_the_files_that_a_page_names_exist(page):
 
 
 def test_architecture_has_every_part():
-    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    text = (ROOT / "docs" / "developers" / "architecture.md").read_text("utf-8")
     parts = re.findall(r"^\| `gpupif/(\w+)/` \|", text, flags=re.MULTILINE)
     folders = {init.parent.name for init in (ROOT / "gpupif").glob("*/__init__.py")} - {"kernels"}
     assert sorted(parts) == sorted(folders)
@@ -130,6 +131,7 @@ def test_the_readme_has_at_most_120_lines():
 
 
 def test_every_page_is_linked_from_the_overview():
-    overview = (ROOT / "docs" / "index.md").read_text("utf-8")
-    missing = [page.name for page in PAGES[1:] if page.stem != "index" and f"({page.name}" not in overview]
+    overview = (DOCS / "index.md").read_text("utf-8")
+    pages = [page.relative_to(DOCS).as_posix() for page in PAGES[1:]]
+    missing = [page for page in pages if page != "index.md" and f"({page}" not in overview]
     assert not missing

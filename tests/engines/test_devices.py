@@ -304,7 +304,7 @@ def test_a_table_below_the_least_cells_is_scored_on_the_cpu(machine, monkeypatch
 
 
 def test_the_page_says_which_tables_are_small():
-    assert f"fewer than {LEAST_CELLS:,} cells" in (ROOT / "docs" / "gpu.md").read_text()
+    assert f"fewer than {LEAST_CELLS:,} cells" in (ROOT / "docs" / "how-to" / "gpu.md").read_text()
 
 
 def test_the_number_of_known_sets_follows_from_the_attackers():

@@ -273,7 +273,7 @@ def test_openlineage_names_a_database_and_its_query():
     assert (table["namespace"], table["name"]) == ("postgresql://host:5432", "registry select * from people")
 
 
-PAGE = (ROOT / "docs" / "nightly.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "reference" / "nightly.md").read_text("utf-8")
 
 
 def first_cells(heading):
