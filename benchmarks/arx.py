@@ -39,7 +39,8 @@ class Arx:
     def compile(cls, checkout: Path, folder: Path) -> Arx:
         """Compile a checkout into a folder, in half a minute; the program ends with one line where that fails."""
         if shutil.which("javac") is None:
-            sys.exit("benchmarks.protect: --arx: javac is no command here. Install a JDK (docs/explanation/benchmarks.md).")
+            where = "docs/explanation/benchmarks.md"
+            sys.exit(f"benchmarks.protect: --arx: javac is no command here. Install a JDK ({where}).")
         sources = sorted((checkout / "src" / "main").rglob("*.java"))
         if not sources:
             sys.exit(f"benchmarks.protect: --arx: {checkout} has no src/main with Java in it. Give a checkout of ARX.")

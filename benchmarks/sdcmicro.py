@@ -1,4 +1,4 @@
-"""gpupif beside sdcMicro: `python -m benchmarks.sdcmicro`, where R has sdcMicro (docs/explanation/benchmarks.md says how).
+"""gpupif beside sdcMicro: `python -m benchmarks.sdcmicro`, where R has sdcMicro.
 
 Frequency counts, k-anonymity, l-diversity, individual risk, SUDA and local suppression of the tables that sdcMicro
 ships and of generated ones, with and without missing values: how far the numbers of the two differ, and how long each
@@ -41,8 +41,8 @@ from .surroundings import RESULTS, surroundings
 
 SCRIPT = Path(__file__).with_name("sdcmicro.R")
 HOW_TO_INSTALL = (
-    "docs/explanation/benchmarks.md says how to install both on Debian (Beside sdcMicro); a library of packages elsewhere is named "
-    "by the environment variable R_LIBS."
+    "docs/explanation/benchmarks.md says how to install both on Debian (Beside sdcMicro); a library of packages "
+    "elsewhere is named by the environment variable R_LIBS."
 )
 # What sdcmicro.R ends with where packages are missing.
 PACKAGES_MISSING = 3

@@ -46,7 +46,8 @@ def test_a_missing_r_is_said(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.subprocess
 def test_missing_packages_of_r_are_said(tmp_path):
-    with pytest.raises(SystemExit, match=r"Rscript has no package sdcMicro and no data.table\. docs/explanation/benchmarks.md"):
+    missing = r"Rscript has no package sdcMicro and no data.table\. docs/explanation/benchmarks.md"
+    with pytest.raises(SystemExit, match=missing):
         SdcMicro.find(write_rscript(tmp_path, "echo missing sdcMicro data.table", "exit 3"))
     with pytest.raises(SystemExit, match="failed:\nno such library"):
         SdcMicro.find(write_rscript(tmp_path, "echo no such library >&2", "exit 1"))

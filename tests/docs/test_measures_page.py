@@ -1,4 +1,4 @@
-"""The tables of docs/reference/measures.md, disclosure.md, nightly.md and treatments.md are what gpupif says of itself."""
+"""The tables that docs/write_measures.py writes are what gpupif says of itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ pytestmark = pytest.mark.subprocess
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["reference/measures.md", "how-to/disclosure.md", "reference/nightly.md", "reference/treatments.md"])
+@pytest.mark.parametrize(
+    "page", ["reference/measures.md", "how-to/disclosure.md", "reference/nightly.md", "reference/treatments.md"]
+)
 def test_the_page_of_measures_is_generated_from_the_registry(page):
     """If this fails, run `python docs/write_measures.py`."""
     command = [sys.executable, DOCS / "write_measures.py", "--print", page]
