@@ -80,26 +80,26 @@ os.environ["GPUPIF_PROGRESS"] = "0"
 
 
 def _as_markup(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Make the markup of a docstring whole: fields of a dataclass become a list, and bars are bars.
+    """Make the fields of a dataclass a list, and have bars and double stars stand for themselves.
 
-    The docstring of a dataclass lists its fields as ``name: text``, a line for each, with indented lines below.
+    The docstring of a dataclass lists its fields as ``name: text``, with further lines of the text below.
     """
-    in_fields, made = False, []
-    for place, line in enumerate(lines):
-        text = "".join(
-            part if part.startswith("``") else re.sub(r"([|]|[*]{2})", r"\\\1", part)
-            for part in re.split(r"(``.*?``)", line)
-        )
-        field = FIELD.fullmatch(text) if what == "class" else None
-        if field and (in_fields or not lines[place - 1].strip()):
-            names = ", ".join(f"``{name}``" for name in field[1].split(", "))
-            made += ["", names, f"    {field[2]}"] if in_fields else [names, f"    {field[2]}"]
+    made: list[str] = []
+    in_fields = before = False
+    for line in lines:
+        parts = re.split(r"(``.*?``)", line)
+        text = "".join(part if part.startswith("``") else re.sub(r"([|]|[*]{2})", r"\\\1", part) for part in parts)
+        field = FIELD.fullmatch(text) if what == "class" and (in_fields or not before) else None
+        if field:
+            names = ", ".join(f"``{field_name}``" for field_name in field[1].split(", "))
+            made += ["", names, f"    {field[2]}"]
             in_fields = True
-        elif in_fields and text.startswith(" "):
-            made.append(f"    {text.strip()}")
+        elif in_fields and text.strip() and not text.startswith(" "):
+            made.append(f"    {text}" if before else text)
+            in_fields = before
         else:
-            in_fields = in_fields and not text.strip()
             made.append(text)
+        before = bool(text.strip())
     lines[:] = made
 
 
