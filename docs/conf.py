@@ -1,4 +1,4 @@
-"""The documentation as a site: `pip install '.[docs]'`, then `sphinx-build -W --keep-going docs docs/_build`.
+"""The documentation as a site: `pip install '.[docs]'`, then `sphinx-build -W docs docs/_build/html`.
 
 Notebooks are executed by the build. All other code blocks are executed by tests/docs/test_pages.py.
 """

@@ -22,7 +22,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 # What a fence may be marked as. A block of text is shown only: what cannot run here, such as on a GPU. The build of the
 # site (docs/conf.py) runs cells of notebooks, and reads blocks for Sphinx.
-LANGUAGES = {"bash", "console", "python", "text"}
+LANGUAGES = {"bash", "console", "python", "text", "toml"}
 OF_THE_SITE = {"{code-cell}", "{eval-rst}", "{include}", "{toctree}"}
 
 pytestmark = pytest.mark.subprocess
@@ -61,11 +61,17 @@ def run_console(example: sybil.Example) -> str:
     return ""
 
 
+def read_toml(example: sybil.Example) -> None:
+    """A block of TOML: it has to be TOML."""
+    tomllib.loads(example.parsed)
+
+
 EXAMPLES = sybil.Sybil(
     [
         PythonCodeBlockParser(doctest_optionflags=ELLIPSIS),
         CodeBlockParser("bash", run_commands),
         CodeBlockParser("console", run_console),
+        CodeBlockParser("toml", read_toml),
         SkipParser(),
     ]
 )
