@@ -1,4 +1,4 @@
-"""Write the tables of measures.md, disclosure.md, nightly.md and treatments.md from gpupif's own descriptions.
+"""Write the tables of measures.md, combinations.md, nightly.md and treatments.md from gpupif's own descriptions.
 
 `python docs/write_measures.py` writes the pages; with --print FILE that page goes to standard output, and nothing is
 written.
@@ -41,8 +41,8 @@ def measures_tables() -> dict[str, str]:
     return found | {"weights and wildcards": table(("measure", "with weights", "with wildcards"), scopes())}
 
 
-def disclosure_tables() -> dict[str, str]:
-    """Return the tables of disclosure.md, by the name in their marks."""
+def combinations_tables() -> dict[str, str]:
+    """Return the tables of combinations.md, by the name in their marks."""
     heads = ("option", "not defined for", "because")
     return {"undefined": table(heads, [(f"`{one.option}`", one.measures, one.why) for one in REFUSED_COMBINATIONS])}
 
@@ -130,7 +130,7 @@ def _escaped(text: str) -> str:
 
 PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "reference/measures.md": measures_tables,
-    "how-to/disclosure.md": disclosure_tables,
+    "explanation/combinations.md": combinations_tables,
     "reference/nightly.md": nightly_tables,
     "reference/treatments.md": treatments_tables,
 }

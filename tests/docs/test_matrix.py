@@ -1,4 +1,4 @@
-"""What docs/explanation/attackers.md says goes together does."""
+"""What docs/explanation/combinations.md says goes together does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import gpupif
 from tests.helpers.checkout import ROOT
 
-PAGE = ROOT / "docs" / "explanation" / "attackers.md"
+PAGE = ROOT / "docs" / "explanation" / "combinations.md"
 TABLE = pd.DataFrame(
     {
         "sex": ["f", "f", "m", "m", None, "m"],

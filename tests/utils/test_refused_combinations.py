@@ -50,5 +50,5 @@ def test_each_refused_combination_gives_the_documented_sentence(one):
         assert said.endswith(f". {one.instead}")
     assert (
         f"| `{one.option}` | {one.measures} | {one.why} |"
-        in (ROOT / "docs" / "how-to" / "disclosure.md").read_text("utf-8").splitlines()
+        in (ROOT / "docs" / "explanation" / "combinations.md").read_text("utf-8").splitlines()
     )
