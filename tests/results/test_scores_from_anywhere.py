@@ -45,7 +45,13 @@ PLACES = [
     pytest.param("dask", marks=pytest.mark.dask),
 ]
 # The questions asked at each place. The last three differ from a folder only in how tables are read or scores written.
-ASKED_AT = {"files": ASKED, "dask": ASKED, "opened": ["one", "any two", QUICK], "one file": ["wildcards"], "csv": ["both"]}
+ASKED_AT = {
+    "files": ASKED,
+    "dask": ASKED,
+    "opened": ["one", "any two", QUICK],
+    "one file": ["wildcards"],
+    "csv": ["both"],
+}
 # Of scores that were opened again, whose table is not at hand.
 CONTEXT = ["value", "posterior", "prior", "known"]
 
