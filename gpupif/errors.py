@@ -102,7 +102,10 @@ class ColumnNotFoundError(InputError):
         self, argument: str, missing: Iterable[object], existing: Iterable[object], where: str = "the table"
     ) -> None:
         unknown, have = list(missing), list(existing)
+        alike = [name for name in have if str(name) == str(unknown[0])]
         hint = did_you_mean(str(unknown[0]), [str(name) for name in have])
+        if alike:
+            hint = f" There is {alike[0]!r}, a name of another type: name it so, or rename the column."
         super().__init__(
             f"{argument}: no column {listed(unknown, MOST_NAMED)} in {where}.{hint} Columns that exist: "
             f"{listed(have, MOST_NAMED)}."

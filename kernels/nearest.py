@@ -1,7 +1,7 @@
-"""Nearest rows of a table to a row; the distance of two rows is a sum over columns of differences from 0 to 1.
+"""Nearest rows of a table to a row; the distance of two rows is a sum over columns of differences from 0 to `whole`.
 
-Two numbers differ by their distance times the column's scale. Other values differ by 1 unless they are equal. NaN is a
-missing value; two missing values are equal.
+Two numbers differ by their distance times the column's scale. Other values differ by `whole` unless they are equal. NaN
+is a missing value; two missing values are equal.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gpupif.kernels.jit import kernel, subroutine
 
 
 @subroutine
-def distance(row, rows, other, others, scales, most):
+def distance(row, rows, other, others, scales, whole, most):
     """Return the distance of row `row` of `rows` from row `other` of `others`.
 
     rows, others: (rows, columns). scales: (columns), 0 for a column that is not numeric. most: if the distance is above
@@ -24,18 +24,26 @@ def distance(row, rows, other, others, scales, most):
         if mine != theirs:
             if math.isnan(mine) or math.isnan(theirs):
                 if not (math.isnan(mine) and math.isnan(theirs)):
-                    total += 1.0
+                    total += whole
             elif scales[column] > 0.0:
                 total += abs(mine - theirs) * scales[column]
             else:
-                total += 1.0
+                total += whole
             if total > most:
                 return total
     return total
 
 
+@subroutine
+def keep_nearest(apart, multiplicity, nearest, at_nearest):
+    """Return the least distance, and how many rows are at it, after a further row, at the distance `apart`."""
+    if apart < nearest:
+        return apart, multiplicity
+    return nearest, at_nearest + multiplicity * (apart == nearest)
+
+
 @kernel
-def find_nearest(start, stop, rows, others, multiplicities, scales, least, ties):
+def find_nearest(start, stop, rows, others, multiplicities, scales, whole, least, ties):
     """Find the nearest of `others` for each row start to stop - 1.
 
     multiplicities: the multiplicity of each of the others. least[row] gets the least distance; ties[row] gets how many
@@ -44,20 +52,18 @@ def find_nearest(start, stop, rows, others, multiplicities, scales, least, ties)
     for row in range(start, stop):
         nearest, at_nearest = math.inf, 0
         for other in range(len(others)):
-            apart = distance(row, rows, other, others, scales, nearest)
-            if apart < nearest:
-                nearest, at_nearest = apart, multiplicities[other]
-            elif apart == nearest:
-                at_nearest += multiplicities[other]
+            apart = distance(row, rows, other, others, scales, whole, nearest)
+            nearest, at_nearest = keep_nearest(apart, multiplicities[other], nearest, at_nearest)
         least[row] = nearest
         ties[row] = at_nearest
 
 
 @kernel
-def find_own(rows, others, which, own, scales, least, nearest):
+def find_own(rows, others, which, own, scales, whole, least, nearest):
     """Set nearest[pair] to whether no other row is nearer to row which[pair] than own[pair] is."""
     for pair in range(len(which)):
-        nearest[pair] = distance(which[pair], rows, own[pair], others, scales, math.inf) == least[which[pair]]
+        apart = distance(which[pair], rows, own[pair], others, scales, whole, math.inf)
+        nearest[pair] = apart == least[which[pair]]
 
 
 @subroutine
@@ -122,9 +128,6 @@ def find_nearest_points(start, stop, rows, others, multiplicities, scales, edges
                 continue
             for other in range(edges[box - inner], edges[box - inner + 1]):
                 apart = square_distance(row, rows, other, others, scales)
-                if apart < nearest:
-                    nearest, at_nearest = apart, multiplicities[other]
-                elif apart == nearest:
-                    at_nearest += multiplicities[other]
+                nearest, at_nearest = keep_nearest(apart, multiplicities[other], nearest, at_nearest)
         least[row] = nearest
         ties[row] = at_nearest

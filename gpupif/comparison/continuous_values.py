@@ -29,7 +29,7 @@ from ..utils.exact_sums import ExactSum
 from ..utils.memory import shown
 from ..utils.percentiles import percentiles
 from ..utils.validation import check_exist
-from .record_linkage import Linkage, count_pairs, link_points
+from .record_linkage import Linkage, count_pairs, in_last_places, link_points
 from .released_values import ReleasedColumn
 
 if TYPE_CHECKING:
@@ -396,7 +396,8 @@ def _link(
         complete = ~np.isnan(mine).any(axis=1) & ~np.isnan(theirs).any(axis=1)
         return link_points(theirs[complete], mine[complete], times[complete], np.array(scales), linkage, seed)
 
-    values = [column.values for column in columns]
+    values, units = zip(*(in_last_places(column.values) for column in columns), strict=True)
     ranks = [[column.ranks[side] for column in columns] for side in range(2)]
-    scales = [1 / own if (own := column.deviations[0]) > 0 else 0.0 for column in columns]
+    spread = [column.deviations[0] for column in columns]
+    scales = [unit / own if own > 0 else 0.0 for unit, own in zip(units, spread, strict=True)]
     return link([values, values], scales), link(ranks, [1.0] * len(columns))

@@ -28,6 +28,8 @@ MOST_PAIRS, SAMPLE_ROWS = 10**10, 1000
 # Of so many columns of numbers, a tree of boxes finds the nearest rows without comparing most pairs. Its leaves have
 # fewer than 2 LEAF_POINTS points.
 TREE_COLUMNS, LEAF_POINTS = 5, 16
+# Whole numbers below it are exact as floats.
+MOST_WHOLE = 1 << 53
 # A function like `_shares`, without its first argument.
 FindShares = Callable[..., npt.NDArray[np.float64]]
 
@@ -194,26 +196,47 @@ def _distinct(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.
 
 def _amounts(
     columns: Sequence[ReleasedColumn], tables: Sequence[npt.NDArray[np.int64]]
-) -> tuple[list[npt.NDArray[np.float64]], npt.NDArray[np.float64]]:
-    """Return the values of tables as the kernel compares them, and the scale of each column.
+) -> tuple[list[npt.NDArray[np.float64]], npt.NDArray[np.float64], float]:
+    """Return the values of tables as the kernel compares them, the scale of each column, and the longest distance in a
+    column.
 
-    tables: numbers of values, arrays (rows, columns). The scale of a column of numbers is 1 over its range; a scale of
-    0 tells the kernel to compare values as equal or not.
+    tables: numbers of values, arrays (rows, columns). The scale of a column of numbers is the longest distance over its
+    range; a scale of 0 tells the kernel to compare values as equal or not. The longest distance is the least common
+    multiple of the ranges, so that distances are whole numbers; or 1 if floats do not hold such large numbers.
     """
     values_of = [np.empty(table.shape) for table in tables]
-    scales = np.zeros(len(columns))
+    spans = np.zeros(len(columns))
     for place, column in enumerate(columns):
-        values = amounts(column.shared.column(column.name))
+        values, _ = in_last_places(amounts(column.shared.column(column.name)))
         known = values[: column.shared.missing]
         if len(known) and np.isfinite(known).all():
             span = float(known.max() - known.min())
-            scales[place] = 1 / span if span > 0 and math.isfinite(1 / span) else 0.0
+            spans[place] = span if span > 0 and math.isfinite(1 / span) else 0.0
         else:
             values = np.arange(column.size, dtype=np.float64)
             values[column.shared.missing] = np.nan
         for table, own in zip(tables, values_of, strict=True):
             own[:, place] = values[table[:, place]]
-    return values_of, scales
+    ranges = [float(span) for span in spans if span]
+    whole = math.lcm(*map(int, ranges)) if all(map(float.is_integer, ranges)) else MOST_WHOLE
+    longest = float(whole) if whole * len(columns) < MOST_WHOLE else 1.0
+    return values_of, np.divide(longest, spans, out=np.zeros(len(spans)), where=spans > 0), longest
+
+
+def in_last_places(numbers: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], float]:
+    """Return decimal numbers as whole numbers of units of their last decimal place, and that unit.
+
+    Equal distances are then equal floats: 0.3 - 0.2 is no other than 0.2 - 0.1. Numbers of too many digits, or infinite
+    ones, are returned as they are, with a unit of 1. NaN stays NaN.
+    """
+    known = numbers[~np.isnan(numbers)]
+    for places in range(16):
+        tens = 10.0**places
+        if not (np.abs(known) * tens < MOST_WHOLE / 2).all():
+            break
+        if (np.rint(known * tens) / tens == known).all():
+            return np.rint(numbers * tens), 1 / tens
+    return numbers, 1.0
 
 
 def _sample_size(linkage: Any, rows: int, distinct: int, others: int, most: float) -> int | None:
@@ -249,14 +272,14 @@ def _shares(
     rows, treated: the distinct rows before and after, arrays (rows, columns). multiplicity: of each distinct row after.
     which, own: for each pair the number of its row, and of its own treated row.
     """
-    (mine, theirs), scales = _amounts(columns, [rows, treated])
+    (mine, theirs), scales, whole = _amounts(columns, [rows, treated])
 
     def find(start: int, stop: int, least: npt.NDArray[np.float64], ties: npt.NDArray[np.int64]) -> None:
-        kernels.find_nearest(start, stop, mine, theirs, multiplicity, scales, least, ties)
+        kernels.find_nearest(start, stop, mine, theirs, multiplicity, scales, whole, least, ties)
 
     least, ties = _nearest(find, len(rows))
     is_nearest = np.empty(len(which), np.bool_)
-    kernels.find_own(mine, theirs, which, own, scales, least, is_nearest)
+    kernels.find_own(mine, theirs, which, own, scales, whole, least, is_nearest)
     return np.where(is_nearest, 1 / ties[which], 0.0)
 
 

@@ -107,10 +107,11 @@ class Comparison(Displayable):
         for each row, and information_kept: I(X; X') / H(X), 0 to 1, NaN if H(X) is 0; all four over the cells that are
         in both tables. nonuniform_entropy_loss: bits, see `Utility`. total_variation, emd: 0 to 1, between the
         distributions at the released detail (emd: a share of the longest distance). precision: 1 for unchanged values,
-        0 for the top of the hierarchy, NaN without a hierarchy. cells_changed, cells_suppressed: numbers of cells.
+        0 for the top of the hierarchy, NaN without a hierarchy. cells_changed, cells_suppressed: numbers of cells; 0 if
+        the column was dropped.
         detail: "same" (values did not change), "mapped" (a function of the value was released), "perturbed" (no
         function was), "dropped".
-    pairs: frame, one row for each pair of columns.
+    pairs: frame, one row for each pair of columns that the table after has.
         mutual_information_before, mutual_information_after: bits, over the rows in which both tables have both cells.
         mutual_information_kept: after over before, 0 to 1; NaN if there was none before, or if a column is no function
         of its values before, since values that are drawn at random may agree by chance. total_variation: at the

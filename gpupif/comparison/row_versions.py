@@ -188,9 +188,9 @@ class VersionLayout(NamedTuple):
         return [*own, np.full(rows, version, np.uint8), fate, *seen]
 
 
-def pairs_of(columns: int) -> list[tuple[int, int]]:
-    """Return all pairs of places of columns, in order."""
-    return list(combinations(range(columns), 2))
+def pairs_of(columns: Sequence[ReleasedColumn]) -> list[tuple[int, int]]:
+    """Return all pairs of places of columns that the table after has, in order."""
+    return list(combinations([place for place, column in enumerate(columns) if column.kind != "dropped"], 2))
 
 
 def count_versions(counts: SetCounts, rows: int, layout: VersionLayout, quasi_identifiers: Sequence[int]) -> Versions:
@@ -200,12 +200,13 @@ def count_versions(counts: SetCounts, rows: int, layout: VersionLayout, quasi_id
     """
     columns, holes = layout.columns, layout.holes
     version, fate = len(columns), len(columns) + 1
+    pairs = pairs_of(columns)
     sets: list[Sequence[int]] = [[place] for place in range(len(columns))]
-    sets += pairs_of(len(columns))
+    sets += pairs
     requests = [SetRequest([*set_, version], list(set_)) for set_ in sets]
     # `make_sums` recognises the set of the classes by its first column, the version.
     requests.append(SetRequest([version, *quasi_identifiers], list(quasi_identifiers)))
-    crossed = [(place, hole) for hole in holes for place in range(len(columns)) if place != hole]
+    crossed = [(place, hole) for pair in pairs for place, hole in (pair, pair[::-1]) if hole in holes]
     requests += [SetRequest([place, fate + 1 + holes.index(hole), version]) for place, hole in crossed]
     requests.append(SetRequest([fate]))
     missing = [column.shared.missing for column in columns]

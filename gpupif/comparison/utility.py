@@ -52,15 +52,16 @@ class Utility(Record):
         detail, as if no row was suppressed (DM*, ARX's monotonic variant).
     precision: float, 0 to 1. 1 - the mean of level / height of the hierarchies over the cells; suppressed cells count
         as the top (Sweeney 2002). None without hierarchies.
-    mutual_information_kept: float, 0 to 1. The sum of I(X'; Y') over the pairs of columns that are functions of their
-        values before, divided by the sum of I(X; Y); each over the rows in which both tables have both cells. None if
-        there is no such pair with I(X; Y) above 0.
+    mutual_information_kept: float, 0 to 1. The sum of I(X'; Y') over the pairs of columns that are left and functions
+        of their values before, divided by the sum of I(X; Y); each over the rows in which both tables have both cells.
+        None if there is no such pair with I(X; Y) above 0.
     total_variation: float, 0 to 1. The largest of a column.
-    pair_total_variation: float, 0 to 1. The largest of a pair of columns; None without pairs.
+    pair_total_variation: float, 0 to 1. The largest of a pair of columns that are left; None without
+        pairs.
     emd: float, 0 to 1. The largest earth mover's distance of a column, as a share of the longest distance.
-    cells: int. Cells of all columns, including dropped columns.
-    cells_changed: int. Cells whose value changed or became missing, including dropped columns.
-    cells_suppressed: int. Cells whose value became missing, including dropped columns.
+    cells: int. Cells of the columns that are left.
+    cells_changed: int. Cells in the columns that are left whose value changed or became missing.
+    cells_suppressed: int. Cells in the columns that are left whose value became missing.
     rows_changed: int. Rows with a cell in the columns that are left whose value changed or became missing.
     rows_suppressed: int. Rows whose values in the columns that are left all became missing, or that were taken away.
     """
@@ -160,6 +161,7 @@ def measure_columns(
     for column, sums in zip(columns, versions.columns, strict=True):
         information = ColumnInformation.from_column(column)
         before, after, lost = information.bits
+        left = column.kind != "dropped"
         records.append(
             {
                 "values_before": int(np.count_nonzero(column.before[:-1])),
@@ -172,8 +174,8 @@ def measure_columns(
                 "total_variation": sums.moved / (2 * rows),
                 "emd": earth_movers_distance(column, rows, distances.get(column.name)),
                 "precision": levels.precision(column, rows),
-                "cells_changed": column.joint.changed,
-                "cells_suppressed": column.joint.suppressed,
+                "cells_changed": column.joint.changed if left else 0,
+                "cells_suppressed": column.joint.suppressed if left else 0,
                 "detail": column.kind,
             }
         )
@@ -186,7 +188,7 @@ def measure_pairs(versions: Versions, columns: Sequence[ReleasedColumn]) -> pd.D
     import pandas as pd
 
     records = []
-    for (one, other), sums in zip(pairs_of(len(columns)), versions.pairs, strict=True):
+    for (one, other), sums in zip(pairs_of(columns), versions.pairs, strict=True):
         before, after = (
             _mutual(sums.versions[version], versions.kept(one, other, version), versions.kept(other, one, version))
             for version in (KEPT_BEFORE, KEPT_AFTER)
@@ -256,7 +258,7 @@ def measure_all(
         total_variation=float(by_column["total_variation"].max()),
         pair_total_variation=float(pairs["total_variation"].max()) if len(pairs) else None,
         emd=float(by_column["emd"].max()),
-        cells=rows * len(columns),
+        cells=rows * sum(column.kind != "dropped" for column in columns),
         cells_changed=int(by_column["cells_changed"].sum()),
         cells_suppressed=int(by_column["cells_suppressed"].sum()),
         rows_changed=versions.rows_changed,

@@ -27,6 +27,8 @@ KINDS: Mapping[str, type[Hierarchy]] = {
     "common": CommonValues,
     "values": ValueTree,
 }
+# Searches compare levels as fields of 16 bits, of which the highest number means that values are in no common group.
+MOST_LEVELS = (1 << 15) - 2
 FORMS = (
     "{ widths = [5, 10, 20] }, { digits = 3 }, { dates = ['month', 'year'] }, { common = [...], keep = [10, 5] }, "
     "{ value = ['narrow', 'wide'], ... }, or the path of a .csv file (value;level1;...;*) or a .json file"
@@ -99,13 +101,20 @@ def read_hierarchies(path: str | os.PathLike[str]) -> dict[Hashable, Hierarchy]:
 
 
 def open_hierarchy(column: Hashable, given: Any, folder: Path | None = None) -> Hierarchy:
-    """Return the hierarchy of a column. Raises InputError.
+    """Return the hierarchy of a column. Raises InputError, also for more than `MOST_LEVELS` levels.
 
     given: the path of a file (a .csv file of ARX, or .json), a description such as ``{"widths": [5, 10, 20]}``, a
     dictionary that gives for each value the names of its groups, or a `Hierarchy`. folder: the folder at which relative
     paths begin.
     """
     said = f"hierarchies: column {column!r}"
+    hierarchy = _open(column, said, given, folder)
+    if hierarchy.height > MOST_LEVELS:
+        raise InputError(f"{said}: expected at most {MOST_LEVELS:,} levels, got {hierarchy.height:,}. Leave some out.")
+    return hierarchy
+
+
+def _open(column: Hashable, said: str, given: Any, folder: Path | None) -> Hierarchy:
     if isinstance(given, Hierarchy):
         return given.for_column(column)
     if names_file(given):

@@ -95,7 +95,7 @@ class Inspection(Displayable):
                 record["looks_like"] = f"{record['looks_like']} ({record['hipaa']})"
         some_missing = any(record["missing"] for record in records)
         shown = {key: heading for key, heading in HEADINGS.items() if some_missing or key != "missing_share"}
-        title = "Columns: different values, rows with a value of their own, alpha-distinction, entropy"
+        title = "Columns: distinct values, rows with a value of their own, alpha-distinction, entropy"
         console.print(draw_table(title, list(shown.values()), ([record[key] for key in shown] for record in records)))
         console.print()
         headings = [Heading(name, text=True) for name in ("proposed role", "column", "because")]

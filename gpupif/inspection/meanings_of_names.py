@@ -14,7 +14,9 @@ from . import column_meanings as meanings
 from .column_meanings import Meaning
 
 WORDS = parse_toml(files(__package__).joinpath("name_words.toml").read_text("utf-8"))
-MODIFIERS, LINKS, BODIES = (frozenset(WORDS["words"][key]) for key in ("modifiers", "links", "bodies"))
+MODIFIERS, LINKS, HOUSEHOLDS, BODIES = (
+    frozenset(WORDS["words"][key]) for key in ("modifiers", "links", "households", "bodies")
+)
 # Words that name a person if they are the whole name. After other words they add nothing: "town name" is a town.
 NAMED = frozenset(["name", "names"])
 GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
@@ -42,6 +44,8 @@ def meaning_of_name(name: Hashable) -> Meaning | None:
     words = [word for word in words_of(name) if not word.isdecimal()]
     if words and NAMED.issuperset(words):
         return meanings.NAME
+    if len(words) == 1 and words[0] in HOUSEHOLDS:
+        return meanings.HOUSEHOLD
     if words and words[0] in NAMED and words[1] in LINKS:
         # "name of patient" is read as "patient name".
         words = [word for word in words[1:] if word not in LINKS] + words[:1]

@@ -264,7 +264,7 @@ def _is_nearly_unique(facts: ColumnFacts) -> bool:
 
 def _distinction(facts: ColumnFacts) -> str:
     """Return the number of distinct values, in words."""
-    return f"{facts.cardinality:,} different values in {facts.rows:,} rows"
+    return f"{facts.cardinality:,} distinct values in {facts.rows:,} rows"
 
 
 def _percent(share: float) -> str:

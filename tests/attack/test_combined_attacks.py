@@ -23,7 +23,7 @@ from tests.helpers.attacks import any_pieces, attacks, frames_of, known_by, with
 from tests.helpers.covering import covering
 from tests.helpers.scores import ALL
 from tests.helpers.tables import SHARED_FIXTURES, SIMULATED
-from tests.helpers.ways import MEMORY, assert_same_outcomes, outcome
+from tests.helpers.ways import FILE, MEMORY, OTHERS, assert_same_outcomes, outcome
 
 pytestmark = pytest.mark.every_engine
 
@@ -131,22 +131,20 @@ def used_columns(options):
 
 
 def cases():
-    """Combinations of features: each once, as slow ones any two together, and as thorough ones any three."""
+    """Combinations of features: each once, and as slow ones any two together; then those for any three together."""
     chosen = [covering(1, *FEATURES, DTYPES)]
     for together in (2, 3):
         chosen.append(covering(together, *FEATURES, DTYPES, chosen=chosen[-1]))
     each, pairs, triples = chosen
-    marks = {names: [pytest.mark.slow, pytest.mark.thorough] for names in triples}
-    marks |= {names: [pytest.mark.slow] for names in pairs} | {names: [] for names in each}
-    # All tests of a case run in one process, which computes what they share once.
-    groups = {names: pytest.mark.xdist_group(f"case {number}") for number, names in enumerate(triples)}
-    return [
-        pytest.param(Case(*names[:-1]), names[-1], id="-".join(names), marks=[*marks[names], groups[names]])
-        for names in triples
-    ]
+    params = []
+    for number, names in enumerate(triples):
+        # All tests of a case run in one process, which computes what they share once.
+        marks = [pytest.mark.xdist_group(f"case {number}"), *([] if names in each else [pytest.mark.slow])]
+        params.append(pytest.param(Case(*names[:-1]), names[-1], id="-".join(names), marks=marks))
+    return params[: len(pairs)], params[len(pairs) :]
 
 
-CASES = cases()
+CASES, TRIPLES = cases()
 
 
 @cache
@@ -187,10 +185,8 @@ def assert_near(found, wanted):
         assert_near(found[key], value)
 
 
-@pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize(("case", "dtype"), CASES)
-def test_scores_against_any_attack_follow_their_definition(case, dtype):
-    """Scores are checked in 64 bits; narrower scores are these rounded."""
+def check_definition(case, dtype):
+    """Check scores in 64 bits; narrower scores are these rounded."""
     table, options = frames_of(case.table, case.options)
     found = scored(table, options)
     assert_as_defined(found, expected(case))
@@ -200,10 +196,36 @@ def test_scores_against_any_attack_follow_their_definition(case, dtype):
             assert short[name].equals(numbers.astype(short[name].dtype)), name
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(("case", "dtype"), CASES)
-def test_every_way_gives_the_bits_of_the_table_in_memory(way, case, dtype):
+def test_scores_against_any_attack_follow_their_definition(case, dtype):
+    check_definition(case, dtype)
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("engine", ["cpu-3-threads-tiny-blocks"], indirect=True)
+@pytest.mark.parametrize(("case", "dtype"), TRIPLES)
+def test_scores_by_any_three_features_follow_their_definition(case, dtype):
+    check_definition(case, dtype)
+
+
+def check_bits(way, case, dtype):
+    """Check that a way to run gives the bits of the table in memory."""
     table, options = frames_of(case.table, case.options)
     assert_same_outcomes(way.score(table, ALL, dtype=dtype, **options), in_memory(case, dtype))
+
+
+@pytest.mark.parametrize(("case", "dtype"), CASES)
+def test_every_way_gives_the_bits_of_the_table_in_memory(way, case, dtype):
+    check_bits(way, case, dtype)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("way", [way for way in OTHERS if way.values[0] is not FILE])
+@pytest.mark.parametrize(("case", "dtype"), TRIPLES)
+def test_every_way_that_cuts_tables_gives_the_bits_by_any_three_features(way, case, dtype):
+    check_bits(way, case, dtype)
 
 
 @pytest.mark.slow

@@ -63,10 +63,9 @@ def expected(both):
     return results
 
 
-@pytest.mark.parametrize(("chunk_rows", "least"), [(13, 2000), pytest.param(5, 500, marks=pytest.mark.slow)])
-def test_files_in_pieces_and_parts_compare_as_frames(both, expected, tmp_path, chunk_rows, least):
+def test_files_in_pieces_and_parts_compare_as_frames(both, expected, tmp_path):
     before, after = both
-    with in_parts(chunk_rows, least), gpupif.config(memory_limit="8GiB"):
+    with in_parts(13, 2000), gpupif.config(memory_limit="8GiB"):
         first = write_parts(tmp_path / "before", before, [10, 20])
         second = write_parts(tmp_path / "after", after, [15])
         third = write_parts(tmp_path / "rest", shuffled(after), [15])

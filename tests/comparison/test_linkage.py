@@ -24,19 +24,20 @@ def without_risk():
 
 
 NUMBERS = st.one_of(st.none(), st.integers(0, 8))
+TENTHS = st.integers(0, 8).map(lambda tenths: tenths / 10)
 LETTERS = st.sampled_from(["a", "b", "c", None])
 
 
 @st.composite
 def tables(draw):
     rows = draw(st.integers(2, 9))
-    kinds = {"n": NUMBERS, "m": NUMBERS, "s": LETTERS}
+    kinds = {"n": NUMBERS, "m": TENTHS, "s": LETTERS}
     made = [{name: draw(st.lists(kind, min_size=rows, max_size=rows)) for name, kind in kinds.items()} for _ in "ba"]
     return made[0], made[1]
 
 
 def frame(table):
-    return pd.DataFrame({"n": pd.array(table["n"], "Int64"), "m": pd.array(table["m"], "Int64"), "s": table["s"]})
+    return pd.DataFrame({"n": pd.array(table["n"], "Int64"), "m": table["m"], "s": table["s"]})
 
 
 @settings(max_examples=60, deadline=None)

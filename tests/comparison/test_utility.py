@@ -171,9 +171,17 @@ def test_a_dropped_column_is_lost_whole():
     before = pd.DataFrame({"a": [1, 1, 2, 2], "b": list("xyxy")})
     found = gpupif.compare(before, before[["a"]])
     own = found.columns.loc["b"]
-    assert (own["detail"], own["entropy_lost"], own["entropy_after"], own["cells_changed"]) == ("dropped", 1.0, 0.0, 4)
+    assert (own["detail"], own["entropy_lost"], own["entropy_after"]) == ("dropped", 1.0, 0.0)
     assert (found.dropped, found.utility.rows_changed, found.utility.classes) == (["b"], 0, 2)
-    assert found.pairs["mutual_information_after"].tolist() == [0.0]
+
+
+def test_a_dropped_column_is_in_no_pair_and_has_no_suppressed_cells():
+    before = pd.DataFrame({"a": [1, 1, 2, 2], "id": range(4), "b": list("xyxy")})
+    after = before[["a", "b"]].assign(b=["x", "y", None, "y"])
+    found = gpupif.compare(before, after)
+    assert found.pairs[["column_1", "column_2"]].to_numpy().tolist() == [["a", "b"]]
+    assert (found.utility.cells, found.utility.cells_changed, found.utility.cells_suppressed) == (8, 1, 1)
+    assert found.columns.loc["id", ["cells_changed", "cells_suppressed"]].tolist() == [0, 0]
 
 
 def test_each_suppressed_row_costs_as_much_as_all_rows():

@@ -49,8 +49,10 @@ def on_device(function: Callable[..., Any], table: pd.DataFrame, *arguments: Any
         return function(table, *arguments, **options)
 
 
-# Those beside the first, whose bits all others have to give, as parameters of tests.
-OTHERS = [pytest.param(in_files, id="files"), pytest.param(on_dask, id="dask", marks=pytest.mark.dask)]
+# Those beside the first, whose bits all others have to give, as parameters of tests. With what stands in for a GPU only
+# the device: the others compute on the CPU there too, as without it.
+OTHERS = [] if WITHOUT_GPU else [pytest.param(in_files, id="files")]
+OTHERS += [] if WITHOUT_GPU else [pytest.param(on_dask, id="dask", marks=pytest.mark.dask)]
 if WITHOUT_GPU or cuda_status().usable:
     OTHERS.append(pytest.param(on_device, id="device", marks=pytest.mark.gpu))
 WAYS = [pytest.param(in_memory, id="memory"), *OTHERS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations
 
 from tests.helpers import naive
@@ -150,6 +151,11 @@ def detail_of(before, after, numbers=False):
     return [bring(value) for value in before]
 
 
+def exactly(number):
+    """A number as it is written: 0.1 is a tenth."""
+    return Fraction(str(number))
+
+
 def linked_share(before, after, names):
     """The share of rows whose nearest row after is their own."""
     numeric = {
@@ -159,7 +165,7 @@ def linked_share(before, after, names):
     spans = {}
     for name in names:
         known = [value for value in (*before[name], *after[name]) if value is not None]
-        spans[name] = max(known) - min(known) if numeric[name] and known else 0
+        spans[name] = exactly(max(known)) - exactly(min(known)) if numeric[name] and known else 0
 
     detail = {name: detail_of(before[name], after[name], numeric[name]) for name in names}
 
@@ -172,7 +178,7 @@ def linked_share(before, after, names):
             if None in (mine, theirs) or not spans[name]:
                 total += 1
             else:
-                total += abs(mine - theirs) * (1 / spans[name])
+                total += abs(exactly(mine) - exactly(theirs)) / spans[name]
         return total
 
     rows = range(len(before[names[0]]))

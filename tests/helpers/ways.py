@@ -261,9 +261,10 @@ FILE = Way("file", from_file, treat_from_file)
 FILES = Way("files", in_files, treat_in_files)
 DASK = Way("dask", on_dask, treat_on_dask)
 DEVICE = Way("device", on_device, treat_on_device)
-# Those beside the first, whose bits all others have to give, as parameters of tests.
-OTHERS = [pytest.param(way, id=way.name) for way in (FILE, FILES)]
-OTHERS.append(pytest.param(DASK, id=DASK.name, marks=pytest.mark.dask))
+# Those beside the first, whose bits all others have to give, as parameters of tests. With what stands in for a GPU only
+# the device: the others compute on the CPU there too, as without it.
+OTHERS = [] if WITHOUT_GPU else [pytest.param(way, id=way.name) for way in (FILE, FILES)]
+OTHERS += [] if WITHOUT_GPU else [pytest.param(DASK, id=DASK.name, marks=pytest.mark.dask)]
 if WITHOUT_GPU or cuda_status().usable:
     OTHERS.append(pytest.param(DEVICE, id=DEVICE.name, marks=pytest.mark.gpu))
 

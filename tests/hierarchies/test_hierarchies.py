@@ -262,6 +262,7 @@ BAD = {
     "a width alone": ({"widths": 5}, r"expected a list of positive numbers, such as \[5, 10, 20\], got 5"),
     "a start that is none": ({"widths": [5], "start": "x"}, "start: expected a number, got 'x'"),
     "digits that do not ascend": ({"digits": [2, 2]}, "digits: expected how many"),
+    "too many levels": ({"digits": 32_766}, "expected at most 32,766 levels, got 32,767"),
     "no digits": ({"digits": 0}, "digits: expected how many"),
     "a length that is none": ({"digits": 2, "length": 0}, "length: expected a whole number"),
     "a unit that is none": ({"dates": ["month", "yaer"]}, "got 'yaer'. Did you mean 'year'?"),

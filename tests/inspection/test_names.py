@@ -34,7 +34,7 @@ SAID = {
     meanings.PHOTO: "photo; avatar",
     meanings.CODE: "id; ID; uuid; store_id; username; user_name",
     meanings.PERSON_CODE: "patient_id; customerId; customer number; person-id; case_number",
-    meanings.HOUSEHOLD: "hhid; household_id; SERIALNO",
+    meanings.HOUSEHOLD: "hhid; household_id; SERIALNO; household; HH; Ménage",
     meanings.WEIGHTS: "fnlwgt; PWGTP; PWGTP80; sample_weight; samplingWeight; person weights; perwt; pondération",
     meanings.BARE_WEIGHT: "weight; Gewicht; poids; peso",
     meanings.SEX: "sex; gender; Geschlecht; sexe",

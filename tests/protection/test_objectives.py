@@ -101,7 +101,7 @@ def found_of(table, hierarchies, objective, criteria="k>=3", **arguments):
     )
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize("share", [0, 0.1])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_plan_is_the_best_of_all_nodes(objective, share, seed):
@@ -128,7 +128,7 @@ def test_importance_weighs_the_columns(objective, share):
     assert tuple(found.levels.values()) == node
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("share", [0, 0.1])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_criteria_that_coarser_values_break_are_met_at_the_least_cost(objective, share, seed):
@@ -327,3 +327,11 @@ BAD = [
 def test_bad_objectives_are_refused(arguments, message):
     with pytest.raises(gpupif.InputError, match=message):
         gpupif.protect(people(0)[0].assign(one="1"), "k>=2", **{"sensitive": ["ill"], **arguments})
+
+
+def test_a_predicted_column_whose_name_is_no_text_is_named_as_sensitive():
+    table = people(0)[0].rename(columns={"ill": 5})
+    asked = {"quasi_identifiers": ["age"], "objective": "utility(5)"}
+    with pytest.raises(gpupif.InputError, match="objective: no column '5' in the table. There is 5, a name of another"):
+        gpupif.protect(table, "k>=2", **asked)
+    assert gpupif.protect(table, "k>=2", sensitive=[5], **asked).objective == "utility(5, information)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -43,12 +44,26 @@ PLACES = [
     *(pytest.param(place, marks=pytest.mark.slow) for place in ("one file", "csv", "opened")),
     pytest.param("dask", marks=pytest.mark.dask),
 ]
+# The questions asked at each place. The last three differ from a folder only in how tables are read or scores written.
+ASKED_AT = {
+    "files": ASKED,
+    "dask": ASKED,
+    "opened": ["one", "any two", QUICK],
+    "one file": ["wildcards"],
+    "csv": ["both"],
+}
 # Of scores that were opened again, whose table is not at hand.
 CONTEXT = ["value", "posterior", "prior", "known"]
 
 
 def in_memory(**asked):
     return gpupif.score(TABLE, MEASURES, COLUMNS, **asked)
+
+
+@cache
+def expected_of(name):
+    """Return the scores in memory for a question, by its name."""
+    return in_memory(**ASKED[name])
 
 
 def elsewhere(place, tmp_path, **asked):
@@ -77,27 +92,33 @@ def as_pandas(frame):
     return frame.reset_index(drop=True)
 
 
+def marks_of(name, place="files"):
+    """Return the marks of a question. All its tests run in one process, which scores once for all of them."""
+    marks = [pytest.mark.xdist_group(f"scores of {name}"), *([pytest.mark.dask] if place == "dask" else [])]
+    return marks if name == QUICK and place in ("files", "dask") else [*marks, pytest.mark.slow]
+
+
+each_question = pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in ASKED])
+
+
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(options, id=name, marks=() if name == QUICK else pytest.mark.slow)
-        for name, options in ASKED.items()
+        pytest.param((name, place), id=f"{name}-{place}", marks=marks_of(name, place))
+        for place, names in ASKED_AT.items()
+        for name in names
     ],
 )
-def asked(request):
-    return request.param
+def found(request, tmp_path_factory):
+    name, place = request.param
+    found = elsewhere(place, tmp_path_factory.mktemp("scores"), **ASKED[name])
+    found.name, found.place = name, place
+    return found
 
 
 @pytest.fixture(scope="module")
-def expected(asked):
-    return in_memory(**asked)
-
-
-@pytest.fixture(scope="module", params=PLACES)
-def found(request, asked, tmp_path_factory):
-    found = elsewhere(request.param, tmp_path_factory.mktemp("scores"), **asked)
-    found.place = request.param
-    return found
+def expected(found):
+    return expected_of(found.name)
 
 
 def views(scores):
@@ -160,7 +181,7 @@ def test_numbers_of_columns_are_the_same_to_the_last_bit(found, expected):
             assert theirs.count_above(measure, 0.5).tolist() == (scores > 0.5).sum(axis=1).tolist()
 
 
-@pytest.mark.parametrize("by", [None, pytest.param("wcig", marks=pytest.mark.slow), "cohort_size"])
+@pytest.mark.parametrize("by", [None, "cohort_size"])
 def test_scores_from_anywhere_have_the_same_riskiest_cells(found, expected, by):
     for mine, theirs in pairs(found, expected):
         wanted = theirs.top(7, by).drop(columns="index")
@@ -189,8 +210,10 @@ def test_scores_from_anywhere_have_the_same_summaries(found, expected):
         assert_same_summaries(*(replace(summary, top=summary.top[shared]) for summary in (one, other)))
 
 
-def test_each_of_several_attackers_counts_once_in_worst_and_mean(expected):
+@each_question
+def test_each_of_several_attackers_counts_once_in_worst_and_mean(name):
     """Each attacker counts with its own worst and mean."""
+    expected = expected_of(name)
     if not expected.attackers:
         return
     each = [expected.against(name) for name in expected.attackers]
@@ -265,7 +288,9 @@ def test_the_worst_attacker_is_the_same_by_name_and_of_any_known(by, aggregated_
     assert set(named.attacker) == ({"age"} if by == "prior" else {"age", "sex"})
 
 
-def test_the_worst_attacker_of_a_cell_is_named(expected):
+@each_question
+def test_the_worst_attacker_of_a_cell_is_named(name):
+    expected = expected_of(name)
     if not expected.attackers:
         return
     for cell in expected.top(12).itertuples():
