@@ -27,7 +27,7 @@ class Record:
 
 
 class Displayable(Record, ABC):
-    """A result that prints as tables."""
+    """A result that prints as tables, and that notebooks show as HTML tables."""
 
     @abstractmethod
     def draw(self, console: Console) -> None:
@@ -49,6 +49,14 @@ class Displayable(Record, ABC):
         out = StringIO()
         self.draw(Console(file=out, width=TEXT_WIDTH))
         return out.getvalue()
+
+    def _repr_html_(self) -> str:
+        """Return the result as HTML tables, as notebooks show it."""
+        from .html_output import HtmlConsole
+
+        console = HtmlConsole()
+        self.draw(console)
+        return console.html()
 
 
 def json_text(document: Any, infinite: bool = False) -> str:

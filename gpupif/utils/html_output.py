@@ -1,0 +1,78 @@
+"""Results as HTML for notebooks: what a result draws for a terminal, as HTML tables and lines of text."""
+
+from __future__ import annotations
+
+from html import escape
+from io import StringIO
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..errors import printable
+
+# The width in characters, at which no result splits a table or leaves a column out: in a notebook wide tables scroll.
+WIDE = 100_000
+# With these classes a notebook reads no text between dollar signs as mathematics.
+FRAME = '<div class="gpupif tex2jax_ignore mathjax_ignore" style="overflow-x:auto">\n{}\n</div>'
+TABLE = '<table style="margin:0.75em 0">\n{}\n</table>'
+CAPTION = '<caption style="caption-side:top;text-align:left;font-weight:bold;color:inherit">{}</caption>'
+CELL = '<{0} style="text-align:{1};vertical-align:top;white-space:{2}">{3}</{0}>'
+LINE = '<div style="white-space:pre-wrap">{}</div>'
+SPAN = '<span style="{}">{}</span>'
+
+
+class HtmlConsole(Console):
+    """A console of rich that keeps as HTML what is printed on it.
+
+    Tables become HTML tables, everything else lines of text. All text is escaped. Bold and dim text stays so. Colours
+    are left out, because the background may be light or dark.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(file=StringIO(), width=WIDE)
+        self._parts: list[str] = []
+
+    def print(self, *objects: Any, emoji: bool | None = None, markup: bool | None = None, **_: Any) -> None:
+        """Keep tables, texts and rich's markup. Other options than these are on colours, or on the terminal."""
+        for printed in objects:
+            if isinstance(printed, Table):
+                self._parts.append(self._table(printed))
+            elif isinstance(printed, str):
+                self.print(self.render_str(printed, emoji=emoji, markup=markup, highlight=False))
+            else:
+                self._parts += [LINE.format(line) for line in self._lines(printed) if line]
+
+    def html(self) -> str:
+        """Return what was printed so far."""
+        return FRAME.format("\n".join(self._parts))
+
+    def _lines(self, text: Text) -> list[str]:
+        """Return the lines of a text as HTML."""
+        return ["".join(map(_styled, line.render(self))) for line in text.split("\n", allow_blank=True)]
+
+    def _cell(self, tag: str, content: Any, column: Any) -> str:
+        text = content if isinstance(content, Text) else self.render_str(content or "", highlight=False)
+        space = "nowrap" if column.no_wrap else "normal"
+        return CELL.format(tag, column.justify, space, "<br>".join(self._lines(text)))
+
+    def _table(self, table: Table) -> str:
+        """Return a table as HTML. Its title becomes the caption."""
+        columns = table.columns
+        title = table.title if isinstance(table.title, Text) else self.render_str(table.title or "", highlight=False)
+        parts = [CAPTION.format("<br>".join(self._lines(title)))] if title else []
+        if table.show_header:
+            heads = "".join(self._cell("th", column.header, column) for column in columns)
+            parts.append(f"<thead><tr>{heads}</tr></thead>")
+        rows = zip(*(column.cells for column in columns), strict=True)
+        lines = ["".join(map(self._cell, ["td"] * len(columns), row, columns)) for row in rows]
+        parts += ["<tbody>", *(f"<tr>{line}</tr>" for line in lines), "</tbody>"]
+        return TABLE.format("\n".join(parts))
+
+
+def _styled(segment: Any) -> str:
+    """Return a piece of text of one style as HTML."""
+    text, style = escape(printable(segment.text)), segment.style
+    looks = ["font-weight:bold"] * bool(style and style.bold) + ["opacity:0.5"] * bool(style and style.dim)
+    return SPAN.format(";".join(looks), text) if looks else text
