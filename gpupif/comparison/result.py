@@ -20,6 +20,7 @@ from ..utils.display import (
     plural,
 )
 from ..utils.printed_width import fits
+from .column_plot import plot_columns
 from .continuous_values import Continuous
 from .record_linkage import Linkage
 from .utility import Utility
@@ -150,6 +151,17 @@ class Comparison(Displayable):
         fields = super().to_dict()
         fields["risk"] = {figure: as_json(_plain(row)) for figure, row in self.risk.to_dict("index").items()}
         return fields
+
+    def plot(self, figure: str | None = None, *, ax: Any = None, **options: Any) -> Any:
+        """Draw a figure of each column before and after as axes of Matplotlib (extra ``plot``), the highest first.
+
+        figure: "entropy" (bits a row), or a percentile of the scores of the cells of a column: "p50_cig", "p95_cig",
+        "p99_cig", "max_cig" (bits), or "p50_csf" to "max_csf". Default: "p95_cig", or "entropy" if no scores were
+        compared. After is the worse reading of suppressed cells. ax: the axes to draw on. Default: a new figure.
+        options: of ``Axes.plot``, for the points of both tables. Raises InputError for another figure, for axes that
+        are none, and without Matplotlib.
+        """
+        return plot_columns(self.columns, self.cells, figure, ax, options)
 
     @property
     def _scored(self) -> list[Hashable]:

@@ -21,6 +21,7 @@ from ..utils.display import (
     plural,
 )
 from ..utils.printed_width import fits
+from .frontier_plot import ProtectionPlots
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -156,6 +157,11 @@ class Protection(Displayable):
         after = {value.criterion: value for value in self.risk}
         pairs = [(own, after[own.criterion]) for own in self.searched if own.criterion in after]
         return [(own, other) for own, other in pairs if _shown(own, 6) != _shown(other, 6)]
+
+    @property
+    def plot(self) -> ProtectionPlots:
+        """The plots of the search, such as ``protection.plot.frontier()``; see `ProtectionPlots`."""
+        return ProtectionPlots(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, ready for JSON."""

@@ -19,7 +19,8 @@ from ..errors import InputError, NotScoredError, did_you_mean
 from ..io.formats import PARQUET, WRITTEN_ENDINGS
 from ..io.write import check_output
 from ..measures import MEASURES, POPULATION_SIZE, Measure, is_measure, suggest_measure
-from ..utils.display import plural
+from ..utils.display import draw_line, plural
+from ..utils.html_output import HtmlConsole
 from ..utils.validation import check_path, percents, whole_number
 from .backing import (
     AttackerOutcome,
@@ -34,6 +35,7 @@ from .cell_selection import Selection
 from .cell_table import CellTable
 from .riskiest import RiskyCell, cell_records
 from .score_distribution import ColumnAnswer, ColumnQuery, ScoreAnswers
+from .score_plots import ScorePlots
 from .score_outputs import MEAN, WORST, CellScore, ScoredAttacker, ScoreView
 from .summary import TOP_CELLS, AnyKnownSummary, AttackerSummary, Summary, summarize_attackers
 from .summary_figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
@@ -203,6 +205,11 @@ class Scores:
             raise InputError(f"against: expected the name of an attacker, got {attacker!r}. There are {names}.")
         return Scores(self._backing, named, self._aggregate if len(named[0].aggregates) > 1 else None)
 
+    @property
+    def plot(self) -> ScorePlots:
+        """The plots of the scores, such as ``scores.plot.fig()``; see `ScorePlots`."""
+        return ScorePlots(self)
+
     def __getitem__(self, measure: str) -> Any:
         """Return the scores of one measure as a frame. Raises NotScoredError, an InputError, if it was not scored."""
         return self._backing.frame(self._score(measure))
@@ -231,6 +238,15 @@ class Scores:
         if self.attackers:
             words.append(f"attackers {', '.join(self.attackers)}")
         return f"<Scores of {'; '.join([*words, self._backing.where()])}>"
+
+    def _repr_html_(self) -> str:
+        """Return the summary as notebooks show it; a line of text if scores in files or on Dask are to be read for it."""
+        views = [view for by_aggregate in self._summarised() for view in by_aggregate.values()]
+        if (self.path or self._backing.writes_folders) and any(view._made_summary is None for view in views):
+            console = HtmlConsole()
+            draw_line(console, f"{self!r}: .summary() reads them")
+            return console.html()
+        return self.summary()._repr_html_()
 
     def array(self, measure: str) -> Any:
         """Return the scores of one measure as an array (scored columns, rows), in memory.

@@ -149,6 +149,10 @@ class SpecialUniques:
             f"{plural(scored, 'row')} with a score>"
         )
 
+    def _repr_html_(self) -> str:
+        """Return the summary as notebooks show it."""
+        return self.summary()._repr_html_()
+
     def _of_rows(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return values of all rows. values: of records, see `Uniques`."""
         out = np.empty(self.rows, values.dtype)
