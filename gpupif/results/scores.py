@@ -24,6 +24,7 @@ from ..utils.validation import check_path, percents, whole_number
 from .backing import (
     AttackerOutcome,
     Backing,
+    CountChunks,
     QueryResult,
     ScoreQuery,
     ScoresDescription,
@@ -305,6 +306,13 @@ class Scores:
         if made is not None and all(one.covers(asked) for one in made):
             return made
         return self._backing.find(ScoreQuery(of_columns={score: asked})).of_columns[score]
+
+    def fold(self, measure: str, count: CountChunks, add: Callable[..., Any]) -> Any:
+        """Return what `count` returns for the scores of all rows, see `Backing.fold`.
+
+        Raises InputError as `scores[measure]` does.
+        """
+        return self._backing.fold(self._score(measure), count, add)
 
     def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
         """Return the n riskiest cells, by the measure `by` (default: CIG, or else the first that was scored).
