@@ -390,6 +390,13 @@ class Scores:
             return summarize_attackers(summaries, {str(one.name): list(one.known) for one in self._attackers})
         return self._summary_of_one()
 
+    def verdict(self, redact: bool = False) -> list[str]:
+        """Return the scores in at most three sentences: what was scored, of which attacker, and what the figures say.
+
+        redact: whether values of the table are left out; the names of its columns stay. Default: False.
+        """
+        return self.summary().verdict(redact)
+
     def frame(self) -> Any:
         """Return all scores in one frame of the kind that came in (or a `StoredFrame`, or a Dask frame).
 
