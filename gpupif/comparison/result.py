@@ -57,6 +57,8 @@ FIGURES = {
     "homogeneous_classes": "classes of one sensitive value",
     "homogeneous_rows": "rows in these",
 }
+# The figures of risk that a verdict names.
+IN_VERDICT = {"k": "k", "uniques": "unique rows", "pif95": "PIF 95 (bits)"}
 READINGS = {
     "before": "before",
     "after_category": "missing is a value",
@@ -169,6 +171,24 @@ class Comparison(Displayable):
 
     def __repr__(self) -> str:
         return f"<Comparison of {self.rows:,} rows x {len(self.columns)} columns>"
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        said = attacker_line(self.quasi_identifiers, self._scored)
+        gone = f", {self.rows_taken_away:,} taken away" if self.rows_taken_away else ""
+        rows = f"{self.rows:,} {plural(self.rows, 'row')}{gone}, before and after treatment. {said}"
+        risk = self.risk.to_dict("index")
+        figures = [
+            f"{name} {_value(risk[key]['before'])} before, {_value(risk[key]['after'])} after"
+            for key, name in IN_VERDICT.items()
+            if key in risk
+        ]
+        utility = self.utility
+        kept = [f"{_percent(utility.information_kept)} of the information is kept"]
+        kept += [f"{utility.cells_changed:,} of {utility.cells:,} cells changed"]
+        if utility.cells_suppressed:
+            kept.append(f"{utility.cells_suppressed:,} suppressed")
+        return [rows, *([f"{'; '.join(figures)}."] if figures else []), f"{', '.join(kept)}."]
 
     def draw(self, console: Console) -> None:
         draw_line(console, attacker_line(self.quasi_identifiers, self._scored))

@@ -25,6 +25,7 @@ from ..results.backing import (
     AttackerOutcome,
     Backing,
     CellSource,
+    CountChunks,
     Explainer,
     QueryResult,
     RunDescription,
@@ -144,6 +145,12 @@ class DaskBacking(Backing):
     def row_sums(self, score: CellScore, name: str) -> Any:
         frame = self.frame(score)
         return frame.map_partitions(_row_sums, name, meta=_row_sums(frame._meta, name))
+
+    def fold(self, score: CellScore, count: CountChunks, add: Callable[..., Any]) -> Any:
+        """See `Backing`; the table is scored once, and each partition is a part of it."""
+        graph = Graph()
+        counted = graph.each("count", partial(_count_partition, count), graph.take(self.frame(score)))
+        return self._learn([], graph, graph.tree("counted", add, counted))
 
     def find(self, query: ScoreQuery) -> QueryResult:
         """Answer a query, see `Backing`; the table is scored once."""
@@ -343,6 +350,11 @@ def _count_distinct(plan: Plan, partition: int, frame: pd.DataFrame) -> int:
 def _scores_in(frame: Any) -> Any:
     """Return the scores (columns, rows) of a frame, on the host or its GPU."""
     return (frame.values if hasattr(frame, "to_pandas") else frame.to_numpy()).T
+
+
+def _count_partition(count: CountChunks, frame: Any) -> Any:
+    with task_workers() as workers:
+        return count([scores_in(frame)], workers)
 
 
 def _aggregate(score: CellScore, *frames: Any) -> Any:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..utils.display import Heading, as_found, as_percent, as_text, draw_table, plural
+from ..utils.display import Heading, as_found, as_part, as_percent, as_text, draw_table, highest_place, plural, quoted
 from .attack_game import Payoffs
 from .class_risks import AttackRisk, ClassRisks
 from .estimated_risks import EstimatedRisks
@@ -36,6 +36,28 @@ def heading(rows: int, columns: int, classes: int | None, device: str, seconds: 
         f"[bold]{rows:,}[/] {plural(rows, 'row')}, {columns} {plural(columns, 'quasi-identifier')}: {number} "
         f"equivalence {'class' if classes == 1 else 'classes'}, device [bold]{device}[/], {spent}"
     )
+
+
+def classes_sentence(classes: ClassRisks) -> str:
+    """Return what the class sizes say, in a sentence for the verdict."""
+    alone = f"{as_part(classes.unique_share)} of rows ({classes.uniques:,}) are alone in their class"
+    few = f"{as_part(classes.share_below)} in classes of fewer than {classes.wanted_k}"
+    return f"{alone}, {few}; an attack on all rows finds {as_part(classes.marketer)} of them."
+
+
+def attributes_sentence(attributes: pd.DataFrame, rows: int) -> str:
+    """Return what the classes give away of sensitive attributes, for the verdict; empty without attributes.
+
+    rows: of the table.
+    """
+    if "homogeneous_rows" in attributes:
+        place = highest_place(attributes["homogeneous_rows"])
+        most, number = attributes.index[place], int(attributes["homogeneous_rows"].iloc[place])
+        return f"Classes of one value give {quoted(most)} of {number:,} rows ({as_part(number / rows)}) away for sure."
+    if "alpha" in attributes:
+        most = attributes.index[highest_place(attributes["alpha"])]
+        return f"In some class {as_part(attributes['alpha'].max())} of the rows have the same {quoted(most)}."
+    return ""
 
 
 def facts_table(title: str, facts: Sequence[tuple[str, str]]) -> Table:

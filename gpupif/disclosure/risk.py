@@ -129,6 +129,17 @@ class DisclosureRisk(Displayable):
         attributes = f"{len(self.sensitive)} sensitive {plural(len(self.sensitive), 'attribute')}"
         return f"<DisclosureRisk of {self.rows:,} {plural(self.rows, 'row')}: k = {self.k}, {attributes}>"
 
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        from .report import attributes_sentence, classes_sentence
+
+        number = self.classes.classes
+        classes = "overlapping classes" if number is None else f"{number:,} {'class' if number == 1 else 'classes'}"
+        said = attacker_line(self.quasi_identifiers, ()).removesuffix(".")
+        rows = f"{said}: {self.rows:,} {plural(self.rows, 'row')} in {classes}, k = {self.k}."
+        of_attributes = attributes_sentence(self.attributes, self.rows)
+        return [rows, classes_sentence(self.classes), *([of_attributes] if of_attributes else [])]
+
     def draw(self, console: Console) -> None:
         from .report import (
             attributes_table,

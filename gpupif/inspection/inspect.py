@@ -10,9 +10,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..attack.roles import ROLES, Roles
+from ..errors import listed
 from ..frames.open import held_table, table_names, with_labels
 from ..marginals.request import CountRequest
-from ..utils.display import Displayable, Heading, as_json, as_percent, as_text, draw_table, json_value, plural
+from ..utils.display import (
+    Displayable,
+    Heading,
+    as_json,
+    as_part,
+    as_percent,
+    as_text,
+    draw_table,
+    highest_place,
+    json_value,
+    plural,
+    quoted,
+)
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns
 from .proposal import may_name_persons, propose
@@ -23,6 +36,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+# The roles that a verdict names.
+ASKED_OF = ("identifier", "quasi-identifier", "sensitive")
 NOTE = "These are proposals, by names and values alone; nothing is applied until you say so. Check each."
 
 
@@ -78,6 +93,22 @@ class Inspection(Displayable):
 
     def __repr__(self) -> str:
         return f"<Inspection of {self.rows:,} rows x {len(self.columns)} columns>"
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        size = f"{self.rows:,} {plural(self.rows, 'row')} x {len(self.columns)} {plural(len(self.columns), 'column')}"
+        named: dict[str, list[Any]] = {role: [] for role in ROLES}
+        for name, role in self.roles.items():
+            named[role].append(name)
+        said = [f"{role} {listed(own, 4, quoted)}" for role, own in named.items() if own and role in ASKED_OF]
+        found = f"Proposed as {'; '.join(said)}." if said else "No column looks like an identifier or a known trait."
+        most = as_part(self.columns["unique_share"].max())
+        name = quoted(self.columns["column"].iloc[highest_place(self.columns["unique_share"])])
+        return [
+            f"{size}: the likely meaning and role of each column.",
+            found,
+            f"{name} alone is unique in {most} of rows.",
+        ]
 
     def draw(self, console: Console) -> None:
         rows, number = self.rows, len(self.columns)

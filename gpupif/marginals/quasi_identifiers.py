@@ -15,7 +15,7 @@ import pandas as pd
 from ..encoding.column import Column
 from ..engines.base import Counter
 from ..errors import InputError
-from ..utils.display import Displayable, Heading, as_part, as_text, draw_table, plural
+from ..utils.display import Displayable, Heading, as_part, as_text, draw_table, plural, quoted
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, check_word, share, whole_number
 from .count_statistics import Separation
@@ -73,6 +73,23 @@ class QuasiIdentifiers(Displayable):
 
     def __repr__(self) -> str:
         return f"<QuasiIdentifiers of {self.rows:,} rows: {len(self.sets):,} of at most {self.max_size} columns>"
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        size = f"{self.rows:,} {plural(self.rows, 'row')} x {len(self.columns)} {plural(len(self.columns), 'column')}"
+        asked = f"{size}: the smallest sets of at most {self.max_size} columns with a {self.by} of {self.alpha:g}."
+        every = f"All columns together: distinction {as_part(self.distinction)}, separation {as_part(self.separation)}."
+        if not len(self.sets):
+            reached = {"distinction": self.distinction, "separation": self.separation}[self.by] >= self.alpha
+            return [
+                asked,
+                "Only sets of more columns reach it." if reached else "Not even all columns reach it.",
+                every,
+            ]
+        first: dict[Any, Any] = self.sets.iloc[0].to_dict()
+        columns = " + ".join(map(quoted, first["columns"]))
+        best = f"the first, {columns}, has a {self.by} of {as_part(first[self.by])}"
+        return [asked, f"{len(self.sets):,} {plural(len(self.sets), 'set')}: {best}.", every]
 
     def draw(self, console: Console) -> None:
         """Print the result; see `Displayable`."""

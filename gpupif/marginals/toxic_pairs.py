@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.request import warn_of_unique
 from ..errors import InputError
-from ..utils.display import Displayable, Heading, as_found, as_part, draw_table, plural
+from ..utils.display import Displayable, Heading, as_found, as_part, bits, draw_table, plural, quoted
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, brief, is_whole, whole_number
 from .open_counts import open_counts
@@ -103,6 +103,22 @@ class ToxicPairs(Displayable):
 
     def __repr__(self) -> str:
         return f"<ToxicPairs of {self.rows:,} rows: {len(self.pairs):,} {SIZES[self.size]} of columns>"
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        number = len(self.pairs)
+        size, kind = f"{self.rows:,} {plural(self.rows, 'row')}", plural(number, SIZES[self.size][:-1])
+        said = [f"{size} x {len(self.columns)} columns: {number:,} {kind} of columns, by what they tell together."]
+        first: dict[Any, Any] = self.pairs.iloc[0].to_dict()
+        told = f"{_joined(first, self.size, 'column', quoted)} tell most: {bits(first['joint_entropy'])}"
+        said.append(f"{told}; {as_part(first['unique_share'])} of rows are unique on them.")
+        if len(self.values):
+            rarest: dict[Any, Any] = self.values.iloc[0].to_dict()
+            who = _joined(rarest, self.size, "column", quoted)
+            who += "" if redact else f" = {_joined(rarest, self.size, 'value', as_found)}"
+            count = f"{_count(rarest['count'])} where {rarest['expected']:,.1f} would be if they were independent"
+            said.append(f"Rarest together: {who}, {count}.")
+        return said
 
     def draw(self, console: Console) -> None:
         number, values = len(self.pairs), int(self.pairs["combinations"].sum())
@@ -255,7 +271,11 @@ def _table(title: str, frame: pd.DataFrame, size: int, joined: Mapping[str, str]
     headings = [*(Heading(name, text=True) for name in joined), *(HEADINGS[key] for key in keys)]
     rows = []
     for record in frame.to_dict("records"):
-        places = range(1, size + 1)
-        names = [" + ".join(as_found(record[f"{prefix}_{place}"]) for place in places) for prefix in joined.values()]
+        names = [_joined(record, size, prefix, as_found) for prefix in joined.values()]
         rows.append([*names, *(record[key] for key in keys)])
     return draw_table(title, headings, rows)
+
+
+def _joined(record: Mapping[Any, Any], size: int, prefix: str, show: Callable[[Any], str]) -> str:
+    """Return the columns, or the values, of a pair or triple in words. prefix: "column" or "value"."""
+    return " + ".join(show(record[f"{prefix}_{place}"]) for place in range(1, size + 1))

@@ -27,7 +27,18 @@ from ..engines.choose import choose_engine, requested_device
 from ..errors import InputError
 from ..hierarchies.open import open_hierarchies
 from ..marginals.request import CountRequest
-from ..utils.display import Displayable, Heading, as_cell, as_text, draw_line, draw_table, plural
+from ..utils.display import (
+    Displayable,
+    Heading,
+    as_cell,
+    as_text,
+    bits,
+    draw_line,
+    draw_table,
+    highest_place,
+    plural,
+    quoted,
+)
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, as_columns, check_exist, check_not_known, check_word
 from .column_levels import ColumnLevels, column_levels, with_proposed
@@ -100,6 +111,24 @@ class Advice(Displayable):
     def __repr__(self) -> str:
         changes = f"{len(self.changes):,} {plural(len(self.changes), 'change')}"
         return f"<Advice for {self.rows:,} {plural(self.rows, 'row')}: {changes} by {self.criterion}>"
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        name, now = HEADINGS.get(self.criterion, self.criterion), as_cell(self.before[self.criterion])
+        size = f"{self.rows:,} {plural(self.rows, 'row')}"
+        asked = f"{size}: what each change of a single column does to {name}, now {now}. {self.attacker}"
+        buying = self.changes[self.changes["bought"] > 0]
+        if not len(buying):
+            return [asked, f"No single change makes {name} less risky."]
+
+        def said(row: Mapping[Any, Any]) -> str:
+            change = "dropped" if row["do"] == DROP else f"at level {row['level']} of {row['height']}"
+            return f"{quoted(row['column'])} {change}: {name} {as_cell(row[self.criterion])}, {bits(row['bits'])} a row"
+
+        places = [0, highest_place(buying["bought"])]
+        best, most = (said(buying.iloc[place].to_dict()) for place in places)
+        least = [f"Least {name} of all: {most}."] if places[0] != places[1] else []
+        return [asked, f"Most for each bit given up: {best}.", *least]
 
     def draw(self, console: Console) -> None:
         from rich.markup import escape

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..criteria.criterion_set import CriterionValue
+from ..errors import printable
 from ..treatment.plan import Plan
 from ..utils.display import (
     Displayable,
@@ -17,6 +18,7 @@ from ..utils.display import (
     as_percent,
     draw_line,
     draw_table,
+    draw_verdict,
     json_value,
     plural,
 )
@@ -174,10 +176,14 @@ class Protection(Displayable):
         bound = "optimal" if self.optimal else f"at most {as_percent(self.gap)} from the optimum"
         return f"<Protection of {self.rows:,} {plural(self.rows, 'row')}: {as_percent(self.loss_share)} lost, {bound}>"
 
+    def verdict(self, redact: bool = False) -> list[str]:
+        """Return what the plan does, what it costs, and what risk is left; see `Displayable.verdict`."""
+        parts = (("Plan", self._done()), ("Cost", self._cost()), ("Risk left", self._risk_left()))
+        return [printable(f"{label}: {said}.") for label, said in parts]
+
     def draw(self, console: Console) -> None:
         draw_line(console, self.attacker)
-        for label, said in (("Plan", self._done()), ("Cost", self._cost()), ("Risk left", self._risk_left())):
-            draw_line(console, f"{label}: {said}.", "bold")
+        draw_verdict(self, console)
         for searched, after in self.differing:
             met = "which meets it too" if after.is_met else "which does NOT meet it"
             draw_line(

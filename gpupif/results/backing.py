@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from ..attack.priors import AsDict
 from ..encoding.column import Column
 from ..errors import InputError
 from ..measures import Measure
+from ..rows.threads import Workers
 from ..utils.display import plural
 from .cell_selection import CellQuery, Selection
 from .riskiest import RiskyCell
@@ -26,6 +27,9 @@ from .score_distribution import ColumnAnswer, ColumnQuery, ScoreAnswers
 from .score_outputs import CellScore, ScoredAttacker, outputs_of
 from .summary import Summary
 from .summary_figures import ColumnFacts, Figures
+
+# A function of the scores of some rows, chunk by chunk, and of the threads that it may use; see `Backing.fold`.
+CountChunks = Callable[[Iterable[npt.NDArray[Any]], Workers], Any]
 
 
 @dataclass(frozen=True)
@@ -316,6 +320,14 @@ class Backing(ABC):
     @abstractmethod
     def find(self, query: ScoreQuery) -> QueryResult:
         """Return the answer to a query."""
+
+    @abstractmethod
+    def fold(self, score: CellScore, count: CountChunks, add: Callable[..., Any]) -> Any:
+        """Return what `count` returns for a score of all rows, which memory need not hold at once.
+
+        count: takes chunks of scores (scored columns, rows) on the host, in order, and threads. add: combines what it
+        returns for neighbouring parts of the table.
+        """
 
     @abstractmethod
     def cells(self, query: CellQuery) -> CellSource:

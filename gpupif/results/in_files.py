@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from ..io.write import output_names, write_tables
 from ..rows.threads import Workers
 from ..utils.exact_sums import sum_rows
 from ..utils.percentiles import ONCE, SHIFTS, DigitCounts, PercentileSearch
-from .backing import CellSource, OutcomeBacking, QueryResult, ScoreQuery, ScoresDescription, WriteRequest
+from .backing import CellSource, CountChunks, OutcomeBacking, QueryResult, ScoreQuery, ScoresDescription, WriteRequest
 from .cell_selection import CellQuery, ScoredRows
 from .cell_table import CellLayout, LocalCellSource
 from .lazy_tables import StoredFrame
@@ -167,6 +167,10 @@ class FileBacking(StoredBacking):
                 yield [sum_rows(score.compute(arrays))]
 
         return StoredFrame(sums, [name], ["float64"])
+
+    def fold(self, score: CellScore, count: CountChunks, add: Callable[..., Any]) -> Any:
+        with Workers() as workers:
+            return count((score.compute(arrays) for arrays in self._chunks(score.outputs)), workers)
 
     def find(self, query: ScoreQuery) -> QueryResult:
         """See `Backing`; the files are read once, and four times more for percentiles of some columns at once."""

@@ -29,6 +29,7 @@ from ..utils.repeated import Repeated
 from .backing import (
     AttackerOutcome,
     CellSource,
+    CountChunks,
     OutcomeBacking,
     QueryResult,
     RowExplainer,
@@ -167,6 +168,17 @@ class MemoryBacking(OutcomeBacking):
             arrays = {output: scores[None] for output, scores in taken.items()}
             top.append(cell._replace(scores=[score.compute(arrays).item() for score in shown]))
         return result._replace(top=top)
+
+    def fold(self, score: CellScore, count: CountChunks, add: Callable[..., Any]) -> Any:
+        values = {output: self._values[output] for output in score.outputs}
+
+        def chunks() -> Iterator[npt.NDArray[Any]]:
+            for start in range(0, self.rows, ROWS_SEARCHED):
+                taken = take_rows(values, start, min(self.rows, start + ROWS_SEARCHED), workers)
+                yield on_host(score.compute(taken))
+
+        with self._frame.active(), Workers() as workers:
+            return count(chunks(), workers)
 
     def cells(self, query: CellQuery) -> CellSource:
         labels, encoded = index_table(self._frame, each=True), self.row_values()

@@ -25,6 +25,7 @@ from ..utils.validation import check_path, percents, whole_number
 from .backing import (
     AttackerOutcome,
     Backing,
+    CountChunks,
     QueryResult,
     ScoreQuery,
     ScoresDescription,
@@ -322,6 +323,13 @@ class Scores:
             return made
         return self._backing.find(ScoreQuery(of_columns={score: asked})).of_columns[score]
 
+    def fold(self, measure: str, count: CountChunks, add: Callable[..., Any]) -> Any:
+        """Return what `count` returns for the scores of all rows, see `Backing.fold`.
+
+        Raises InputError as `scores[measure]` does.
+        """
+        return self._backing.fold(self._score(measure), count, add)
+
     def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
         """Return the n riskiest cells, by the measure `by` (default: CIG, or else the first that was scored).
 
@@ -397,6 +405,13 @@ class Scores:
             summaries = {name: self.against(name)._summary_of_one() for name in self.attackers}
             return summarize_attackers(summaries, {str(one.name): list(one.known) for one in self._attackers})
         return self._summary_of_one()
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """Return the scores in at most three sentences: what was scored, of which attacker, and what the figures say.
+
+        redact: whether values of the table are left out; the names of its columns stay. Default: False.
+        """
+        return self.summary().verdict(redact)
 
     def frame(self) -> Any:
         """Return all scores in one frame of the kind that came in (or a `StoredFrame`, or a Dask frame).

@@ -15,8 +15,20 @@ import pandas as pd
 
 from ..attack.attackers import KnownSubsets
 from ..engines.worst_and_mean import worst_place
+from ..errors import listed
 from ..measures import find_measure
-from ..utils.display import Displayable, as_json, as_text, draw_line, json_value, plural
+from ..utils.display import (
+    Displayable,
+    as_json,
+    as_part,
+    as_text,
+    bits,
+    draw_line,
+    highest_place,
+    json_value,
+    plural,
+    quoted,
+)
 from .summary_figures import ROW_MEASURES
 
 if TYPE_CHECKING:
@@ -28,6 +40,14 @@ TOP_CELLS = 10
 WORDS = ["column", "index", "value", "known", "attacker"]
 # The measure by which an `AttackerSummary` says who is the worst: the first of these that was scored.
 WORST_BY = ("cig", "csf", "reidentification_risk")
+
+
+# The words for figures of rows in a verdict.
+ROWS_SAID = {
+    "unique_mean": "{} of rows are alone in their class",
+    "reidentification_risk_mean": "the risk of re-identification is {} on average",
+    "individual_risk_mean": "the individual risk is {} on average",
+}
 
 
 @dataclass(frozen=True)
@@ -119,6 +139,27 @@ class Summary(Displayable):
             attacker=document.get("attacker", ""),
         )
 
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        size = f"{self.rows:,} {plural(self.rows, 'row')} x {len(self.columns)} {plural(len(self.columns), 'column')}"
+        said = [f"{size} scored. {self.attacker}".rstrip()]
+        columns = self.columns
+        if "fig" in columns and self.rows:
+            average = f"On average a row gives away {columns['fig'].sum() / self.rows:.3g}"
+            average += f" of {bits(columns['prior_entropy'].sum())}"
+            most = highest_place(columns["cig_mean"])
+            mean, highest = (bits(columns[key].iloc[most]) for key in ("cig_mean", "cig_max"))
+            said.append(f"{average}; {quoted(columns.index[most])} most: {mean}, {highest} at most.")
+        words = {name: own for name, own in ROWS_SAID.items() if name in columns}
+        rows = [own.format(as_part(columns[name].max())) for name, own in words.items()]
+        if self.pif:
+            rows.append(f"1 row in 100 gives away {bits(self.pif[99])} or more, the riskiest {bits(self.pif[100])}")
+        elif "csf_max" in columns:
+            rows.append(f"a probability changes by {as_part(columns['csf_max'].max())} at most (CSF)")
+        if rows:
+            said.append(f"{'; '.join(rows)}.")
+        return said
+
     def draw(self, console: Console) -> None:
         """Draw size and speed, risk by column, PIF, and the riskiest cells on a console of rich."""
         from . import printed_summary
@@ -193,6 +234,12 @@ class AnyKnownSummary(Summary):
         """Return the dictionary of `Summary`, with ``known_any`` (the attackers) and ``mean`` (a summary)."""
         return {**super().to_dict(), "known_any": dict(self.subsets), "mean": self.mean.to_dict()}
 
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`; the figures are those of the worst scores."""
+        _, *figures = super().verdict(redact)
+        size = f"{self.rows:,} {plural(self.rows, 'row')} x {len(self.columns)} {plural(len(self.columns), 'column')}"
+        return [f"{size} scored. Worst score of each cell over attackers: {self.attackers}.", *figures]
+
     def draw(self, console: Console) -> None:
         """Draw the summary of the worst scores, and the mean scores by column, on a console of rich."""
         from . import printed_summary
@@ -239,6 +286,19 @@ class AttackerSummary(Displayable):
             for name, summary in self.summaries.items()
         }
         return {"attackers": as_json(attackers), "worst": as_json(self.columns)}
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`; the figures are those of the attacker who learns most."""
+        first = next(iter(self.summaries.values()))
+        columns = f"{len(first.columns)} {plural(len(first.columns), 'column')}"
+        names = listed(list(self.summaries), 5, as_text)
+        asked = f"{first.rows:,} {plural(first.rows, 'row')} x {columns} scored against {len(self.summaries)} attackers"
+        by = next((name for name in ("fig", "csf_mean", "reidentification_risk_mean") if name in self.attackers), None)
+        if by is None:
+            return [f"{asked}: {names}."]
+        worst = list(self.summaries)[highest_place(self.attackers[by])]
+        _, *figures = self.summaries[worst].verdict(redact)
+        return [f"{asked}: {names}. {as_text(worst)} learns most, knowing {self._knowledge()[worst]}.", *figures]
 
     def draw(self, console: Console) -> None:
         """Draw risk by attacker, and by column the attacker who learns most, on a console of rich."""

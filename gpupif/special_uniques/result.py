@@ -20,7 +20,19 @@ from ..io.write import check_output, row_groups, write_tables
 from ..marginals.coded_table import CodedTable
 from ..results.riskiest import highest
 from ..rows.threads import Workers
-from ..utils.display import Displayable, Heading, as_cell, as_percent, as_text, draw_line, draw_table, plural
+from ..utils.display import (
+    Displayable,
+    Heading,
+    as_cell,
+    as_part,
+    as_percent,
+    as_text,
+    draw_line,
+    draw_table,
+    highest_place,
+    plural,
+    quoted,
+)
 from ..utils.validation import check_path, whole_number
 from .minimal_uniques import Uniques
 from .request import SudaRequest
@@ -63,6 +75,25 @@ class SudaSummary(Displayable):
 
     def __repr__(self) -> str:
         return f"<SudaSummary of {self.rows:,} {plural(self.rows, 'row')}: {self.scored_rows:,} with a score>"
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        by = "1 column" if self.max_size == 1 else f"{self.max_size} columns or fewer"
+        asked = f"Rows that {by} of {len(self.columns)} single out, among {self.rows:,} {plural(self.rows, 'row')}:"
+        stand_out = f"{self.scored_rows:,} {plural(self.scored_rows, 'row')} ({as_part(self.scored_rows / self.rows)})"
+        said = [f"{asked} {stand_out}, as far as others know the columns."]
+        if self.scored_rows:
+            place = next(place for place, rows in enumerate(self.sizes["smallest"]) if rows)
+            size, number = place + 1, int(self.sizes["smallest"].iloc[place])
+            most = self.columns.index[highest_place(self.columns["contribution"])]
+            share = as_part(self.columns["contribution"].max())
+            said.append(
+                f"{size} {plural(size, 'column')} {'is' if size == 1 else 'are'} enough for {number:,} "
+                f"{plural(number, 'row')}; {quoted(most)} is in the MSUs behind {share} of all scores."
+            )
+        if self.dis is not None:
+            said.append(f"A match with a unique row is right with probability {as_part(self.dis)} (DIS).")
+        return said
 
     def draw(self, console: Console) -> None:
         dis = "" if self.dis is None else f", DIS [bold]{self.dis:.4f}[/]"
@@ -271,6 +302,10 @@ class SpecialUniques:
             columns=pd.DataFrame.from_records(columns, pd.Index(self.columns, name="column", tupleize_cols=False)),
             top=self.top(top),
         )
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """Return the result in at most three sentences, see `Displayable.verdict`."""
+        return self.summary().verdict(redact)
 
     def write(self, path: str | os.PathLike[str], overwrite: bool = True) -> None:
         """Write the scores of all rows, in their order, to a .parquet, .csv or .feather file.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
-from ..errors import InputError
+from ..errors import InputError, listed
 from ..io.documents import read_document
 from ..io.write import write_text
-from ..utils.display import Displayable, Heading, as_json, as_percent, draw_table, plural
+from ..utils.display import Displayable, Heading, as_json, as_percent, as_text, draw_table, plural, quoted
 from ..utils.versions import installed_version
 from .plan import Plan
 from .plan_fields import plain_fields
@@ -218,6 +219,25 @@ class TreatmentsRecord(Displayable):
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Write the record to a JSON file, whole or not at all; raises OutputError, also if the file exists."""
         write_text(self.to_json() + "\n", path, overwrite)
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        number = len(self.treatments)
+        kinds = listed(list(dict.fromkeys(str(own.asked["do"]) for own in self.treatments)), 5, as_text)
+        said = [f"{number} {plural(number, 'treatment')}{f' ({kinds})' if kinds else ''}"]
+        if self.rows is not None:
+            said[0] += (
+                f" of {self.rows:,} {plural(self.rows, 'row')}, {self.rows_removed or 0:,} of which are taken away"
+            )
+            changed: Counter[str] = Counter()
+            for own in self.treatments:
+                changed.update(own.changed or {})
+            if changed:
+                name, cells = changed.most_common(1)[0]
+                said.append(f"{changed.total():,} cells changed, most in {quoted(name)}: {cells:,}")
+        if self.key is not None:
+            said.append("Values were drawn at random, with a seed" if self.key == "seed" else "A secret key was used")
+        return [f"{own}." for own in said]
 
     def draw(self, console: Console) -> None:
         if self.rows is not None:

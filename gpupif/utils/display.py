@@ -33,6 +33,14 @@ class Displayable(Record, ABC):
     def draw(self, console: Console) -> None:
         """Draw the result on a console of rich."""
 
+    def verdict(self, redact: bool = False) -> list[str]:
+        """Return the result in at most three sentences: the request, the attacker, and what the figures say.
+
+        redact: whether values of the table are left out; the names of its columns stay. Default: False. The sentences
+        are text of one line each, without markup. Names and values in them are `printable`.
+        """
+        return []
+
     def print(self, console: Console | None = None) -> None:
         """Print the result. console: a console of rich. Default: standard output."""
         self.draw(console or standard_output())
@@ -115,6 +123,22 @@ def as_found(value: Any) -> str:
     return f"{value:.15g}" if isinstance(value, float) and value == value else as_text(value)
 
 
+def quoted(name: Any) -> str:
+    """Return the name of a column in backquotes, for a sentence."""
+    return f"`{as_text(name)}`"
+
+
+def bits(number: float) -> str:
+    """Return a number of bits with its unit, in three digits or all before the point."""
+    return f"{number:,.0f} bits" if abs(number) >= 100 else f"{number:.3g} bits"
+
+
+def highest_place(values: Iterable[Any]) -> int:
+    """Return the place of the highest of several numbers, the first of equal ones; NaN is lower than all others."""
+    numbers = list(values)
+    return max(range(len(numbers)), key=lambda place: (numbers[place] == numbers[place], numbers[place], -place))
+
+
 def plural(number: int, noun: str) -> str:
     """Return a noun in the form that follows a number: "column" after 1, else "columns"."""
     return noun if number == 1 else f"{noun}s"
@@ -175,6 +199,12 @@ def draw_table(
         shown = [heading.show(value) for heading, value in zip(headings, row, strict=True)]
         table.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in shown))
     return table
+
+
+def draw_verdict(result: Displayable, console: Console) -> None:
+    """Draw the verdict of a result, each sentence in a line of its own."""
+    for sentence in result.verdict():
+        draw_line(console, sentence, "bold")
 
 
 def draw_line(console: Console, text: str, style: str = "") -> None:
