@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,6 @@ from gpupif.kernels.steps import count_steps
 from ..rows.threads import Workers
 from ..utils.arrays import read_only
 from ..utils.exact_sums import sum_rows
-
-if TYPE_CHECKING:
-    from .scores import Scores
 
 # Most bands of a landscape.
 BANDS = 200
@@ -110,13 +107,13 @@ class _Steps(NamedTuple):
     highest: FloatArray
 
 
-def landscape(scores: Scores, bands: int = BANDS) -> Landscape:
+def landscape(scores: Any, bands: int = BANDS) -> Landscape:
     """Return the risk landscape of scores: median and highest CIG in bands of rows by columns.
 
     The scores are read twice. Rows whose RIG lies within the same 1/1024 bit share a band; otherwise bands have about
     the same number of rows. Scores of a Dask frame are computed twice, unless `persist` keeps them.
 
-    bands: at most so many. Raises InputError if CIG was not scored or the scores are not kept.
+    scores: `Scores`, which import this module. bands: at most so many. Raises InputError if CIG was not scored or the scores are not kept.
     """
     fig = scores.fig().to_numpy()
     extent: _Extent = scores.fold("cig", _extent, _add_extents)
@@ -142,7 +139,7 @@ def landscape(scores: Scores, bands: int = BANDS) -> Landscape:
     )
 
 
-def histogram(scores: Scores, measure: str) -> Histogram:
+def histogram(scores: Any, measure: str) -> Histogram:
     """Return how many scores of a measure lie at each step, by column; the scores are read twice.
 
     Raises InputError if the measure was not scored or the scores are not kept.
@@ -213,7 +210,7 @@ def _bands(by_gain: IntArray, bands: int) -> tuple[IntArray, FloatArray, FloatAr
 
 
 def _count(
-    scores: Scores, measure: str, highest: FloatArray, bands: int, band_of: Callable[[Any, Workers], IntArray]
+    scores: Any, measure: str, highest: FloatArray, bands: int, band_of: Callable[[Any, Workers], IntArray]
 ) -> tuple[_Steps, int]:
     """Return the counts of steps in each band, and the steps per unit. band_of: returns the band of each row."""
     per_unit = next((width for width in STEPS_PER_UNIT if bands * (highest * width + 2).sum() <= MOST_COUNTERS), 1)

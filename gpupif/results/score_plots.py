@@ -17,6 +17,8 @@ from .summary_figures import SUMMARISED
 # The percentiles of the row information gains that are joined by a line, and those with a point of their own.
 CURVE = (*range(0, 95, 5), *range(95, 101))
 POINTS = (50, 95, 99, 100)
+# A heat map is as high as a plot with this number of names.
+HEATMAP_NAMES = 18
 # The percentiles of a box: its whiskers, its ends, and its line.
 BOX = {"whislo": 5, "q1": 25, "med": 50, "q3": 75, "whishi": 95}
 SHORT_NAMES = {"cig": "CIG", "csf": "CSF"}
@@ -56,12 +58,17 @@ class ScorePlots:
         """
         check_word("value", value, ("median", "highest"))
         found = landscape(self._scores, bands)
-        ax = open_axes(ax, across=len(found.columns))
+        ax = open_axes(ax, HEATMAP_NAMES, len(found.columns))
+        scores = getattr(found, value)
+        # An infinite score has the colour of the highest finite one.
+        highest = np.max(scores, initial=0, where=np.isfinite(scores))
         share = 100 * np.append(0, np.cumsum(found.rows)) / max(1, found.rows.sum())
         edges = np.arange(len(found.columns) + 1) - 0.5
-        options = {"cmap": "viridis_r", "rasterized": True, **options}
-        mesh = ax.pcolormesh(edges, share, getattr(found, value), **options)
-        ax.figure.colorbar(mesh, ax=ax, label=f"{value} CIG (bits)")
+        looks = {} if "norm" in options else {"vmin": 0, "vmax": highest}
+        looks |= {"cmap": "viridis_r", "rasterized": True}
+        mesh = ax.pcolormesh(edges, share, np.minimum(scores, highest), **{**looks, **options})
+        beyond = "max" if np.isinf(scores).any() else "neither"
+        ax.figure.colorbar(mesh, ax=ax, extend=beyond, label=f"{value} CIG (bits)")
         ax.set_xticks(range(len(found.columns)), labels=list(map(label, found.columns)), rotation=90)
         ax.set_ylim(100, 0)
         rows = f"% of {found.rows.sum():,} rows"
