@@ -50,7 +50,11 @@ class HtmlConsole(Console):
 
     def _lines(self, text: Text) -> list[str]:
         """Return the lines of a text as HTML."""
-        return ["".join(map(_styled, line.render(self))) for line in text.split("\n", allow_blank=True)]
+        lines = text.split("\n", allow_blank=True)
+        for line in lines:
+            # Rich leaves out the style of the whole text.
+            line.stylize_before(text.style)
+        return ["".join(map(_styled, line.render(self))) for line in lines]
 
     def _cell(self, tag: str, content: Any, column: Any) -> str:
         text = content if isinstance(content, Text) else self.render_str(content or "", highlight=False)
