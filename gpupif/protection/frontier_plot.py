@@ -41,7 +41,7 @@ class ProtectionPlots:
         ax = open_axes(ax)
         whole = protection.highest_loss or 1.0
         looks = {"linestyle": "none", "color": "black"}
-        kinds = {
+        kinds: dict[str, dict[str, Any]] = {
             "meets all criteria": {"marker": "o"},
             "does not": {"marker": "o", "fillstyle": "none"},
             "the plan": {"marker": "*", "markersize": 14},

@@ -113,7 +113,8 @@ def landscape(scores: Any, bands: int = BANDS) -> Landscape:
     The scores are read twice. Rows whose RIG lies within the same 1/1024 bit share a band; otherwise bands have about
     the same number of rows. Scores of a Dask frame are computed twice, unless `persist` keeps them.
 
-    scores: `Scores`, which import this module. bands: at most so many. Raises InputError if CIG was not scored or the scores are not kept.
+    scores: `Scores`; untyped, as their module imports this one. bands: at most so many. Raises InputError if CIG was
+    not scored or the scores are not kept.
     """
     fig = scores.fig().to_numpy()
     extent: _Extent = scores.fold("cig", _extent, _add_extents)

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import InputError
 from ..measures import Measure
 from ..utils.axes import GREY, MARKERS, label, name_rows, open_axes
-from ..utils.display import as_cell
+from ..utils.display import as_cell, plural
 from ..utils.validation import Columns, as_list, check_exist, check_word
 from .landscape import BANDS, landscape
 from .summary_figures import SUMMARISED
@@ -71,10 +71,10 @@ class ScorePlots:
         ax.figure.colorbar(mesh, ax=ax, extend=beyond, label=f"{value} CIG (bits)")
         ax.set_xticks(range(len(found.columns)), labels=list(map(label, found.columns)), rotation=90)
         ax.set_ylim(100, 0)
-        rows = f"% of {found.rows.sum():,} rows"
-        left_out = f", without {found.unknown_rows:,} rows with unknown scores" if found.unknown_rows else ""
+        unknown = f"{found.unknown_rows:,} {plural(found.unknown_rows, 'row')}"
+        left_out = f", without {unknown} with unknown scores" if found.unknown_rows else ""
         ax.set(title=f"Risk landscape{self._against()}", xlabel="column, highest FIG first")
-        ax.set_ylabel(f"{rows}, riskiest first{left_out}")
+        ax.set_ylabel(f"% of {found.rows.sum():,} rows, riskiest first{left_out}")
         return ax
 
     def rig(self, *, ax: Any = None, **options: Any) -> Any:
@@ -88,7 +88,11 @@ class ScorePlots:
         for percent, marker in zip(POINTS, MARKERS, strict=False):
             ax.plot(gains[percent], percent, marker, label=f"PIF {percent}: {as_cell(gains[percent])} bits")
         ax.legend(loc="lower right")
-        ax.set(title=f"Row information gain (RIG){self._against()}", xlabel="RIG (bits)", ylabel="rows with at most this RIG (%)")
+        ax.set(
+            title=f"Row information gain (RIG){self._against()}",
+            xlabel="RIG (bits)",
+            ylabel="rows with at most this RIG (%)",
+        )
         return ax
 
     def fig(self, columns: Columns | None = None, *, ax: Any = None, **options: Any) -> Any:
@@ -108,7 +112,7 @@ class ScorePlots:
         places = list(range(len(shown)))
         ax.barh(places, shown["fig"], **{"label": "FIG", **options})
         highest = shown["prior_entropy"] * summary.rows
-        ax.plot(highest, places, "|", color="black", markersize=12, label="entropy of the column × rows")
+        ax.plot(highest, places, "|", color="black", markersize=12, label="rows times the entropy")
         ax.legend(loc="lower right")
         title = f"Feature information gain (FIG){self._against()}"
         name_rows(ax, list(shown.index), title, "FIG (bits, over all rows)")
@@ -121,7 +125,8 @@ class ScorePlots:
         """Draw the distribution of a measure's scores in each column as a box, the riskiest median first.
 
         A box goes from the 25th to the 75th percentile, with a line at the median; its whiskers from the 5th to the
-        95th; a point is the highest score, or the lowest if low is risky. All are exact. Unknown scores (NaN) do not count.
+        95th. A point is the highest score, or the lowest if low is risky. All are exact. Unknown scores (NaN) do not
+        count.
 
         columns: names of scored columns. Default: all. options: of ``Axes.bxp``.
         """
@@ -138,9 +143,7 @@ class ScorePlots:
         name_rows(ax, list(shown.index), title, f"{_name(scored)} ({scored.unit}): 5, 25, 50, 75, 95 % and {which}")
         return ax
 
-    def attackers(
-        self, measure: str = "cig", columns: Columns | None = None, *, ax: Any = None, **options: Any
-    ) -> Any:
+    def attackers(self, measure: str = "cig", columns: Columns | None = None, *, ax: Any = None, **options: Any) -> Any:
         """Draw the mean score of each column against each attacker, a shape for each; the riskiest column first.
 
         columns: names of scored columns. Default: all. options: of ``Axes.plot``. Raises InputError for a single

@@ -36,8 +36,8 @@ from .cell_selection import Selection
 from .cell_table import CellTable
 from .riskiest import RiskyCell, cell_records
 from .score_distribution import ColumnAnswer, ColumnQuery, ScoreAnswers
-from .score_plots import ScorePlots
 from .score_outputs import MEAN, WORST, CellScore, ScoredAttacker, ScoreView
+from .score_plots import ScorePlots
 from .summary import TOP_CELLS, AnyKnownSummary, AttackerSummary, Summary, summarize_attackers
 from .summary_figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
 
@@ -241,7 +241,7 @@ class Scores:
         return f"<Scores of {'; '.join([*words, self._backing.where()])}>"
 
     def _repr_html_(self) -> str:
-        """Return the summary as notebooks show it; a line of text if scores in files or on Dask are to be read for it."""
+        """Return the summary as notebooks show it, or a line of text for scores that would have to be read for it."""
         views = [view for by_aggregate in self._summarised() for view in by_aggregate.values()]
         if (self.path or self._backing.writes_folders) and any(view._made_summary is None for view in views):
             console = HtmlConsole()

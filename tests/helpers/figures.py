@@ -18,8 +18,7 @@ def closed_figures():
 
 
 def names_on(axis):
-    """The names on an axis, in order, as Matplotlib draws them."""
-    axis.figure.canvas.draw()
+    """The names on an axis, in order."""
     return [text.get_text() for text in axis.get_ticklabels()]
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import math
 import subprocess
 import sys
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -14,6 +17,7 @@ from matplotlib import pyplot
 import gpupif
 from gpupif.errors import ColumnNotFoundError, NotScoredError
 from gpupif.results import Scores, score_plots
+from gpupif.results.landscape import landscape
 from tests.helpers.figures import closed_figures, labels, names_on, points
 from tests.helpers.naive import entropy
 from tests.helpers.pieces import in_pieces, write_parts
@@ -51,7 +55,7 @@ def test_fig_draws_the_sum_of_each_column_beside_its_entropy(scores):
     order = in_order(fig)
     assert names_on(ax.yaxis) == order
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([fig[name] for name in order])
-    bounds = points(ax, "entropy of the column × rows")
+    bounds = points(ax, "rows times the entropy")
     missing = [TABLE[name].astype(object).where(TABLE[name].notna(), None) for name in order]
     assert bounds[:, 0] == pytest.approx([len(TABLE) * entropy(column.tolist()) for column in missing])
     assert bounds[:, 1].tolist() == [*range(len(order))]
@@ -113,7 +117,9 @@ def test_attackers_draw_the_mean_of_each_column_against_each(against_several):
         assert len({line.get_marker() for line in ax.lines}) == 3
 
 
-@pytest.mark.parametrize(("value", "middle"), [("highest", max), ("median", lambda cells: sorted(cells)[(len(cells) - 1) // 2])])
+@pytest.mark.parametrize(
+    ("value", "middle"), [("highest", max), ("median", lambda cells: sorted(cells)[(len(cells) - 1) // 2])]
+)
 def test_the_heat_map_has_all_rows_by_risk_and_columns_by_fig(scores, value, middle):
     ax = scores.plot.heatmap(value, 7, cmap="Greys")
     cig = scores.cig
@@ -124,7 +130,7 @@ def test_the_heat_map_has_all_rows_by_risk_and_columns_by_fig(scores, value, mid
     assert (edges[0], edges[-1], mesh.get_cmap().name) == (0, len(TABLE), "Greys")
     assert 2 <= len(edges) <= 8
     rows = cig.loc[cig.sum(axis=1).sort_values(ascending=False, kind="stable").index, order]
-    expected = [[middle(rows[name].iloc[a:b].tolist()) for name in order] for a, b in zip(edges, edges[1:], strict=False)]
+    expected = [[middle(rows[name].iloc[a:b].tolist()) for name in order] for a, b in pairwise(edges)]
     assert np.asarray(mesh.get_array()) == pytest.approx(np.array(expected), abs=0.005 if value == "median" else 1e-12)
     assert ax.get_ylim() == (100, 0)
     assert "bits" in mesh.colorbar.ax.get_ylabel()
@@ -138,7 +144,7 @@ def shown(ax):
     return texts, [number.tolist() for number in numbers]
 
 
-@pytest.fixture(scope="module", params=["files", pytest.param("dask", marks=pytest.mark.dask)])
+@pytest.fixture(scope="module", params=["files", pytest.param("dask", marks=[pytest.mark.dask, pytest.mark.slow])])
 def elsewhere(request, tmp_path_factory):
     """Scores like those of `scores`, in another place, read for nothing but queries."""
     if request.param == "dask":
@@ -197,20 +203,32 @@ def test_some_columns_are_drawn_and_options_are_passed_on(scores, against_severa
 def test_names_are_cut_and_escaped_and_are_no_mathematics():
     table = pd.DataFrame({name: [1, 1, 2, place] for place, name in enumerate([*HOSTILE, ("a", 1)])})
     scores = gpupif.score(table, attackers={name: [HOSTILE[0]] for name in HOSTILE})
-    for ax in (scores.plot.fig(), scores.plot.distributions(columns=HOSTILE), scores.plot.attackers(), scores.plot.heatmap()):
+    for ax in (
+        scores.plot.fig(),
+        scores.plot.distributions(columns=HOSTILE),
+        scores.plot.attackers(),
+        scores.plot.heatmap(),
+    ):
         # Mathematics that are wrong would raise here.
+        ax.figure.canvas.draw()
         texts = [*names_on(ax.xaxis), *names_on(ax.yaxis), *(labels(ax) if ax.get_legend() else ())]
         texts.append(ax.get_title())
         assert all(text.isprintable() or "\u2009" in text for text in texts)
         assert {"\\$\\frac{", "\u2009_a", "<script>[red]\\x1b[31m", "x" * 29 + "…", "a\\nb", "\\\\$"} <= {*texts}
 
 
-def test_an_infinite_score_has_the_colour_of_the_highest_and_an_unknown_score_none():
-    from gpupif.utils.axes import open_axes
-
-    table = pd.DataFrame({"a": [1, 1, None, 2], "b": ["x", "x", "y", "y"]})
-    ax = gpupif.score(table).plot.heatmap(ax=open_axes(), vmax=1.5)
-    assert ax.collections[0].get_clim() == (0, 1.5)
+def test_an_infinite_score_has_the_colour_of_the_highest_and_an_unknown_score_none(scores, monkeypatch):
+    found = landscape(scores, 3)
+    median = np.full_like(found.median, 2.0)
+    median[0, :2] = math.inf, math.nan
+    monkeypatch.setattr(score_plots, "landscape", lambda *_: replace(found, median=median, unknown_rows=1))
+    ax = scores.plot.heatmap()
+    mesh = ax.collections[0]
+    assert mesh.get_clim() == (0, 2)
+    assert mesh.get_array()[0, 0] == 2
+    assert np.argwhere(np.ma.getmaskarray(mesh.get_array())).tolist() == [[0, 1]]
+    assert mesh.colorbar.extend == "max"
+    assert ax.get_ylabel().endswith("without 1 row with unknown scores")
 
 
 def test_what_cannot_be_drawn_is_one_clear_line(scores, monkeypatch):
@@ -218,17 +236,19 @@ def test_what_cannot_be_drawn_is_one_clear_line(scores, monkeypatch):
     for name in ("heatmap", "rig", "fig", "distributions"):
         with pytest.raises(NotScoredError, match=r"^measures: 'cig' was not scored \(scored: csf\)\. Add it: "):
             getattr(csf.plot, name)()
-    with pytest.raises(NotScoredError, match="There is no such measure. Did you mean 'csf'"):
+    with pytest.raises(NotScoredError, match=r"There is no such measure. Did you mean 'csf'"):
         scores.plot.distributions("cfs")
     with pytest.raises(ColumnNotFoundError, match=r"^columns: no column 'aeg' in the scores. Did you mean 'age'"):
         scores.plot.fig(["aeg"])
-    with pytest.raises(ColumnNotFoundError, match="^columns: no column 'aeg'"):
+    with pytest.raises(ColumnNotFoundError, match=r"^columns: no column 'aeg'"):
         scores.plot.distributions(columns="aeg")
-    with pytest.raises(gpupif.InputError, match=r"^attackers: expected scores against two attackers or more, got one\."):
+    with pytest.raises(
+        gpupif.InputError, match=r"^attackers: expected scores against two attackers or more, got one\."
+    ):
         scores.plot.attackers()
-    with pytest.raises(gpupif.InputError, match="^value: expected 'median' or 'highest', got 'mean'"):
+    with pytest.raises(gpupif.InputError, match=r"^value: expected 'median' or 'highest', got 'mean'"):
         scores.plot.heatmap("mean")
-    with pytest.raises(gpupif.InputError, match="^ax: expected the axes of a plot of Matplotlib, got Figure"):
+    with pytest.raises(gpupif.InputError, match=r"^ax: expected the axes of a plot of Matplotlib, got Figure"):
         scores.plot.fig(ax=pyplot.figure())
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     for name in PLOTS:

@@ -106,7 +106,9 @@ def test_texts_of_progress_are_escaped(capsys):
 def results(tmp_path_factory):
     """Return a result of every class that prints itself."""
     name = f"{TAGS}{HOSTILE}"[:24]
-    table = pd.DataFrame({name: [f"{TAGS}{HOSTILE}"[:24], "b", "b", "b"], "sex": ["f", "f", "m", "m"], "age": [1, 1, 2, 3]})
+    table = pd.DataFrame(
+        {name: [f"{TAGS}{HOSTILE}"[:24], "b", "b", "b"], "sex": ["f", "f", "m", "m"], "age": [1, 1, 2, 3]}
+    )
     nights = Nights(tmp_path_factory.mktemp("nights"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
