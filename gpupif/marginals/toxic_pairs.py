@@ -22,7 +22,8 @@ from .toxic_values import MeasuredSets
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
-    from rich.table import Table
+
+    from ..utils.printed_table import PrintedTable
 
 SIZES = {2: "pairs", 3: "triples"}
 BITS = "{:.2f}".format
@@ -35,18 +36,18 @@ def _count(value: Any) -> str:
 
 # The columns of pairs and of values that are printed.
 HEADINGS = {
-    "joint_entropy": Heading("joint entropy", wraps=True, show=BITS),
-    "mutual_information": Heading("mutual inf.", wraps=True, show=BITS),
-    "total_correlation": Heading("total corr.", wraps=True, show=BITS),
-    "unique_share": Heading("unique rows", wraps=True, show=lambda value: f"{100 * value:.2f} %"),
-    "smallest_cohort": Heading("smallest cohort", wraps=True, show=_count),
-    "combinations": Heading("combinations", wraps=True, show=_count),
-    "distinction": Heading("distinction", wraps=True, show=as_part),
-    "separation": Heading("separation", wraps=True, show=as_part),
-    "count": Heading("rows", wraps=True, show=_count),
-    "expected": Heading("expected", wraps=True, show="{:,.1f}".format),
-    "rarity": Heading("rarity", wraps=True, show=BITS),
-    "information": Heading("information", wraps=True, show=BITS),
+    "joint_entropy": Heading("joint entropy", show=BITS),
+    "mutual_information": Heading("mutual inf.", show=BITS),
+    "total_correlation": Heading("total corr.", show=BITS),
+    "unique_share": Heading("unique rows", show=lambda value: f"{100 * value:.2f} %"),
+    "smallest_cohort": Heading("smallest cohort", show=_count),
+    "combinations": Heading("combinations", show=_count),
+    "distinction": Heading("distinction", show=as_part),
+    "separation": Heading("separation", show=as_part),
+    "count": Heading("rows", show=_count),
+    "expected": Heading("expected", show="{:,.1f}".format),
+    "rarity": Heading("rarity", show=BITS),
+    "information": Heading("information", show=BITS),
 }
 
 
@@ -262,7 +263,7 @@ def _shown(top: int, found: int) -> str:
     return f" (the first {top:,} of {found:,})" if top < found else ""
 
 
-def _table(title: str, frame: pd.DataFrame, size: int, joined: Mapping[str, str]) -> Table:
+def _table(title: str, frame: pd.DataFrame, size: int, joined: Mapping[str, str]) -> PrintedTable:
     """Return a printed table of pairs or triples.
 
     joined: headings, and for each the prefix of the columns whose values are joined below it.

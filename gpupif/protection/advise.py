@@ -154,11 +154,11 @@ class Advice(Displayable):
         headings = [
             Heading("column", text=True),
             Heading("change", text=True),
-            Heading("values", wraps=True),
-            Heading("bits given up", wraps=True, show="{:.3f}".format),
-            Heading("bought", wraps=True),
-            Heading("per bit", wraps=True),
-            *(Heading(HEADINGS.get(name, name), wraps=True, show=SHOWN.get(name, as_cell)) for name in self.before),
+            Heading("values"),
+            Heading("bits given up", show="{:.3f}".format),
+            Heading("bought"),
+            Heading("per bit"),
+            *(Heading(HEADINGS.get(name, name), show=SHOWN.get(name, as_cell)) for name in self.before),
         ]
         rows = [
             [

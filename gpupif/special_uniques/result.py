@@ -121,7 +121,7 @@ class SudaSummary(Displayable):
                 headings = [Heading(first, text=True, show=as_text)]
                 for name in others:
                     show = as_percent if name == "contribution" else as_cell
-                    headings.append(Heading(name, wraps=True, show=show))
+                    headings.append(Heading(name, show=show))
                 console.print(draw_table(title, headings, frame.itertuples(index=False, name=None)))
             if title == SHARES and self.columns["contribution"].sum() > 1:
                 draw_line(console, "An MSU counts for each of its columns: the shares add up to more than 100 %.")
