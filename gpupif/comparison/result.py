@@ -17,6 +17,7 @@ from ..utils.display import (
     as_text,
     draw_line,
     draw_table,
+    draw_verdict,
     plural,
 )
 from .continuous_values import Continuous
@@ -72,15 +73,15 @@ BOTH_READINGS = (
     'all rows with one. "missing matches all": it matches every value. Neither is always the safer one.'
 )
 COLUMNS = {
-    "entropy_before": "entropy, bits",
-    "entropy_after": "after",
-    "entropy_lost": "lost",
+    "entropy_before": "entropy before, bits",
+    "entropy_after": "after, bits",
+    "entropy_lost": "lost, bits",
     "information_kept": "kept",
-    "total_variation": "total var.",
-    "emd": "EMD",
-    "precision": "precision",
-    "cells_changed": "changed",
-    "cells_suppressed": "suppressed",
+    "total_variation": "total variation, 0 to 1",
+    "emd": "EMD, 0 to 1",
+    "precision": "precision, 0 to 1",
+    "cells_changed": "cells changed",
+    "cells_suppressed": "cells suppressed",
 }
 KEPT = "information_kept"
 
@@ -179,13 +180,12 @@ class Comparison(Displayable):
         return [rows, *([f"{'; '.join(figures)}."] if figures else []), f"{', '.join(kept)}."]
 
     def draw(self, console: Console) -> None:
-        draw_line(console, attacker_line(self.quasi_identifiers, self._scored))
-        console.print(heading(self.rows, self.rows_taken_away, len(self.columns), self.seconds), highlight=False)
+        draw_verdict(self, console)
         if len(self.risk):
             console.print()
             console.print(risk_table(self.risk))
         if "after_wildcard" in self.risk:
-            console.print(BOTH_READINGS, highlight=False)
+            draw_line(console, BOTH_READINGS, "dim")
         tables = [utility_table(self.utility, self.linkage), columns_table(self.columns)]
         tables += [pairs_table(self.pairs)] if len(self.pairs) else []
         tables += [] if self.continuous is None else [continuous_table(self.continuous)]
@@ -193,19 +193,14 @@ class Comparison(Displayable):
         for table in tables:
             console.print()
             console.print(table)
+        console.print()
+        draw_line(console, ", ".join(f"{stage} {took:.2f} s" for stage, took in self.seconds.items()))
 
 
 def _plain(row: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
     """Return the row with whole floats as int: the frame holds counts and other figures in the same float column."""
     whole = {name: int(value) for name, value in row.items() if isinstance(value, float) and value.is_integer()}
     return {**row, **whole}
-
-
-def heading(rows: int, taken_away: int, columns: int, seconds: Mapping[str, float]) -> str:
-    """Return a line with the numbers of rows and columns that were compared, and the time of each stage."""
-    spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in seconds.items())
-    lacking = f" ([bold]{taken_away:,}[/] taken away)" if taken_away else ""
-    return f"[bold]{rows:,}[/] {plural(rows, 'row')}{lacking} x [bold]{columns}[/] {plural(columns, 'column')}: {spent}"
 
 
 def _value(value: Any) -> str:
@@ -326,10 +321,10 @@ def pairs_table(pairs: pd.DataFrame) -> PrintedTable:
     more = f" (the first {len(shown)} of {len(pairs)})" if len(shown) < len(pairs) else ""
     headings = [
         Heading("pair", text=True),
-        Heading("mutual inf., bits", show=_value),
-        Heading("after", show=_value),
+        Heading("mutual information before, bits", show=_value),
+        Heading("after, bits", show=_value),
         Heading("kept", show=_percent),
-        Heading("total var.", show=_value),
+        Heading("total variation", show=_value),
     ]
     rows = [
         [

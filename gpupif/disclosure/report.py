@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from ..utils.printed_table import PrintedTable
 
 # The headings of columns that are no disclosure measure.
-HEADS = {"values": "values", "homogeneous_classes": "one value: classes", "homogeneous_rows": "rows"}
+HEADS = {
+    "values": "values",
+    "homogeneous_classes": "classes of one value",
+    "homogeneous_rows": "rows of these",
+    "alpha": "alpha, 0 to 1",
+    "entropy_l": "entropy l, values",
+    "distinct_l": "distinct l, values",
+    "t": "t, 0 to 1",
+    "delta": "delta, nats",
+}
 
 
 def classes_sentence(classes: ClassRisks) -> str:
@@ -94,9 +103,21 @@ def classes_table(
             *([] if people.presence is None else _presence(people.presence)),
         ]
     if uniques is not None:
-        shown = "no estimate" if math.isnan(uniques.uniques) else f"{uniques.uniques:,.0f}"
-        facts.append((f"unique in the population of {uniques.population:,} ({uniques.model})", shown))
+        facts += _population_uniques(uniques)
     return facts_table("Equivalence classes and re-identification", facts)
+
+
+def _population_uniques(found: PopulationUniques) -> list[tuple[str, str]]:
+    """Return the estimate of the uniques in the population, and how many of them the sample should have."""
+    name = f"unique in the population of {found.population:,}, estimated ({found.model})"
+    if math.isnan(found.uniques):
+        return [(name, "no estimate")]
+    expected = found.uniques * found.sampling_fraction
+    there = f"{expected:,.0f} of the {found.sample_uniques:,} unique rows"
+    # A person who is unique in the population is unique in the sample.
+    if expected > found.sample_uniques:
+        there = f"{expected:,.0f}, but {found.sample_uniques:,} rows are unique: the model does not fit"
+    return [(name, f"{found.uniques:,.0f} people"), ("... of whom the table has, expected", there)]
 
 
 def beside_table(households: HouseholdRisks | None, threshold: RiskThreshold | None) -> PrintedTable | None:
@@ -155,7 +176,7 @@ def groups_table(groups: Sequence[Group]) -> PrintedTable:
         Heading("value", text=True, show=as_found),
         Heading("rows"),
         Heading("share", show=as_percent),
-        Heading("entropy", show="{:.3f}".format),
+        Heading("entropy, bits", show="{:.3f}".format),
     ]
     rows = [
         (_values(group.quasi_identifiers), group.attribute, group.value, group.rows, group.share, group.entropy)
@@ -217,10 +238,10 @@ def games_table(games: Mapping[str, Payoffs]) -> PrintedTable:
 
 
 def _amount(value: float | None) -> str:
-    return "none" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.8g}"
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.8g}"
 
 
 def _number(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
-    return "none" if math.isinf(value) else f"{value:.4g}"
+    return "infinite" if math.isinf(value) else f"{value:.4g}"
