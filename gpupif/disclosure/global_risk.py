@@ -19,7 +19,7 @@ from ..errors import InputError, warn
 from ..marginals.open_counts import open_counts
 from ..marginals.request import CountRequest
 from ..marginals.set_counts import SetRequest, Total
-from ..utils.display import Displayable, as_part, as_percent, plural
+from ..utils.display import Displayable, as_part, as_percent, draw_verdict, plural
 from ..utils.docs import documented_as
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.refused_combinations import WILDCARD_GLOBAL_RISK
@@ -82,6 +82,8 @@ class GlobalRisk(Displayable):
         ]
 
     def draw(self, console: Console) -> None:
+        draw_verdict(self, console)
+        console.print()
         among = ", ".join(" x ".join(map(str, term)) for term in self.interactions)
         facts = [
             ("rows", f"{self.rows:,}"),

@@ -21,7 +21,7 @@ from ..io.write import check_output
 from ..measures import MEASURES, POPULATION_SIZE, Measure, is_measure, suggest_measure
 from ..utils.display import draw_line, plural
 from ..utils.html_output import HtmlConsole
-from ..utils.validation import check_path, percents, whole_number
+from ..utils.validation import check_path, check_word, percents, whole_number
 from .backing import (
     AttackerOutcome,
     Backing,
@@ -38,7 +38,7 @@ from .riskiest import RiskyCell, cell_records
 from .score_distribution import ColumnAnswer, ColumnQuery, ScoreAnswers
 from .score_outputs import MEAN, WORST, CellScore, ScoredAttacker, ScoreView
 from .score_plots import ScorePlots
-from .summary import TOP_CELLS, AnyKnownSummary, AttackerSummary, Summary, summarize_attackers
+from .summary import TOP_CELLS, AnyKnownSummary, AttackerSummary, Summary, summarize_attackers, unknown_places
 from .summary_figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
 
 
@@ -330,8 +330,12 @@ class Scores:
         """
         return self._backing.fold(self._score(measure), count, add)
 
-    def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
+    def top(self, n: int = 20, by: str | None = None, each: str = "cell") -> pd.DataFrame:
         """Return the n riskiest cells, by the measure `by` (default: CIG, or else the first that was scored).
+
+        each: "cell" (default), or "value": the riskiest cell of each of the n riskiest values of columns. Then there is
+        also the column cells, after value: how many cells of the column have the value. Raises InputError for another
+        word, and for "value" if the table is not at hand.
 
         The highest scores come first; the lowest, if low is risky (`prior`, `cohort_size` and others; a size of 0 comes
         last). Ties go to the earlier row, then the earlier column. Cells without a score are left out.
@@ -345,7 +349,13 @@ class Scores:
         and cohorts, unless these were scored.
         """
         n, score = whole_number("top", n, "cells"), self._by(by)
-        result = self._backing.find(ScoreQuery(top=n, by=score, shown=self._shown(score)))
+        check_word("each", each, ("cell", "value"))
+        if each == "value" and not self._knows_values:
+            raise InputError(
+                "each: 'value' takes the values of the table, which is not at hand for scores opened from files. Score "
+                "the table again, or give each='cell'."
+            )
+        result = self._backing.find(ScoreQuery(top=n, by=score, shown=self._shown(score), each_value=each == "value"))
         return self._describe_cells(result.top, score)
 
     def cells(self, where: str | None = None, *, top: int | None = None, by: str | None = None) -> CellTable:
@@ -543,7 +553,12 @@ class Scores:
             self._keep_summary(self._backing.find(self._summary_query()))
         made = self._backing.summaries[self._place_of_summary]
         # Writing may have added stages to the scores since.
-        return replace(made, seconds={**made.seconds, **self.seconds}, attacker=self._attacker_line)
+        return replace(made, seconds={**made.seconds, **self.seconds}, attacker=self._attacker_line, known=self.known)
+
+    @property
+    def _knows_values(self) -> bool:
+        """Whether the values of the table are at hand."""
+        return self._backing.explainer(self._attackers[0]) is not None
 
     @property
     def _attacker_line(self) -> str:
@@ -583,6 +598,8 @@ class Scores:
             top=TOP_CELLS,
             by=by,
             shown=self._shown(by),
+            each_value=self._knows_values,
+            of_places=unknown_places(self.columns, self.known),
         )
 
     def _keep_summary(self, result: QueryResult) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 from io import StringIO
 from typing import Any
@@ -11,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import printable
+from .printed_table import PrintedTable
 
 # The width in characters, at which no result splits a table or leaves a column out: in a notebook wide tables scroll.
 WIDE = 100_000
@@ -37,8 +39,8 @@ class HtmlConsole(Console):
     def print(self, *objects: Any, emoji: bool | None = None, markup: bool | None = None, **_: Any) -> None:
         """Keep tables, texts and rich's markup. Other options than these are on colours, or on the terminal."""
         for printed in objects:
-            if isinstance(printed, Table):
-                self._parts.append(self._table(printed))
+            if isinstance(printed, PrintedTable):
+                self._print_table(printed)
             elif isinstance(printed, str):
                 self.print(self.render_str(printed, emoji=emoji, markup=markup, highlight=False))
             else:
@@ -56,23 +58,33 @@ class HtmlConsole(Console):
             line.stylize_before(text.style)
         return ["".join(map(_styled, line.render(self))) for line in lines]
 
-    def _cell(self, tag: str, content: Any, column: Any) -> str:
-        text = content if isinstance(content, Text) else self.render_str(content or "", highlight=False)
-        space = "nowrap" if column.no_wrap else "normal"
-        return CELL.format(tag, column.justify, space, "<br>".join(self._lines(text)))
+    def _print_table(self, printed: PrintedTable) -> None:
+        """Keep a table, which has room for all its columns, and the notes below it. Its title becomes the caption."""
+        parts: list[Any] = list(printed.__rich_console__(self, self.options))
+        title = "".join(self._lines(parts.pop(0))) if printed.title else ""
+        for part in parts:
+            if isinstance(part, Table):
+                self._parts.append(self._table(part, title))
+            else:
+                self.print(part)
 
-    def _table(self, table: Table) -> str:
-        """Return a table as HTML. Its title becomes the caption."""
-        columns = table.columns
-        title = table.title if isinstance(table.title, Text) else self.render_str(table.title or "", highlight=False)
-        parts = [CAPTION.format("<br>".join(self._lines(title)))] if title else []
+    def _cell(self, tag: str, text: Text, side: str) -> str:
+        """Return a cell as HTML. Numbers, which are on the right side, are never broken."""
+        space = "nowrap" if (tag, side) == ("td", "right") else "normal"
+        return CELL.format(tag, side, space, "<br>".join(self._lines(text)))
+
+    def _table(self, table: Table, title: str) -> str:
+        """Return a table of rich as HTML, of which all headings and cells are `Text`."""
+        sides = [column.justify for column in table.columns]
+
+        def row(tag: str, texts: Iterable[Any]) -> str:
+            return f"<tr>{''.join(self._cell(tag, text, side) for text, side in zip(texts, sides, strict=True))}</tr>"
+
+        parts = [CAPTION.format(title)] if title else []
         if table.show_header:
-            heads = "".join(self._cell("th", column.header, column) for column in columns)
-            parts.append(f"<thead><tr>{heads}</tr></thead>")
-        rows = zip(*(column.cells for column in columns), strict=True)
-        lines = ["".join(map(self._cell, ["td"] * len(columns), row, columns)) for row in rows]
-        parts += ["<tbody>", *(f"<tr>{line}</tr>" for line in lines), "</tbody>"]
-        return TABLE.format("\n".join(parts))
+            parts.append(f"<thead>{row('th', [column.header for column in table.columns])}</thead>")
+        rows = zip(*(column.cells for column in table.columns), strict=True)
+        return TABLE.format("\n".join([*parts, "<tbody>", *(row("td", texts) for texts in rows), "</tbody>"]))
 
 
 def _styled(segment: Any) -> str:
