@@ -129,7 +129,7 @@ class SudaSummary(Displayable):
                 console.print(draw_table(title, headings, frame.itertuples(index=False, name=None)))
             if title == SHARES and self.columns["contribution"].sum() > 1:
                 draw_line(
-                    console, "An MSU counts for each of its columns: the shares add up to more than 100 %.", "dim"
+                    console, "An MSU counts for each of its columns: shares add up to more than 100 %.", "dim"
                 )
 
 
