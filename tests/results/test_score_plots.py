@@ -15,10 +15,11 @@ import pytest
 from matplotlib import pyplot
 
 import gpupif
-from gpupif.errors import ColumnNotFoundError, NotScoredError
+from gpupif.errors import ColumnNotFoundError, NotScoredError, printable
 from gpupif.results import Scores, score_plots
 from gpupif.results.landscape import landscape
 from tests.helpers.figures import closed_figures, labels, names_on, points
+from tests.helpers.html_tables import read_html
 from tests.helpers.naive import entropy
 from tests.helpers.pieces import in_pieces, write_parts
 
@@ -272,3 +273,16 @@ def test_the_examples_of_the_docstring_are_right():
     tried = doctest.testmod(score_plots)
     assert tried.attempted >= 4
     assert tried.failed == 0
+
+
+def test_a_notebook_shows_scores_in_files_in_a_line_if_they_had_to_be_read(tmp_path):
+    # Files hold the summary against each attacker, and not that of the worst scores over all.
+    names = "<i>&\x1b[31m", "b"
+    gpupif.score(gpupif.datasets.pif_example(), attackers=dict.fromkeys(names, ["gender"])).write(tmp_path / "s.pq")
+    scores = gpupif.open_scores(tmp_path / "s.pq")
+    assert len(read_html(scores._repr_html_()).tables) == 2
+    read = read_html(scores.worst._repr_html_())
+    assert read.tables == []
+    assert "".join(read.texts).split() == printable(f"{scores.worst!r}: .summary() reads them").split()
+    scores.worst.summary()
+    assert len(read_html(scores.worst._repr_html_()).tables) == 2
