@@ -90,5 +90,5 @@ class HtmlConsole(Console):
 def _styled(segment: Any) -> str:
     """Return a piece of text of one style as HTML."""
     text, style = escape(printable(segment.text)), segment.style
-    looks = ["font-weight:bold"] * bool(style and style.bold) + ["opacity:0.5"] * bool(style and style.dim)
+    looks = ["font-weight:bold"] * bool(style and style.bold) + ["opacity:0.75"] * bool(style and style.dim)
     return SPAN.format(";".join(looks), text) if looks else text

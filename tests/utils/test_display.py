@@ -187,8 +187,8 @@ def test_text_in_html_keeps_bold_and_lines_and_nothing_else_of_its_style():
     console.print()
     lines = [f'<div style="white-space:pre-wrap">{line}</div>' for line in (
         '<span style="font-weight:bold">a</span> &lt;b&gt;&amp;amp;',
-        '<span style="opacity:0.5">c</span>',
-        '<span style="opacity:0.5">[d]</span>',
+        '<span style="opacity:0.75">c</span>',
+        '<span style="opacity:0.75">[d]</span>',
     )]  # fmt: skip
     assert console.html().splitlines()[1:-1] == lines
     read_html(console.html())
