@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, did_you_mean
-from ..utils.axes import GREY, name_rows, open_axes
+from ..utils.axes import ink, name_rows, open_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,10 +35,10 @@ def plot_columns(
     values = values.iloc[(-values.max(axis=1)).argsort(kind="stable")]
     ax = open_axes(ax, len(values))
     places = list(range(len(values)))
-    ax.hlines(places, values["before"], values["after"], color=GREY)
+    ax.hlines(places, values["before"], values["after"], color=ink(ax), alpha=0.5)
     for name, marker, filled in (("before", "o", "none"), ("after", "o", "full")):
-        looks = {"marker": marker, "linestyle": "none", "color": "black", "fillstyle": filled}
+        looks = {"marker": marker, "linestyle": "none", "color": ink(ax), "fillstyle": filled}
         ax.plot(values[name], places, **{**looks, "label": name, **options})
-    ax.legend()
+    ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
     name_rows(ax, list(values.index), "Columns before and after treatment", xlabel)
     return ax

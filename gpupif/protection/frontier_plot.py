@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import InputError, did_you_mean
-from ..utils.axes import GREY, label, open_axes
+from ..utils.axes import ink, label, open_axes
 
 # A figure whose highest value is this many times its lowest is drawn on a logarithmic scale.
 WIDE_RANGE = 100
@@ -40,7 +40,7 @@ class ProtectionPlots:
             raise InputError(f"criterion: expected {' or '.join(map(repr, names))}, got {criterion!r}.{near}")
         ax = open_axes(ax)
         whole = protection.highest_loss or 1.0
-        looks = {"linestyle": "none", "color": "black"}
+        looks = {"linestyle": "none", "color": ink(ax)}
         kinds: dict[str, dict[str, Any]] = {
             "meets all criteria": {"marker": "o"},
             "does not": {"marker": "o", "fillstyle": "none"},
@@ -52,7 +52,7 @@ class ProtectionPlots:
                 ax.plot(*zip(*own, strict=True), **{**looks, **own_looks, "label": kind, **options})
         limit = limits.get(criterion)
         if limit is not None:
-            ax.axhline(limit.limit, color=GREY, linestyle="--", label=f"limit: {label(criterion)}")
+            ax.axhline(limit.limit, color=ink(ax), linestyle="--", label=f"limit: {label(criterion)}")
         values = [figures[criterion] for _, figures in nodes]
         if values and 0 < WIDE_RANGE * min(values) < max(values):
             ax.set_yscale("log")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..measures import Measure
-from ..utils.axes import GREY, MARKERS, label, name_rows, open_axes
+from ..utils.axes import MARKERS, ink, label, name_rows, open_axes
 from ..utils.display import as_cell, plural
 from ..utils.validation import Columns, as_list, check_exist, check_word
 from .landscape import BANDS, landscape
@@ -59,10 +59,10 @@ class ScorePlots:
         check_word("value", value, ("median", "highest"))
         found = landscape(self._scores, bands)
         ax = open_axes(ax, HEATMAP_NAMES, len(found.columns))
-        scores = getattr(found, value)
+        scores, rows = getattr(found, value), int(found.rows.sum())
         # An infinite score has the colour of the highest finite one.
-        highest = np.max(scores, initial=0, where=np.isfinite(scores))
-        share = 100 * np.append(0, np.cumsum(found.rows)) / max(1, found.rows.sum())
+        highest = np.max(scores, initial=0, where=np.isfinite(scores)) or 1.0
+        share = 100 * np.append(0, np.cumsum(found.rows)) / max(1, rows)
         edges = np.arange(len(found.columns) + 1) - 0.5
         looks = {} if "norm" in options else {"vmin": 0, "vmax": highest}
         looks |= {"cmap": "viridis_r", "rasterized": True}
@@ -74,7 +74,7 @@ class ScorePlots:
         unknown = f"{found.unknown_rows:,} {plural(found.unknown_rows, 'row')}"
         left_out = f", without {unknown} with unknown scores" if found.unknown_rows else ""
         ax.set(title=f"Risk landscape{self._against()}", xlabel="column, highest FIG first")
-        ax.set_ylabel(f"% of {found.rows.sum():,} rows, riskiest first{left_out}")
+        ax.set_ylabel(f"% of {rows:,} {plural(rows, 'row')}, riskiest first{left_out}")
         return ax
 
     def rig(self, *, ax: Any = None, **options: Any) -> Any:
@@ -84,7 +84,7 @@ class ScorePlots:
         """
         gains = dict(zip(CURVE, self._scores.pif(CURVE), strict=True))
         ax = open_axes(ax)
-        ax.plot(list(gains.values()), CURVE, **{"color": GREY, **options})
+        ax.plot(list(gains.values()), CURVE, **{"color": ink(ax), **options})
         for percent, marker in zip(POINTS, MARKERS, strict=False):
             ax.plot(gains[percent], percent, marker, label=f"PIF {percent}: {as_cell(gains[percent])} bits")
         ax.legend(loc="lower right")
@@ -112,7 +112,7 @@ class ScorePlots:
         places = list(range(len(shown)))
         ax.barh(places, shown["fig"], **{"label": "FIG", **options})
         highest = shown["prior_entropy"] * summary.rows
-        ax.plot(highest, places, "|", color="black", markersize=12, label="rows times the entropy")
+        ax.plot(highest, places, "|", color=ink(ax), markersize=12, label="rows times the entropy")
         ax.legend(loc="lower right")
         title = f"Feature information gain (FIG){self._against()}"
         name_rows(ax, list(shown.index), title, "FIG (bits, over all rows)")
@@ -137,7 +137,7 @@ class ScorePlots:
         ax = open_axes(ax, len(places))
         rows = shown.to_dict("records")
         boxes = [{key: row[percent] for key, percent in BOX.items()} | {"fliers": [row[beyond]]} for row in rows]
-        looks = {"widths": 0.6, "flierprops": {"marker": "d", "markersize": 4}, "medianprops": {"color": "black"}}
+        looks = {"widths": 0.6, "flierprops": {"marker": "d", "markersize": 4}, "medianprops": {"color": ink(ax)}}
         ax.bxp(boxes, **{"positions": range(len(boxes)), "orientation": "horizontal", **looks, **options})
         title = f"Distribution of {_name(scored)} by column{self._against()}"
         name_rows(ax, list(shown.index), title, f"{_name(scored)} ({scored.unit}): 5, 25, 50, 75, 95 % and {which}")
@@ -165,7 +165,7 @@ class ScorePlots:
             looks = {"marker": MARKERS[number % len(MARKERS)], "linestyle": "none", "fillstyle": filled}
             ax.plot(own[order], range(len(places)), **{**looks, "label": label(attacker), **options})
         ax.grid(axis="y", alpha=0.4)
-        ax.legend(title="attacker")
+        ax.legend(title="attacker", loc="upper left", bbox_to_anchor=(1, 1))
         names = [scores.columns[places[place]] for place in order]
         name_rows(ax, names, f"Mean {_name(scored)} by attacker", f"mean {_name(scored)} ({scored.unit})")
         return ax

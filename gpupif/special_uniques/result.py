@@ -128,9 +128,7 @@ class SudaSummary(Displayable):
                 console.print()
                 console.print(draw_table(title, headings, frame.itertuples(index=False, name=None)))
             if title == SHARES and self.columns["contribution"].sum() > 1:
-                draw_line(
-                    console, "An MSU counts for each of its columns: shares add up to more than 100 %.", "dim"
-                )
+                draw_line(console, "An MSU counts for each of its columns: shares add up to more than 100 %.", "dim")
 
 
 class SpecialUniques:

@@ -14,8 +14,6 @@ WIDTH, HEIGHT, EACH, AROUND = 7.0, 4.0, 0.25, 1.5
 LONGEST = 30
 # Shapes that tell points apart without colour.
 MARKERS = "os^Dv*P<X>"
-# The colour of lines and points that are no data.
-GREY = "0.4"
 
 
 def open_axes(ax: Any = None, down: int = 0, across: int = 0) -> Any:
@@ -37,6 +35,11 @@ def open_axes(ax: Any = None, down: int = 0, across: int = 0) -> Any:
     if not isinstance(ax, Axes):
         raise InputError(f"ax: expected the axes of a plot of Matplotlib, got {type(ax).__name__}.")
     return ax
+
+
+def ink(ax: Any) -> Any:
+    """Return the colour of the text of axes, which stands out from their background, dark or light."""
+    return ax.xaxis.label.get_color()
 
 
 def label(name: Any) -> str:

@@ -278,7 +278,7 @@ def test_the_examples_of_the_docstring_are_right():
 def test_a_notebook_shows_scores_in_files_in_a_line_if_they_had_to_be_read(tmp_path):
     # Files hold the summary against each attacker, and not that of the worst scores over all.
     names = "<i>&\x1b[31m", "b"
-    gpupif.score(gpupif.datasets.pif_example(), attackers=dict.fromkeys(names, ["gender"])).write(tmp_path / "s.pq")
+    gpupif.score(gpupif.datasets.pif_example(), attackers={name: ["gender"] for name in names}).write(tmp_path / "s.pq")
     scores = gpupif.open_scores(tmp_path / "s.pq")
     assert len(read_html(scores._repr_html_()).tables) == 2
     read = read_html(scores.worst._repr_html_())
