@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..utils.display import Heading, as_found, as_part, as_percent, as_text, draw_table, highest_place, quoted
+from ..utils.display import Heading, as_cell, as_found, as_part, as_percent, as_text, draw_table, highest_place, quoted
 from .attack_game import Payoffs
 from .class_risks import AttackRisk, ClassRisks
 from .estimated_risks import EstimatedRisks
@@ -89,11 +89,11 @@ def classes_table(
     ]
     if estimated is not None:
         facts += [
-            ("people in the population, estimated", f"{estimated.people:,.4g}"),
-            ("people of the smallest class there", f"{estimated.k_map:,.4g}"),
+            ("people in the population, estimated", as_cell(estimated.people)),
+            ("people of the smallest class there", as_cell(estimated.k_map)),
             *_risk("journalist risk there", estimated.journalist),
             *_risk("individual risk", estimated.individual),
-            ("re-identifications expected", f"{estimated.reidentifications:,.4g}"),
+            ("re-identifications expected", as_cell(estimated.reidentifications)),
         ]
     if people is not None:
         facts += [
@@ -128,8 +128,8 @@ def beside_table(households: HouseholdRisks | None, threshold: RiskThreshold | N
             (f"households ({as_text(households.column)})", f"{households.households:,}"),
             *_risk("risk of a household", households.risk),
             (f"households at risk (above {households.threshold:.3g})", as_percent(households.risk.at_risk)),
-            ("re-identified households expected", f"{households.reidentified:,.4g}"),
-            ("rows of these", f"{households.rows:,.4g} ({as_percent(households.row_share)})"),
+            ("re-identified households expected", as_cell(households.reidentified)),
+            ("rows of these", f"{as_cell(households.rows)} ({as_percent(households.row_share)})"),
         ]
     if threshold is not None:
         facts += [
@@ -152,6 +152,13 @@ def _presence(presence: Presence) -> list[tuple[str, str]]:
         ("presence, average", as_percent(presence.average)),
         (f"rows of a presence above {presence.threshold:.3g}", as_percent(presence.share_above)),
     ]
+
+
+# What is high among the measures of sensitive attributes.
+HIGH = (
+    "Highest risk: alpha or l of 1, where a class has one value. With t, beta and delta of 0 each class is like the table; "
+    "high is risky."
+)
 
 
 def attributes_table(attributes: pd.DataFrame, l_values: int | None) -> PrintedTable:
@@ -242,6 +249,4 @@ def _amount(value: float | None) -> str:
 
 
 def _number(value: Any) -> str:
-    if isinstance(value, int):
-        return f"{value:,}"
-    return "infinite" if math.isinf(value) else f"{value:.4g}"
+    return "infinite" if math.isinf(value) else as_cell(value)

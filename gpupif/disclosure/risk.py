@@ -141,11 +141,22 @@ class DisclosureRisk(Displayable):
         return [rows, classes_sentence(self.classes), *([of_attributes] if of_attributes else [])]
 
     def draw(self, console: Console) -> None:
-        from .report import attributes_table, beside_table, classes_table, games_table, groups_table, presence_tables
+        from .report import (
+            HIGH,
+            attributes_table,
+            beside_table,
+            classes_table,
+            games_table,
+            groups_table,
+            presence_tables,
+        )
 
         draw_verdict(self, console)
-        tables = [attributes_table(self.attributes, self.l_values)] if len(self.attributes) else []
-        tables += [classes_table(self.classes, self.estimated, self.population, self.uniques)]
+        if len(self.attributes):
+            console.print()
+            console.print(attributes_table(self.attributes, self.l_values))
+            draw_line(console, HIGH, "dim")
+        tables = [classes_table(self.classes, self.estimated, self.population, self.uniques)]
         beside = beside_table(self.households, self.risk_threshold)
         tables += [] if beside is None else [beside]
         if self.groups:

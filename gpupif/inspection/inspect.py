@@ -55,7 +55,7 @@ HEADINGS = {
     "values": Heading("values"),
     "missing_share": Heading("missing rows", show=_share),
     "unique_share": Heading("unique rows", show=_share),
-    "alpha_distinction": Heading("values of rows", show=as_percent),
+    "alpha_distinction": Heading("values per row", show=as_percent),
     "entropy": Heading("entropy, bits", show="{:.2f}".format),
     "looks_like": Heading("looks like", text=True, show=lambda value: "" if value is None else as_text(value)),
 }

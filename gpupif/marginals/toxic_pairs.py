@@ -54,12 +54,12 @@ HEADINGS = {
     "unique_share": Heading("unique rows", show=lambda value: f"{100 * value:.2f} %"),
     "smallest_cohort": Heading("smallest cohort, rows", show=_count),
     "combinations": Heading("combinations", show=_count),
-    "distinction": Heading("distinction", show=as_part),
-    "separation": Heading("separation", show=as_part),
+    "distinction": Heading("distinction", show=as_part, optional=True),
+    "separation": Heading("separation", show=as_part, optional=True),
     "count": Heading("rows", show=_count),
     "expected": Heading("rows expected", show="{:,.1f}".format),
     "rarity": Heading("rarity, bits", show=BITS),
-    "information": Heading("information, bits", show=BITS),
+    "information": Heading("information, bits", show=BITS, optional=True),
 }
 
 

@@ -125,16 +125,17 @@ class Advice(Displayable):
 
         def said(row: Mapping[Any, Any]) -> str:
             change = "dropped" if row["do"] == DROP else f"at level {row['level']} of {row['height']}"
-            return f"{quoted(row['column'])} {change}: {name} {as_cell(row[self.criterion])}, {bits(row['bits'])} a row"
+            figure = as_cell(row[self.criterion])
+            return f"{quoted(row['column'])} {change}: {name} of {figure} for {bits(row['bits'])} a row"
 
         places = [0, highest_place(buying["bought"])]
         best, most = (said(buying.iloc[place].to_dict()) for place in places)
-        least = [f"Least {name} of all: {most}."] if places[0] != places[1] else []
+        least = [f"Most in all: {most}."] if places[0] != places[1] else []
         return [asked, f"Most for each bit given up: {best}.", *least]
 
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)
-        now = ", ".join(f"{_head(name)}: {SHOWN.get(name, as_cell)(value)}" for name, value in self.before.items())
+        now = "; ".join(f"{_head(name)}: {SHOWN.get(name, as_cell)(value)}" for name, value in self.before.items())
         draw_line(console, f"As it is: {now}.")
         console.print()
         criterion = HEADINGS.get(self.criterion, self.criterion)

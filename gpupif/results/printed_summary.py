@@ -135,10 +135,10 @@ def attacker_tables(attackers: pd.DataFrame, knowledge: Mapping[str, str], colum
     knowledge: what each attacker knows, in words.
     """
     keys = [key for key in attackers.columns if key != "known"]
-    heads = [Heading(HEADS.get(key, key.replace("pif_", "PIF ") + ", bits"), show=_numbers(key)) for key in keys]
+    heads = [Heading(HEADS.get(key, key.replace("pif_", "PIF ")), show=_numbers(key)) for key in keys]
     rows = [(name, knowledge[str(name)], *(row[key] for key in keys)) for name, row in attackers.iterrows()]
     words = [Heading("attacker", text=True), Heading("knows", text=True)]
-    tables = [draw_table("Risk by attacker", [*words, *heads], rows)]
+    tables = [draw_table("Risk by attacker; PIF and FIG in bits", [*words, *heads], rows)]
     if len(columns):
         heads = [Heading("column", text=True, show=as_text)]
         heads += [

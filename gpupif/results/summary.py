@@ -149,9 +149,10 @@ class Summary(Displayable):
         if "fig" in columns and self.rows:
             average = f"On average a row gives away {columns['fig'].sum() / self.rows:.3g}"
             average += f" of {bits(columns['prior_entropy'].sum())}"
-            most = highest_place(columns["cig_mean"])
-            mean, highest = (bits(columns[key].iloc[most]) for key in ("cig_mean", "cig_max"))
-            said.append(f"{average}; {quoted(columns.index[most])} most: {mean}, {highest} at most.")
+            place = highest_place(columns["cig_mean"].iloc[self._unknown])
+            most = self._unknown[place]
+            mean, highest = columns["cig_mean"].iloc[most], bits(columns["cig_max"].iloc[most])
+            said.append(f"{average}; most by {quoted(columns.index[most])}: {bits(mean)}, at most {highest}.")
         words = {name: own for name, own in ROWS_SAID.items() if name in columns}
         rows = [own.format(as_part(columns[name].max())) for name, own in words.items()]
         if self.pif:
@@ -178,8 +179,8 @@ class Summary(Displayable):
         if note:
             console.print(note, highlight=False, emoji=False)
         if self.pif:
-            shown = ", ".join(f"PIF {percentile} {value:.3f}" for percentile, value in self.pif.items())
-            draw_line(console, f"Information gain of a row, bits: {shown}.")
+            shown = ", ".join(f"PIF {percentile}: {value:.3f}" for percentile, value in self.pif.items())
+            draw_line(console, f"Bits that a row gives away, by percentile: {shown}")
         console.print()
         console.print(printed_summary.cell_table(self.top, self.measures))
 

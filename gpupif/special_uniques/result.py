@@ -87,10 +87,9 @@ class SudaSummary(Displayable):
     def verdict(self, redact: bool = False) -> list[str]:
         """See `Displayable.verdict`."""
         by = "1 column" if self.max_size == 1 else f"any {self.max_size} or fewer"
-        stand_out = f"{self.scored_rows:,} {plural(self.scored_rows, 'row')} ({as_part(self.scored_rows / self.rows)})"
         said = [
-            f"An attacker who knows {by} of {len(self.columns)} columns singles out {stand_out} of "
-            f"{self.rows:,} {plural(self.rows, 'row')}."
+            f"An attacker who knows {by} of {len(self.columns)} columns singles out {self.scored_rows:,} of "
+            f"{self.rows:,} {plural(self.rows, 'row')} ({as_part(self.scored_rows / self.rows)})."
         ]
         if self.scored_rows:
             place = next(place for place, rows in enumerate(self.sizes["smallest"]) if rows)
@@ -121,7 +120,7 @@ class SudaSummary(Displayable):
         ):
             if len(frame):
                 first, *others = map(str, frame.columns)
-                headings = [Heading(first, text=True, show=as_text)]
+                headings = [Heading(first, text=first != "row", show=as_cell if first == "row" else as_text)]
                 for name in others:
                     head = HEADS.get(name) or name.replace("msu_", "MSUs of ")
                     headings.append(Heading(head, show=as_percent if name == "contribution" else as_cell))

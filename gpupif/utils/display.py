@@ -210,7 +210,7 @@ def draw_verdict(result: Displayable, console: Console) -> None:
 
 
 def draw_line(console: Console, text: str, style: str = "") -> None:
-    """Draw a line of text. The text is made `printable`, and is not read as rich's markup."""
-    from rich.text import Text
+    """Draw a sentence. The text is made `printable`, and is not read as rich's markup."""
+    from .printed_table import PrintedLine
 
-    console.print(Text(printable(text), style), highlight=False)
+    console.print(PrintedLine(printable(text), style))

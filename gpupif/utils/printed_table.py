@@ -1,7 +1,8 @@
-"""Tables that are printed: as wide as a console allows, with no number and no heading broken in its middle."""
+"""Tables and sentences that are printed: as wide as a console allows, with no number and no heading broken."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -19,7 +20,9 @@ BESIDE, END = 3, 1
 # Words of columns of text are broken if they are longer than this; than the next, where there is no room.
 LONGEST_WORDS = (24, 16, 12, 8)
 # Cells of a column of numbers that say nothing if all are the same.
-ALWAYS = ("1", "1.000", "100 %")
+ALWAYS = ("1", "1.000", "100 %", "0.000")
+# Spaces before units, at which no line ends, and the sign that stands for them while lines are cut.
+BEFORE_UNITS, HELD = re.compile(r"(?<=\d) (?=%|bits\b)"), "\ue000"
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,10 @@ class PrintedTable:
             LONGEST_WORDS[-1],
         )
         left_out: list[str] = []
-        for column in reversed([column for column in others if column.optional]):
+        needed = [column for column in others if not column.optional]
+        # Where the table is cut anyway, all columns are shown.
+        spared = [column for column in others if column.optional] if _least([*keys, *needed], longest) <= room else []
+        for column in reversed(spared):
             if _least([*keys, *others], longest) > room:
                 others.remove(column)
                 left_out.insert(0, column.name)
@@ -126,3 +132,16 @@ def _parts(
         others = others[fitting:]
         if not others:
             return
+
+
+@dataclass(frozen=True)
+class PrintedLine:
+    """A sentence in as many lines as it takes, none of which begins with the unit of a number."""
+
+    text: str
+    style: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        held = Text(BEFORE_UNITS.sub(HELD, self.text))
+        for line in held.wrap(console, options.max_width):
+            yield Text(line.plain.rstrip().replace(HELD, " "), self.style)
