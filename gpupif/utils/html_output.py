@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import printable
-from .printed_table import PrintedTable
+from .printed_table import PrintedLine, PrintedTable
 
 # The width in characters, at which no result splits a table or leaves a column out: in a notebook wide tables scroll.
 WIDE = 100_000
@@ -43,6 +43,8 @@ class HtmlConsole(Console):
                 self._print_table(printed)
             elif isinstance(printed, str):
                 self.print(self.render_str(printed, emoji=emoji, markup=markup, highlight=False))
+            elif isinstance(printed, PrintedLine):
+                self.print(Text(printed.text, printed.style))
             else:
                 self._parts += [LINE.format(line) for line in self._lines(printed) if line]
 
