@@ -156,8 +156,8 @@ def _presence(presence: Presence) -> list[tuple[str, str]]:
 
 # What is high among the measures of sensitive attributes.
 HIGH = (
-    "Highest risk: alpha or l of 1, where a class has one value. With t, beta and delta of 0 each class is like the table; "
-    "high is risky."
+    "Highest risk: alpha or l of 1, where a class has one value. t, beta and delta are 0 if each class is like the "
+    "table."
 )
 
 

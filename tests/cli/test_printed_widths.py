@@ -86,23 +86,24 @@ class Consoles:
         return self.by_width[width].file.getvalue()
 
 
+KNOWN = f"--quasi-identifiers sex,age,{LONG}"
 COMMANDS = {
     "inspect": "inspect t.parquet",
     "score": "score t.parquet --summary-only --measures cig,csf,unique,class_size,reidentification_risk",
     "score of sensitive columns": "score t.parquet --summary-only --columns illness,income --known sex,age",
     "score to any": "score t.parquet --summary-only --columns illness,sex,age --known-any 1",
     "score to several": f"score t.parquet --summary-only --attacker neighbour=sex,age --attacker insider=sex,{LONG}",
-    "risk": f"risk t.parquet --quasi-identifiers sex,age,{LONG} --sensitive illness,income --population-size 600 --population t.parquet",
+    "risk": f"risk t.parquet {KNOWN} --sensitive illness,income --population-size 600 --population t.parquet",
     "risk of a game": "risk t.parquet --quasi-identifiers sex,further_0 --sensitive illness --publisher-benefit 1000.5",
-    "global-risk": f"global-risk t.parquet --quasi-identifiers sex,age,{LONG} --sampling-fraction 0.5",
+    "global-risk": f"global-risk t.parquet {KNOWN} --sampling-fraction 0.5",
     "suda": "suda t.parquet --sampling-fraction 0.25",
     "toxic": "toxic t.parquet",
     "triples": "toxic t.parquet --size 3 --columns age,income,illness,further_1",
     "smallest sets": "toxic t.parquet --alpha 0.5",
     "advise": f"advise t.parquet --columns sex,age,{LONG}",
-    "protect": f"protect t.parquet --require k>=3 --quasi-identifiers sex,age,{LONG} --sensitive illness --suppress 0.5 -o p.toml --overwrite",
+    "protect": f"protect t.parquet --require k>=3 {KNOWN} --sensitive illness --suppress 0.5 -o p.toml --overwrite",
     "treat": "treat t.parquet --plan plan.toml -o treated.parquet --overwrite",
-    "compare": f"compare t.parquet same.parquet --quasi-identifiers sex,age,{LONG} --sensitive illness --numbers income,age",
+    "compare": f"compare t.parquet same.parquet {KNOWN} --sensitive illness --numbers income,age",
     "nightly init": "nightly init t.parquet -o new.toml --overwrite",
     "nightly run": "nightly run night.toml",
     "nightly history": "nightly history night.toml",
