@@ -25,6 +25,7 @@ from ..results.backing import (
     AttackerOutcome,
     Backing,
     CellSource,
+    CountChunks,
     Explainer,
     QueryResult,
     RunDescription,
@@ -145,11 +146,18 @@ class DaskBacking(Backing):
         frame = self.frame(score)
         return frame.map_partitions(_row_sums, name, meta=_row_sums(frame._meta, name))
 
+    def fold(self, score: CellScore, count: CountChunks, add: Callable[..., Any]) -> Any:
+        """See `Backing`; the table is scored once, and each partition is a part of it."""
+        graph = Graph()
+        counted = graph.each("count", partial(_count_partition, count), graph.take(self.frame(score)))
+        return self._learn([], graph, graph.tree("counted", add, counted))
+
     def find(self, query: ScoreQuery) -> QueryResult:
         """Answer a query, see `Backing`; the table is scored once."""
-        graph = Graph()
+        table = self._outcomes[self.attackers[0].name].table if query.each_value else None
+        graph = Graph() if table is None else table.graph.copy()
         partitions = [graph.take(self._frames[output]) for output in query.outputs]
-        answer = add_query(graph, query, len(self.about.columns), partitions)
+        answer = add_query(graph, query, len(self.about.columns), partitions, table)
         facts = [("plan", self.attackers[0].name)]
         if query.figures and query.top:
             # Only summaries ask for figures and the riskiest cells at once; they also show weights and distinct rows.
@@ -343,6 +351,11 @@ def _count_distinct(plan: Plan, partition: int, frame: pd.DataFrame) -> int:
 def _scores_in(frame: Any) -> Any:
     """Return the scores (columns, rows) of a frame, on the host or its GPU."""
     return (frame.values if hasattr(frame, "to_pandas") else frame.to_numpy()).T
+
+
+def _count_partition(count: CountChunks, frame: Any) -> Any:
+    with task_workers() as workers:
+        return count([scores_in(frame)], workers)
 
 
 def _aggregate(score: CellScore, *frames: Any) -> Any:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..attack.attackers import attacker_line
 from ..encoding.column import Column, amounts
 from ..engines.base import Counter
 from ..errors import InputError, warn
 from ..marginals.open_counts import open_counts
 from ..marginals.request import CountRequest
 from ..marginals.set_counts import SetRequest, Total
-from ..utils.display import Displayable, as_percent, plural
+from ..utils.display import Displayable, as_cell, as_part, as_percent, draw_verdict, plural
 from ..utils.docs import documented_as
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.refused_combinations import WILDCARD_GLOBAL_RISK
@@ -70,11 +71,23 @@ class GlobalRisk(Displayable):
             f"<GlobalRisk of {self.rows:,} {plural(self.rows, 'row')}: tau1 = {self.tau1:.4g}, tau2 = {self.tau2:.4g}>"
         )
 
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        share_of_rows = as_part(self.uniques / self.rows)
+        said = attacker_line(self.quasi_identifiers, ()).removesuffix(".")
+        return [
+            f"{said}, and looks for the {self.uniques:,} of {self.rows:,} rows ({share_of_rows}) that are unique.",
+            f"By the model {_with_share(self.tau1, self.tau1_share)} of these are unique in the population, too.",
+            f"A match with the population is expected to be right for {_with_share(self.tau2, self.tau2_share)}.",
+        ]
+
     def draw(self, console: Console) -> None:
+        draw_verdict(self, console)
+        console.print()
         among = ", ".join(" x ".join(map(str, term)) for term in self.interactions)
         facts = [
             ("rows", f"{self.rows:,}"),
-            ("people in the population, estimated", f"{self.people:,.4g}"),
+            ("people in the population, estimated", as_cell(self.people)),
             ("model", f"main effects{' and ' + among if among else ''} ({self.parameters:,} parameters)"),
             ("cells, and those that occur", f"{self.cells:,}, {self.occupied:,}"),
             ("unique rows", f"{self.uniques:,} ({as_percent(self.uniques / self.rows)})"),
@@ -86,7 +99,7 @@ class GlobalRisk(Displayable):
 
 def _with_share(rows: float, share: float) -> str:
     """Return a number of rows and its share of the unique rows; the number alone without unique rows."""
-    return f"{rows:,.4g}" if math.isnan(share) else f"{rows:,.4g} ({as_percent(share)})"
+    return as_cell(rows) if math.isnan(share) else f"{as_cell(rows)} ({as_percent(share)})"
 
 
 @documented_as(k_anonymity)

@@ -10,9 +10,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..attack.roles import ROLES, Roles
+from ..errors import listed
 from ..frames.open import held_table, table_names, with_labels
 from ..marginals.request import CountRequest
-from ..utils.display import Displayable, Heading, as_json, as_percent, as_text, draw_table, json_value, plural
+from ..utils.display import (
+    Displayable,
+    Heading,
+    as_json,
+    as_part,
+    as_percent,
+    as_text,
+    draw_line,
+    draw_table,
+    draw_verdict,
+    highest_place,
+    json_value,
+    plural,
+    quoted,
+)
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns
 from .proposal import may_name_persons, propose
@@ -23,6 +38,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+# The roles that a verdict names.
+ASKED_OF = ("identifier", "quasi-identifier", "sensitive")
 NOTE = "These are proposals, by names and values alone; nothing is applied until you say so. Check each."
 
 
@@ -36,10 +53,10 @@ HEADINGS = {
     "column": Heading("column", text=True),
     "type": Heading("type", text=True),
     "values": Heading("values"),
-    "missing_share": Heading("missing", show=_share),
-    "unique_share": Heading("unique", show=_share),
-    "alpha_distinction": Heading("alpha", show="{:.3g}".format),
-    "entropy": Heading("bits", show="{:.2f}".format),
+    "missing_share": Heading("missing rows", show=_share),
+    "unique_share": Heading("unique rows", show=_share),
+    "alpha_distinction": Heading("values per row", show=as_percent),
+    "entropy": Heading("entropy, bits", show="{:.2f}".format),
     "looks_like": Heading("looks like", text=True, show=lambda value: "" if value is None else as_text(value)),
 }
 
@@ -79,13 +96,25 @@ class Inspection(Displayable):
     def __repr__(self) -> str:
         return f"<Inspection of {self.rows:,} rows x {len(self.columns)} columns>"
 
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        size = f"{self.rows:,} {plural(self.rows, 'row')} x {len(self.columns)} {plural(len(self.columns), 'column')}"
+        named: dict[str, list[Any]] = {role: [] for role in ROLES}
+        for name, role in self.roles.items():
+            named[role].append(name)
+        said = [f"{role} {listed(own, 4, quoted)}" for role, own in named.items() if own and role in ASKED_OF]
+        found = f"Proposed as {'; '.join(said)}." if said else "No column looks like an identifier or a known trait."
+        most = as_part(self.columns["unique_share"].max())
+        name = quoted(self.columns["column"].iloc[highest_place(self.columns["unique_share"])])
+        return [
+            f"{size}: the likely meaning and role of each column.",
+            found,
+            f"{name} alone is unique in {most} of rows.",
+        ]
+
     def draw(self, console: Console) -> None:
-        rows, number = self.rows, len(self.columns)
-        console.print(
-            f"[bold]{rows:,}[/] {plural(rows, 'row')} x [bold]{number}[/] {plural(number, 'column')}, looked at in "
-            f"{self.seconds:.2f} s",
-            highlight=False,
-        )
+        rows = self.rows
+        draw_verdict(self, console)
         console.print()
         records: list[dict[str, Any]] = self.columns.to_dict("records")  # type: ignore[assignment]
         for record in records:
@@ -95,8 +124,9 @@ class Inspection(Displayable):
                 record["looks_like"] = f"{record['looks_like']} ({record['hipaa']})"
         some_missing = any(record["missing"] for record in records)
         shown = {key: heading for key, heading in HEADINGS.items() if some_missing or key != "missing_share"}
-        title = "Columns: distinct values, rows with a value of their own, alpha-distinction, entropy"
-        console.print(draw_table(title, list(shown.values()), ([record[key] for key in shown] for record in records)))
+        console.print(
+            draw_table("Columns", list(shown.values()), ([record[key] for key in shown] for record in records))
+        )
         console.print()
         headings = [Heading(name, text=True) for name in ("proposed role", "column", "because")]
         proposed = []
@@ -106,7 +136,8 @@ class Inspection(Displayable):
                 ["" if place else role, record["column"], record["reason"]] for place, record in enumerate(own)
             ]
         console.print(draw_table("Roles", headings, proposed))
-        console.print(NOTE, highlight=False)
+        draw_line(console, NOTE)
+        draw_line(console, f"Looked at in {self.seconds:.2f} s")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dictionary for JSON; "roles" is by column."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, is_dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from ..errors import printable
 from ..utils.display import Displayable, json_value
 from .exit_codes import EXIT_CODES, Status
 from .table.table_changes import InputChanges, InputFile
@@ -180,6 +181,13 @@ class RunOutcome(Displayable):
             for gate in self.gates
         ]
         return {"format": FORMAT, **fields, "exit_code": self.exit_code, "gates": gates}
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        from .report.run_text import closing, heading
+
+        document = self.to_dict()
+        return [printable(heading(document)), printable(closing(document))]
 
     def draw(self, console: Console) -> None:
         """Draw it on a console of rich: the table of gates, what changed, and what the exit code says."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..criteria.criterion_set import CriterionValue
+from ..errors import printable
 from ..treatment.plan import Plan
 from ..utils.display import (
     Displayable,
@@ -17,10 +18,11 @@ from ..utils.display import (
     as_percent,
     draw_line,
     draw_table,
+    draw_verdict,
     json_value,
     plural,
 )
-from ..utils.printed_width import fits
+from .frontier_plot import ProtectionPlots
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -157,6 +159,11 @@ class Protection(Displayable):
         pairs = [(own, after[own.criterion]) for own in self.searched if own.criterion in after]
         return [(own, other) for own, other in pairs if _shown(own, 6) != _shown(other, 6)]
 
+    @property
+    def plot(self) -> ProtectionPlots:
+        """The plots of the search, such as ``protection.plot.frontier()``; see `ProtectionPlots`."""
+        return ProtectionPlots(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, ready for JSON."""
         document = {**super().to_dict(), "plan": self.plan.to_dict(), "is_met": self.is_met}
@@ -168,10 +175,14 @@ class Protection(Displayable):
         bound = "optimal" if self.optimal else f"at most {as_percent(self.gap)} from the optimum"
         return f"<Protection of {self.rows:,} {plural(self.rows, 'row')}: {as_percent(self.loss_share)} lost, {bound}>"
 
+    def verdict(self, redact: bool = False) -> list[str]:
+        """Return what the plan does, what it costs, and what risk is left; see `Displayable.verdict`."""
+        parts = (("Plan", self._done()), ("Cost", self._cost()), ("Risk left", self._risk_left()))
+        return [printable(f"{label}: {said}.") for label, said in parts]
+
     def draw(self, console: Console) -> None:
         draw_line(console, self.attacker)
-        for label, said in (("Plan", self._done()), ("Cost", self._cost()), ("Risk left", self._risk_left())):
-            draw_line(console, f"{label}: {said}.", "bold")
+        draw_verdict(self, console)
         for searched, after in self.differing:
             met = "which meets it too" if after.is_met else "which does NOT meet it"
             draw_line(
@@ -266,10 +277,7 @@ class Protection(Displayable):
         return [draw_table("Risk", headings, risk)] * bool(risk) + [draw_table("Levels", of_columns, columns)]
 
     def _draw_frontier(self, console: Console) -> None:
-        """Draw nodes that are evenly spread over the frontier, and the node of the plan.
-
-        They are a table if the console is wide enough for it: without bars, if need be. Else they are lines of text.
-        """
+        """Draw nodes that are evenly spread over the frontier, and the node of the plan."""
         step = max(1, -(-len(self.frontier) // SHOWN_NODES))
         suppressed = ["suppressed rows"] * any(node.suppressed_rows for node in self.frontier)
         figures = [*self.frontier[0].values, *suppressed]
@@ -282,20 +290,10 @@ class Protection(Displayable):
                 name, levels = "plan" if node.levels == self.levels else "", ",".join(map(str, node.levels.values()))
                 rows.append([name, as_part(share), "█" * round(share * BAR_LENGTH), *own, levels])
         of_all = "of all bits" if self.unit == "bits" else "of the highest loss"
-        headings = [Heading("", text=True), Heading("lost"), Heading(of_all, text=True), *map(Heading, figures)]
-        headings.append(Heading("levels", text=True))
-        title = "Loss against risk, of the best nodes that were checked"
-        whole = draw_table(title, headings, rows)
-        narrow = draw_table(title, [*headings[:2], *headings[3:]], [[*row[:2], *row[3:]] for row in rows])
+        headings = [Heading("", text=True), Heading("lost"), Heading(of_all, text=True, optional=True)]
+        headings += [*map(Heading, figures), Heading("levels", text=True)]
         console.print()
-        for table in (whole, narrow):
-            if fits(table, console):
-                console.print(table)
-                return
-        draw_line(console, title, "italic")
-        for row in rows:
-            said = "; ".join(f"{figure}: {as_cell(value)}" for figure, value in zip(figures, row[3:-1], strict=True))
-            draw_line(console, f"{row[0] or '-'} {row[1]} lost, levels {row[-1]}. {said}", "bold" if row[0] else "")
+        console.print(draw_table("Loss against risk, of the best nodes that were checked", headings, rows, keys=2))
 
 
 def _listed(names: Sequence[Hashable]) -> str:

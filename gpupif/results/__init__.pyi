@@ -24,12 +24,14 @@ from ..inspection.inspect import Inspection as Inspection
 from ..marginals.quasi_identifiers import QuasiIdentifiers as QuasiIdentifiers
 from ..marginals.toxic_pairs import ToxicPairs as ToxicPairs
 from ..protection.advise import Advice as Advice
+from ..protection.frontier_plot import ProtectionPlots as ProtectionPlots
 from ..protection.result import FrontierNode as FrontierNode
 from ..protection.result import Protection as Protection
 from ..special_uniques.result import SpecialUniques as SpecialUniques
 from ..treatment.plan_run import Treated as Treated
 from .cell_table import CellTable as CellTable
 from .lazy_tables import StoredFrame as StoredFrame
+from .score_plots import ScorePlots as ScorePlots
 from .scores import Scores as Scores
 from .summary import AnyKnownSummary as AnyKnownSummary
 from .summary import AttackerSummary as AttackerSummary

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from ..attack.priors import AsDict
 from ..encoding.column import Column
 from ..errors import InputError
 from ..measures import Measure
+from ..rows.threads import Workers
 from ..utils.display import plural
 from .cell_selection import CellQuery, Selection
 from .riskiest import RiskyCell
@@ -26,6 +27,9 @@ from .score_distribution import ColumnAnswer, ColumnQuery, ScoreAnswers
 from .score_outputs import CellScore, ScoredAttacker, outputs_of
 from .summary import Summary
 from .summary_figures import ColumnFacts, Figures
+
+# A function of the scores of some rows, chunk by chunk, and of the threads that it may use; see `Backing.fold`.
+CountChunks = Callable[[Iterable[npt.NDArray[Any]], Workers], Any]
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class ScoreQuery:
     of_rows: percentiles, from 0 to 100.
     top: how many of the riskiest cells are wanted, by the score `by`.
     shown: the scores that these cells get.
+    each_value: whether a cell is wanted for each value of a column, and not each cell.
+    of_places: among which scored columns the riskiest cells are looked for; None for all.
     """
 
     figures: Mapping[str, CellScore] = field(default_factory=dict)
@@ -47,6 +53,8 @@ class ScoreQuery:
     top: int = 0
     by: CellScore | None = None
     shown: Sequence[CellScore] = ()
+    each_value: bool = False
+    of_places: Sequence[int] | None = None
 
     @property
     def looked_at(self) -> list[CellScore]:
@@ -92,11 +100,11 @@ class Explainer(ABC):
 
     @abstractmethod
     def values(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
-        """Return ``value`` and ``prior`` of each cell."""
+        """Return ``value``, ``cells`` (how many cells of the column have it) and ``prior`` of each cell."""
 
     @abstractmethod
     def explain(self, cells: Sequence[RiskyCell], by: Measure) -> list[dict[str, Any]]:
-        """Return ``value``, ``posterior``, ``prior`` and ``cohort_size`` of each cell.
+        """Return ``value``, ``cells``, ``posterior``, ``prior`` and ``cohort_size`` of each cell.
 
         If the attacker knows any few columns, they are against the attacker who is the worst for the cell by this
         measure, and ``known`` names the columns that this attacker knows.
@@ -316,6 +324,14 @@ class Backing(ABC):
     @abstractmethod
     def find(self, query: ScoreQuery) -> QueryResult:
         """Return the answer to a query."""
+
+    @abstractmethod
+    def fold(self, score: CellScore, count: CountChunks, add: Callable[..., Any]) -> Any:
+        """Return what `count` returns for a score of all rows, which memory need not hold at once.
+
+        count: takes chunks of scores (scored columns, rows) on the host, in order, and threads. add: combines what it
+        returns for neighbouring parts of the table.
+        """
 
     @abstractmethod
     def cells(self, query: CellQuery) -> CellSource:

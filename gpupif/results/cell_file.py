@@ -31,7 +31,7 @@ class ScorelessBacking(StoredBacking):
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise self._not_there()
 
-    frame = array = row_sums = find = joined = to_arrow = write = _refuse
+    frame = array = row_sums = fold = find = joined = to_arrow = write = _refuse
 
     def cells(self, query: CellQuery) -> CellSource:
         raise self._not_there()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from ..io.write import output_names, write_tables
 from ..rows.threads import Workers
 from ..utils.exact_sums import sum_rows
 from ..utils.percentiles import ONCE, SHIFTS, DigitCounts, PercentileSearch
-from .backing import CellSource, OutcomeBacking, QueryResult, ScoreQuery, ScoresDescription, WriteRequest
+from .backing import CellSource, CountChunks, OutcomeBacking, QueryResult, ScoreQuery, ScoresDescription, WriteRequest
 from .cell_selection import CellQuery, ScoredRows
 from .cell_table import CellLayout, LocalCellSource
 from .lazy_tables import StoredFrame
@@ -168,6 +168,10 @@ class FileBacking(StoredBacking):
 
         return StoredFrame(sums, [name], ["float64"])
 
+    def fold(self, score: CellScore, count: CountChunks, add: Callable[..., Any]) -> Any:
+        with Workers() as workers:
+            return count((score.compute(arrays) for arrays in self._chunks(score.outputs)), workers)
+
     def find(self, query: ScoreQuery) -> QueryResult:
         """See `Backing`; the files are read once, and four times more for percentiles of some columns at once."""
         figures, top = self._find_riskiest(query) if query.figures or query.by else (Figures({}), [])
@@ -182,11 +186,13 @@ class FileBacking(StoredBacking):
         """Return the figures, and the riskiest cells with their scores."""
         search = QuerySearch(replace(query, of_columns={}, gains=None))
         chunks: list[ChunkFacts] = []
-        row = 0
+        row, values = 0, self.row_values() if query.each_value else None
         with Workers() as workers:
             for arrays in self._chunks(outputs_of(search.query.looked_at)):
-                chunks.append(search.look_at_chunk(arrays, row, workers))
-                row += next(iter(arrays.values())).shape[1]
+                stop = row + next(iter(arrays.values())).shape[1]
+                codes_of = None if values is None else values.between(row, stop)
+                chunks.append(search.look_at_chunk(arrays, row, workers, codes_of))
+                row = stop
         figures, top = search.combine(chunks)
         return figures, with_scores(top, query.shown, partial(self._scores_of_rows, outputs_of(query.shown)))
 

@@ -19,11 +19,13 @@ from ..errors import InputError, NotScoredError, did_you_mean
 from ..io.formats import PARQUET, WRITTEN_ENDINGS
 from ..io.write import check_output
 from ..measures import MEASURES, POPULATION_SIZE, Measure, is_measure, suggest_measure
-from ..utils.display import plural
-from ..utils.validation import check_path, percents, whole_number
+from ..utils.display import draw_line, plural
+from ..utils.html_output import HtmlConsole
+from ..utils.validation import check_path, check_word, percents, whole_number
 from .backing import (
     AttackerOutcome,
     Backing,
+    CountChunks,
     QueryResult,
     ScoreQuery,
     ScoresDescription,
@@ -35,7 +37,8 @@ from .cell_table import CellTable
 from .riskiest import RiskyCell, cell_records
 from .score_distribution import ColumnAnswer, ColumnQuery, ScoreAnswers
 from .score_outputs import MEAN, WORST, CellScore, ScoredAttacker, ScoreView
-from .summary import TOP_CELLS, AnyKnownSummary, AttackerSummary, Summary, summarize_attackers
+from .score_plots import ScorePlots
+from .summary import TOP_CELLS, AnyKnownSummary, AttackerSummary, Summary, summarize_attackers, unknown_places
 from .summary_figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
 
 
@@ -203,6 +206,11 @@ class Scores:
             raise InputError(f"against: expected the name of an attacker, got {attacker!r}. There are {names}.")
         return Scores(self._backing, named, self._aggregate if len(named[0].aggregates) > 1 else None)
 
+    @property
+    def plot(self) -> ScorePlots:
+        """The plots of the scores, such as ``scores.plot.fig()``; see `ScorePlots`."""
+        return ScorePlots(self)
+
     def __getitem__(self, measure: str) -> Any:
         """Return the scores of one measure as a frame. Raises NotScoredError, an InputError, if it was not scored."""
         return self._backing.frame(self._score(measure))
@@ -231,6 +239,15 @@ class Scores:
         if self.attackers:
             words.append(f"attackers {', '.join(self.attackers)}")
         return f"<Scores of {'; '.join([*words, self._backing.where()])}>"
+
+    def _repr_html_(self) -> str:
+        """Return the summary as notebooks show it, or a line of text for scores that would have to be read for it."""
+        views = [view for by_aggregate in self._summarised() for view in by_aggregate.values()]
+        if (self.path or self._backing.writes_folders) and any(view._made_summary is None for view in views):
+            console = HtmlConsole()
+            draw_line(console, f"{self!r}: .summary() reads them")
+            return console.html()
+        return self.summary()._repr_html_()
 
     def array(self, measure: str) -> Any:
         """Return the scores of one measure as an array (scored columns, rows), in memory.
@@ -306,8 +323,19 @@ class Scores:
             return made
         return self._backing.find(ScoreQuery(of_columns={score: asked})).of_columns[score]
 
-    def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
+    def fold(self, measure: str, count: CountChunks, add: Callable[..., Any]) -> Any:
+        """Return what `count` returns for the scores of all rows, see `Backing.fold`.
+
+        Raises InputError as `scores[measure]` does.
+        """
+        return self._backing.fold(self._score(measure), count, add)
+
+    def top(self, n: int = 20, by: str | None = None, each: str = "cell") -> pd.DataFrame:
         """Return the n riskiest cells, by the measure `by` (default: CIG, or else the first that was scored).
+
+        each: "cell" (default), or "value": the riskiest cell of each of the n riskiest values of columns. Then there is
+        also the column cells, after value: how many cells of the column have the value. Raises InputError for another
+        word, and for "value" if the table is not at hand.
 
         The highest scores come first; the lowest, if low is risky (`prior`, `cohort_size` and others; a size of 0 comes
         last). Ties go to the earlier row, then the earlier column. Cells without a score are left out.
@@ -321,7 +349,13 @@ class Scores:
         and cohorts, unless these were scored.
         """
         n, score = whole_number("top", n, "cells"), self._by(by)
-        result = self._backing.find(ScoreQuery(top=n, by=score, shown=self._shown(score)))
+        check_word("each", each, ("cell", "value"))
+        if each == "value" and not self._knows_values:
+            raise InputError(
+                "each: 'value' takes the values of the table, which is not at hand for scores opened from files. Score "
+                "the table again, or give each='cell'."
+            )
+        result = self._backing.find(ScoreQuery(top=n, by=score, shown=self._shown(score), each_value=each == "value"))
         return self._describe_cells(result.top, score)
 
     def cells(self, where: str | None = None, *, top: int | None = None, by: str | None = None) -> CellTable:
@@ -381,6 +415,13 @@ class Scores:
             summaries = {name: self.against(name)._summary_of_one() for name in self.attackers}
             return summarize_attackers(summaries, {str(one.name): list(one.known) for one in self._attackers})
         return self._summary_of_one()
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """Return the scores in at most three sentences: what was scored, of which attacker, and what the figures say.
+
+        redact: whether values of the table are left out; the names of its columns stay. Default: False.
+        """
+        return self.summary().verdict(redact)
 
     def frame(self) -> Any:
         """Return all scores in one frame of the kind that came in (or a `StoredFrame`, or a Dask frame).
@@ -512,7 +553,12 @@ class Scores:
             self._keep_summary(self._backing.find(self._summary_query()))
         made = self._backing.summaries[self._place_of_summary]
         # Writing may have added stages to the scores since.
-        return replace(made, seconds={**made.seconds, **self.seconds}, attacker=self._attacker_line)
+        return replace(made, seconds={**made.seconds, **self.seconds}, attacker=self._attacker_line, known=self.known)
+
+    @property
+    def _knows_values(self) -> bool:
+        """Whether the values of the table are at hand."""
+        return self._backing.explainer(self._attackers[0]) is not None
 
     @property
     def _attacker_line(self) -> str:
@@ -552,6 +598,8 @@ class Scores:
             top=TOP_CELLS,
             by=by,
             shown=self._shown(by),
+            each_value=self._knows_values,
+            of_places=unknown_places(self.columns, self.known),
         )
 
     def _keep_summary(self, result: QueryResult) -> None:

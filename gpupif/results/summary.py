@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,21 @@ import pandas as pd
 
 from ..attack.attackers import KnownSubsets
 from ..engines.worst_and_mean import worst_place
+from ..errors import listed
 from ..measures import find_measure
-from ..utils.display import Displayable, as_json, as_text, draw_line, json_value, plural
+from ..utils.display import (
+    Displayable,
+    as_json,
+    as_part,
+    as_text,
+    bits,
+    draw_line,
+    draw_verdict,
+    highest_place,
+    json_value,
+    plural,
+    quoted,
+)
 from .summary_figures import ROW_MEASURES
 
 if TYPE_CHECKING:
@@ -28,6 +41,14 @@ TOP_CELLS = 10
 WORDS = ["column", "index", "value", "known", "attacker"]
 # The measure by which an `AttackerSummary` says who is the worst: the first of these that was scored.
 WORST_BY = ("cig", "csf", "reidentification_risk")
+
+
+# The words for figures of rows in a verdict.
+ROWS_SAID = {
+    "unique_mean": "{} of rows are alone in their class",
+    "reidentification_risk_mean": "the risk of re-identification is {} on average",
+    "individual_risk_mean": "the individual risk is {} on average",
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +65,7 @@ class Summary(Displayable):
     distinct_values; only of measures that were scored.
     pif: PIF in bits by percentile; empty without CIG.
     top: the riskiest cells, as `Scores.top` returns them.
-    attacker: what the attacker knows, in words.
+    attacker: what the attacker knows, in words. known: the columns that the attacker knows.
     """
 
     rows: int
@@ -57,6 +78,7 @@ class Summary(Displayable):
     top: pd.DataFrame
     through_host: str = field(default="", kw_only=True)
     attacker: str = field(default="", kw_only=True)
+    known: Sequence[Hashable] = field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
         columns = f"{len(self.columns)} {plural(len(self.columns), 'column')}"
@@ -119,41 +141,75 @@ class Summary(Displayable):
             attacker=document.get("attacker", ""),
         )
 
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        size = f"{self.rows:,} {plural(self.rows, 'row')} x {len(self.columns)} {plural(len(self.columns), 'column')}"
+        said = [f"{size} scored. {self.attacker}".rstrip()]
+        columns = self.columns
+        if "fig" in columns and self.rows:
+            average = f"On average a row gives away {columns['fig'].sum() / self.rows:.3g}"
+            average += f" of {bits(columns['prior_entropy'].sum())}"
+            place = highest_place(columns["cig_mean"].iloc[self._unknown])
+            most = self._unknown[place]
+            mean, highest = columns["cig_mean"].iloc[most], bits(columns["cig_max"].iloc[most])
+            said.append(f"{average}; most by {quoted(columns.index[most])}: {bits(mean)}, at most {highest}.")
+        words = {name: own for name, own in ROWS_SAID.items() if name in columns}
+        rows = [own.format(as_part(columns[name].max())) for name, own in words.items()]
+        if self.pif:
+            rows.append(f"1 row in 100 gives away {bits(self.pif[99])} or more, the riskiest {bits(self.pif[100])}")
+        elif "csf_max" in columns:
+            rows.append(f"a probability changes by {as_part(columns['csf_max'].max())} at most (CSF)")
+        if rows:
+            said.append(f"{'; '.join(rows)}.")
+        return said
+
     def draw(self, console: Console) -> None:
-        """Draw size and speed, risk by column, PIF, and the riskiest cells on a console of rich."""
+        """Draw the verdict, risk by column, PIF, the riskiest cells, and size and speed on a console of rich."""
+        draw_verdict(self, console)
+        self._draw_tables(console)
+        draw_run(self, console)
+
+    def _draw_tables(self, console: Console) -> None:
         from . import printed_summary
 
-        print_head(self, console)
-        for table in printed_summary.column_tables(self.columns, console):
-            console.print(table)
+        console.print()
+        console.print(printed_summary.column_table(self.columns, self._unknown))
+        draw_line(console, printed_summary.legend(self.columns), "dim")
         note = printed_summary.given_away_note(self.columns, self.measures)
         if note:
             console.print(note, highlight=False, emoji=False)
         if self.pif:
-            shown = "   ".join(f"PIF {percentile}: [bold]{value:.3f}[/]" for percentile, value in self.pif.items())
-            console.print(f"Row information gain, bits:   {shown}", highlight=False)
+            shown = ", ".join(f"PIF {percentile}: {value:.3f}" for percentile, value in self.pif.items())
+            draw_line(console, f"Bits that a row gives away, by percentile: {shown}")
         console.print()
-        console.print(printed_summary.cell_table(self.top, self.measures, console))
+        console.print(printed_summary.cell_table(self.top, self.measures))
+
+    @property
+    def _unknown(self) -> list[int]:
+        """The places of the columns that the attacker does not know, which come first."""
+        return unknown_places(list(self.columns.index), self.known)
 
 
-def print_head(summary: Summary, console: Console, attackers: int | None = None) -> None:
-    """Draw what the attacker knows, the size of the scored table, and the time that it took.
-
-    attackers: their number, if there are several.
-    """
+def draw_run(summary: Summary, console: Console, attackers: int | None = None) -> None:
+    """Draw how many rows were scored, where, and in which time. attackers: their number, if there are several."""
     from . import printed_summary
 
     size = printed_summary.size_line(
         summary.rows, len(summary.columns), summary.distinct_rows, summary.device, attackers
     )
-    stages = printed_summary.stages_line(summary.seconds, summary.cells)
-    if summary.attacker and attackers is None:
-        draw_line(console, summary.attacker)
-    for line in filter(None, (size, stages)):
+    console.print()
+    for line in filter(None, (size, printed_summary.stages_line(summary.seconds, summary.cells))):
         console.print(line, highlight=False)
     if summary.through_host:
         draw_line(console, f"Scored {summary.through_host}", "yellow")
-    console.print()
+
+
+def unknown_places(scored: Sequence[Any], known: Collection[Any]) -> list[int]:
+    """Return the places of the scored columns whose riskiest cells are shown.
+
+    These are the columns that the attacker does not know; all columns, if the attacker knows all.
+    """
+    return [place for place, column in enumerate(scored) if column not in known] or [*range(len(scored))]
 
 
 def _storable(key: str, value: Any) -> Any:
@@ -193,16 +249,20 @@ class AnyKnownSummary(Summary):
         """Return the dictionary of `Summary`, with ``known_any`` (the attackers) and ``mean`` (a summary)."""
         return {**super().to_dict(), "known_any": dict(self.subsets), "mean": self.mean.to_dict()}
 
-    def draw(self, console: Console) -> None:
-        """Draw the summary of the worst scores, and the mean scores by column, on a console of rich."""
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`; the figures are those of the worst scores."""
+        _, *figures = super().verdict(redact)
+        size = f"{self.rows:,} {plural(self.rows, 'row')} x {len(self.columns)} {plural(len(self.columns), 'column')}"
+        return [f"{size} scored. Worst score of each cell over attackers: {self.attackers}.", *figures]
+
+    def _draw_tables(self, console: Console) -> None:
+        """Draw the tables of the worst scores, and the mean scores by column."""
         from . import printed_summary
 
-        draw_line(console, f"Each cell's worst and mean score over attackers: {self.attackers}")
-        console.print("[bold]Worst[/]", highlight=False)
-        super().draw(console)
-        console.print("\n[bold]Mean[/]", highlight=False)
-        for table in printed_summary.column_tables(self.mean.columns, console):
-            console.print(table)
+        super()._draw_tables(console)
+        console.print()
+        draw_line(console, "The mean over attackers, in place of the worst score of each cell:")
+        console.print(printed_summary.column_table(self.mean.columns, self._unknown))
 
 
 @dataclass(frozen=True)
@@ -240,8 +300,21 @@ class AttackerSummary(Displayable):
         }
         return {"attackers": as_json(attackers), "worst": as_json(self.columns)}
 
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`; the figures are those of the attacker who learns most."""
+        first = next(iter(self.summaries.values()))
+        columns = f"{len(first.columns)} {plural(len(first.columns), 'column')}"
+        names = listed(list(self.summaries), 5, as_text)
+        asked = f"{first.rows:,} {plural(first.rows, 'row')} x {columns} scored against {len(self.summaries)} attackers"
+        by = next((name for name in ("fig", "csf_mean", "reidentification_risk_mean") if name in self.attackers), None)
+        if by is None:
+            return [f"{asked}: {names}."]
+        worst = list(self.summaries)[highest_place(self.attackers[by])]
+        _, *figures = self.summaries[worst].verdict(redact)
+        return [f"{asked}: {names}. {as_text(worst)} learns most, knowing {self._knowledge()[worst]}.", *figures]
+
     def draw(self, console: Console) -> None:
-        """Draw risk by attacker, and by column the attacker who learns most, on a console of rich."""
+        """Draw the verdict, risk by attacker, and by column the attacker who learns most on a console of rich."""
         from . import printed_summary
 
         summaries = list(self.summaries.values())
@@ -249,9 +322,11 @@ class AttackerSummary(Displayable):
         counts = [summary.distinct_rows for summary in summaries if summary.distinct_rows is not None]
         through_host = next((summary.through_host for summary in summaries if summary.through_host), "")
         whole = replace(summaries[0], distinct_rows=max(counts, default=None), through_host=through_host)
-        print_head(whole, console, len(summaries))
+        draw_verdict(self, console)
         for table in printed_summary.attacker_tables(self.attackers, self._knowledge(), self.columns):
+            console.print()
             console.print(table)
+        draw_run(whole, console, len(summaries))
 
     def _knowledge(self) -> dict[str, str]:
         """Return in words what each attacker knows."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
-from ..errors import InputError
+from ..errors import InputError, listed
 from ..io.documents import read_document
 from ..io.write import write_text
-from ..utils.display import Displayable, Heading, as_json, as_percent, draw_table, plural
+from ..utils.display import Displayable, Heading, as_json, as_percent, as_text, draw_table, draw_verdict, plural, quoted
 from ..utils.versions import installed_version
 from .plan import Plan
 from .plan_fields import plain_fields
@@ -219,12 +220,30 @@ class TreatmentsRecord(Displayable):
         """Write the record to a JSON file, whole or not at all; raises OutputError, also if the file exists."""
         write_text(self.to_json() + "\n", path, overwrite)
 
-    def draw(self, console: Console) -> None:
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        number = len(self.treatments)
+        kinds = listed(list(dict.fromkeys(str(own.asked["do"]) for own in self.treatments)), 5, as_text)
+        said = [f"{number} {plural(number, 'treatment')}{f' ({kinds})' if kinds else ''}"]
         if self.rows is not None:
-            removed = f", [bold]{self.rows_removed:,}[/] removed" if self.rows_removed else ""
-            console.print(f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')} treated{removed}")
+            said[0] += (
+                f" of {self.rows:,} {plural(self.rows, 'row')}, {self.rows_removed or 0:,} of which are taken away"
+            )
+            changed: Counter[str] = Counter()
+            for own in self.treatments:
+                changed.update(own.changed or {})
+            if changed:
+                name, cells = changed.most_common(1)[0]
+                said.append(f"{changed.total():,} cells changed, most in {quoted(name)}: {cells:,}")
+        if self.key is not None:
+            said.append("Values were drawn at random, with a seed" if self.key == "seed" else "A secret key was used")
+        return [f"{own}." for own in said]
+
+    def draw(self, console: Console) -> None:
+        draw_verdict(self, console)
+        console.print()
         words = [Heading("", show=str), *(Heading(name, text=True, show=str) for name in ("treatment", "column"))]
-        counts = [Heading("cells changed", show=str), Heading("of rows", show=str), Heading("suppressed", show=str)]
+        counts = [Heading(name, show=str) for name in ("cells changed", "share of rows", "suppressed")]
         public = self.rows is None
         console.print(draw_table("Treatments", words if public else [*words, *counts], self._lines(public)))
 

@@ -14,8 +14,9 @@ from .printed_width import TEXT_WIDTH, standard_output
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
+
+    from .printed_table import PrintedTable
 
 
 class Record:
@@ -27,11 +28,19 @@ class Record:
 
 
 class Displayable(Record, ABC):
-    """A result that prints as tables."""
+    """A result that prints as tables, and that notebooks show as HTML tables."""
 
     @abstractmethod
     def draw(self, console: Console) -> None:
         """Draw the result on a console of rich."""
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """Return the result in at most three sentences: the request, the attacker, and what the figures say.
+
+        redact: whether values of the table are left out; the names of its columns stay. Default: False. The sentences
+        are text of one line each, without markup. Names and values in them are `printable`.
+        """
+        return []
 
     def print(self, console: Console | None = None) -> None:
         """Print the result. console: a console of rich. Default: standard output."""
@@ -49,6 +58,14 @@ class Displayable(Record, ABC):
         out = StringIO()
         self.draw(Console(file=out, width=TEXT_WIDTH))
         return out.getvalue()
+
+    def _repr_html_(self) -> str:
+        """Return the result as HTML tables, as notebooks show it."""
+        from .html_output import HtmlConsole
+
+        console = HtmlConsole()
+        self.draw(console)
+        return console.html()
 
 
 def json_text(document: Any, infinite: bool = False) -> str:
@@ -107,6 +124,22 @@ def as_found(value: Any) -> str:
     return f"{value:.15g}" if isinstance(value, float) and value == value else as_text(value)
 
 
+def quoted(name: Any) -> str:
+    """Return the name of a column in backquotes, for a sentence."""
+    return f"`{as_text(name)}`"
+
+
+def bits(number: float) -> str:
+    """Return a number of bits with its unit, in three digits or all before the point."""
+    return f"{number:,.0f} bits" if abs(number) >= 100 else f"{number:.3g} bits"
+
+
+def highest_place(values: Iterable[Any]) -> int:
+    """Return the place of the highest of several numbers, the first of equal ones; NaN is lower than all others."""
+    numbers = list(values)
+    return max(range(len(numbers)), key=lambda place: (numbers[place] == numbers[place], numbers[place], -place))
+
+
 def plural(number: int, noun: str) -> str:
     """Return a noun in the form that follows a number: "column" after 1, else "columns"."""
     return noun if number == 1 else f"{noun}s"
@@ -137,40 +170,47 @@ class Heading(NamedTuple):
     name: the heading.
     text: whether the column holds words, which are aligned left and may take several lines. Otherwise it holds numbers,
         which are aligned right and never cut. Default: False.
-    wraps: whether numbers may take several lines. Default: False.
     show: returns a value as text, or as rich's `Text` with colours. Default: `as_cell`.
+    optional: whether the column is left out where the console has no room for it. Default: False.
     """
 
     name: str
     text: bool = False
-    wraps: bool = False
     show: Callable[[Any], str | Text] = as_cell
+    optional: bool = False
 
 
 def draw_table(
-    title: str, headings: Sequence[Heading], rows: Iterable[Sequence[Any]], show_headings: bool = True
-) -> Table:
-    """Return a table of rich. rows: a value for each heading. show_headings: whether headings are printed.
+    title: str, headings: Sequence[Heading], rows: Iterable[Sequence[Any]], show_headings: bool = True, keys: int = 1
+) -> PrintedTable:
+    """Return a table that fits the console which it is printed on.
+
+    rows: a value for each heading. show_headings: whether headings are printed. keys: how many columns say what a row
+    is about: they are repeated if the table is cut.
 
     All text is made `printable`, and no text is read as rich's markup.
     """
-    from rich.table import Table
     from rich.text import Text
 
-    titled = Text(printable(title), "table.title")
-    table = Table(title=titled, title_justify="left", header_style="bold", show_header=show_headings)
-    for heading in headings:
-        whole = not (heading.text or heading.wraps)
-        name = Text(printable(str(heading.name)))
-        table.add_column(name, justify="left" if heading.text else "right", overflow="fold", no_wrap=whole)
-    for row in rows:
-        shown = [heading.show(value) for heading, value in zip(headings, row, strict=True)]
-        table.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in shown))
-    return table
+    from .printed_table import PrintedColumn, PrintedTable
+
+    lines = list(rows)
+    columns = []
+    for place, heading in enumerate(headings):
+        shown = [heading.show(line[place]) for line in lines]
+        cells = [Text(printable(cell)) if isinstance(cell, str) else cell for cell in shown]
+        columns.append(PrintedColumn(printable(str(heading.name)), cells, heading.text, heading.optional))
+    return PrintedTable(Text(printable(title), "table.title"), columns, keys, show_headings)
+
+
+def draw_verdict(result: Displayable, console: Console) -> None:
+    """Draw the verdict of a result, each sentence in a line of its own."""
+    for sentence in result.verdict():
+        draw_line(console, sentence, "bold")
 
 
 def draw_line(console: Console, text: str, style: str = "") -> None:
-    """Draw a line of text. The text is made `printable`, and is not read as rich's markup."""
-    from rich.text import Text
+    """Draw a sentence. The text is made `printable`, and is not read as rich's markup."""
+    from .printed_table import PrintedLine
 
-    console.print(Text(printable(text), style), highlight=False)
+    console.print(PrintedLine(printable(text), style))

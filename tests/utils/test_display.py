@@ -7,23 +7,32 @@ import pickle
 import tomllib
 import unicodedata
 import warnings
+from collections import Counter
+from io import StringIO
 
 import pandas as pd
 import pytest
+from rich.console import Console
+from rich.text import Text
 
 import gpupif
 from gpupif.errors import NothingKnownWarning, printable, warn
 from gpupif.io.documents import toml_key, toml_text
 from gpupif.nightly import diff, history, verify
+from gpupif.results.printed_summary import HEADS
 from gpupif.utils.display import Displayable, as_cell, draw_line, json_text
+from gpupif.utils.html_output import WIDE, HtmlConsole
 from gpupif.utils.printed_width import standard_output
 from gpupif.utils.progress import Reporter
+from tests.helpers.html_tables import read_html
 from tests.helpers.nights import Nights
 
 # Control and format characters, surrogates, private and unassigned ones, separators.
 UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
 PLACES = (range(0x3000), range(0xD7F0, 0xE010), range(0xFE00, 0x10100), range(0xE0000, 0xE0080), (0x1F600, 0x10FFFF))
 SIGNS = [chr(number) for numbers in PLACES for number in numbers]
+# Tags, entities, markup of rich, and mathematics of notebooks.
+TAGS = "<i>&lt;[b]$x$"
 HOSTILE = "a\x1b]0;b\x07\x9b2J\u202e\u2028\n\ud800[red]:smile:"
 
 
@@ -97,8 +106,10 @@ def test_texts_of_progress_are_escaped(capsys):
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """Return a result of every class that prints itself."""
-    name = f"n{HOSTILE}"[:12]
-    table = pd.DataFrame({name: [HOSTILE[:12], "b", "b", "b"], "sex": ["f", "f", "m", "m"], "age": [1, 1, 2, 3]})
+    name = f"{TAGS}{HOSTILE}"[:24]
+    table = pd.DataFrame(
+        {name: [f"{TAGS}{HOSTILE}"[:24], "b", "b", "b"], "sex": ["f", "f", "m", "m"], "age": [1, 1, 2, 3]}
+    )
     nights = Nights(tmp_path_factory.mktemp("nights"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -138,3 +149,46 @@ def test_every_result_prints_without_control_signs(results, capsys):
         assert len(printed.splitlines()) > 1
         for text in (printed, str(one), repr(one), one.to_json()):
             assert [sign for sign in text if not (sign == "\n" or sign.isprintable())] == []
+
+
+def printed_words(one):
+    """The words that a result prints on a terminal wide enough for all tables, without the lines of tables."""
+    out = StringIO()
+    one.draw(Console(file=out, width=WIDE))
+    return Counter("".join(" " if 0x2500 <= ord(sign) < 0x2580 else sign for sign in out.getvalue()).split())
+
+
+def test_a_notebook_shows_every_word_and_number_that_is_printed_and_no_tag_of_a_table(results):
+    for one in results:
+        read = read_html(one._repr_html_())
+        assert read.tables
+        assert Counter("".join(read.texts).split()) == printed_words(one)
+        assert [sign for sign in "".join(read.texts) if not (sign == "\n" or sign.isprintable())] == []
+
+
+def test_a_notebook_shows_scores_and_special_uniques_as_their_summary(results):
+    table = gpupif.datasets.pif_example()
+    for one in (gpupif.score(table), gpupif.suda(table)):
+        assert read_html(one._repr_html_()).tables == read_html(one.summary()._repr_html_()).tables
+
+
+def test_numbers_in_a_notebook_are_those_of_the_result():
+    summary = gpupif.score(gpupif.datasets.pif_example()).summary()
+    heads, *rows = read_html(summary._repr_html_()).tables[0]
+    place = {name: number for number, name in enumerate(heads)}
+    assert [row[place["column"]] for row in rows] == list(summary.columns.index)
+    for key, shown in (("prior_entropy", "{:.3f}"), ("cig_mean", "{:.3f}"), ("fig", "{:,.1f}")):
+        assert [row[place[HEADS[key]]] for row in rows] == [shown.format(value) for value in summary.columns[key]]
+
+
+def test_text_in_html_keeps_bold_and_lines_and_nothing_else_of_its_style():
+    console = HtmlConsole()
+    console.print("[bold red]a[/] <b>&amp;", Text("c\n\n[d]", "dim"), highlight=False)
+    console.print()
+    lines = [f'<div style="white-space:pre-wrap">{line}</div>' for line in (
+        '<span style="font-weight:bold">a</span> &lt;b&gt;&amp;amp;',
+        '<span style="opacity:0.75">c</span>',
+        '<span style="opacity:0.75">[d]</span>',
+    )]  # fmt: skip
+    assert console.html().splitlines()[1:-1] == lines
+    read_html(console.html())
