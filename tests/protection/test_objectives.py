@@ -156,7 +156,7 @@ def test_no_bound_exceeds_the_cost_of_a_node_above(objective, most):
     levels = column_levels(counted, used)
     criteria = CriterionSet.from_arguments("k>=3", NAMES, ["ill"])
     choice = as_objective(objective)
-    suppression = Suppression(ClassCriteria.from_set(criteria), most) if most else None
+    suppression = Suppression(ClassCriteria.by_attacker(criteria), most) if most else None
     with NodeChecks(counted, levels, criteria, choose_engine(requested_device(counted.cells)), suppression) as checks:
         predicted = choice.column
         made = choice.kind(levels, {}, list(used.values()), counted.rows, checks, most > 0, predicted, choice.task)

@@ -8,10 +8,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from ...attack.arguments import as_attackers
 from ...attack.hierarchy_files import TextOrder, TextTree, read_named_files
 from ...criteria.criterion import read_criteria
-from ...criteria.criterion_set import CriterionSet
+from ...criteria.criterion_set import CriterionSet, named_by_attackers, named_columns
 from ...criteria.quantities import RiskQuantity
+from ...disclosure.risk_figures import RiskArguments
 from ...errors import InputError
 from ...utils.validation import check_exist
 from ..coded_columns import CodedColumn
@@ -171,13 +173,17 @@ def check_way(treatment: Any, ways: Sequence[str], only: Mapping[str, Sequence[s
     return way
 
 
-def check_of_classes(require: Any) -> None:
-    """Raise InputError for a criterion that is not on each equivalence class over the quasi-identifiers."""
+def check_of_classes(require: Any, any_attacker: bool = False) -> None:
+    """Raise InputError for a criterion that is not on each equivalence class.
+
+    any_attacker: whether classes may be over other columns than the quasi-identifiers.
+    """
     for criterion in read_criteria(require):
-        if not criterion.of_each_class:
+        if not (criterion.of_each_class and (any_attacker or criterion.of_default_attacker)):
             raise InputError(
-                f"require: criterion {str(criterion)!r} is not on each equivalence class over the quasi-identifiers. "
-                "Expected criteria such as 'k>=5', 'distinct_l>=2' or 't<=0.3'."
+                f"require: criterion {str(criterion)!r} is not on each equivalence class"
+                f"{'' if any_attacker else ' over the quasi-identifiers'}. Expected criteria such as 'k>=5', "
+                "'distinct_l>=2' or 't<=0.3'."
             )
 
 
@@ -186,8 +192,9 @@ def criteria_of(
 ) -> CriterionSet:
     """Return the criteria of a treatment by its k or require, sensitive and distances. known: the quasi-identifiers."""
     asked = [f"k>={treatment.k}"] if treatment.require is None else treatment.require
-    distances = read_distances(treatment.distances)
-    return CriterionSet.from_arguments(asked, known, treatment.sensitive or [], attackers, distances, names=table.names)
+    distances, sensitive = read_distances(treatment.distances), treatment.sensitive or []
+    given = RiskArguments(weights=getattr(treatment, "weights", None))
+    return CriterionSet.from_arguments(asked, known, sensitive, attackers, distances, names=table.names, given=given)
 
 
 def read_distances(given: Mapping[Hashable, Any] | None) -> dict[Hashable, Any]:
@@ -227,7 +234,7 @@ def suppress_in(chunk: Chunk, name: Hashable, rows: Any) -> None:
 ONLY_WITH_OF_ROWS: Mapping[str, Sequence[str]] = {
     "where": ("columns", "known", "attackers", "weights", "missing"),
     "k": (),
-    "require": ("sensitive", "distances"),
+    "require": ("sensitive", "distances", "attackers", "weights"),
 }
 WAYS_OF_ROWS = ("where", "k", "require")
 
@@ -309,17 +316,24 @@ class SuppressRows(Treatment):
         if way == "where":
             check_condition(self.where, self.attackers)
         if way == "require":
-            check_of_classes(self.require)
+            as_attackers(self.attackers)
+            check_of_classes(self.require, any_attacker=True)
 
     def named(self) -> Sequence[Hashable]:
-        """Return the columns that the table must have: quasi-identifiers, sensitive attributes and `columns`."""
-        return list(dict.fromkeys([*(self.quasi_identifiers or ()), *(self.sensitive or ()), *(self.columns or ())]))
+        """Return the columns that the table must have: with require all that the criteria need."""
+        names = [*(self.quasi_identifiers or ()), *(self.sensitive or ()), *(self.columns or ())]
+        if self.require is not None:
+            for criterion in read_criteria(self.require):
+                names += named_columns(criterion.known, names) if isinstance(criterion.known, tuple) else []
+            names += [*named_by_attackers(as_attackers(self.attackers) or {})]
+            names += [] if self.weights is None else [self.weights]
+        return list(dict.fromkeys(names))
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         known = self.quasi_identifiers
         if self.where is None:
             assert known is not None
-            facts = rows_of_failing_classes(criteria_of(self, known, table), table)
+            facts = rows_of_failing_classes(criteria_of(self, known, table, self.attackers), table)
         else:
             everything = [name for name in table.names if name != self.weights]
             columns = (known or everything) if self.columns is None else self.columns
