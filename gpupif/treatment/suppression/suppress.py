@@ -257,8 +257,12 @@ class SuppressRows(Treatment):
     require:
         A criterion or a list of criteria on each equivalence class, see `gpupif.protect`: ``"k>=5"``,
         ``"distinct_l>=2"``, ``"entropy_l(disease)>=2"``, ``"t<=0.3"``, ``"uniques<=0"``. Rows of classes that break any
-        of them are suppressed, all at once. Classes are compared with the whole table, suppressed rows among them, as
-        in ARX. So ``t``, ``basic_beta``, ``enhanced_beta`` and ``delta`` of the rows that are left may differ.
+        of them are suppressed. Classes are compared with the whole table, suppressed rows among them, as in ARX. So
+        ``t``, ``basic_beta``, ``enhanced_beta`` and ``delta`` of the rows that are left may differ. Criteria may name
+        an attacker: ``"known=age,sex: k>=3"``, ``"known=2: k>=3"`` (any two quasi-identifiers), ``"neighbour: k>=3"``.
+        Rows are then suppressed attacker by attacker, the attacker who knows all quasi-identifiers first. The classes
+        of the rows that are left are judged again, until no row fails. For k and ``distinct_l`` no larger set of rows
+        can stay.
     quasi_identifiers:
         Names of the columns that the attacker knows. Needed with k and require, and with ``remove=False``. Default with
         where: all columns of the table except the column of weights.
@@ -269,7 +273,13 @@ class SuppressRows(Treatment):
         "ordered" for numbers, dates, times and booleans, "nominal" for all other values, ordered categories too.
     columns:
         With where: names of the columns whose cells are scored. Default: the quasi-identifiers.
-    known, attackers, weights, missing:
+    attackers:
+        With where and require: known columns by the name of each attacker, as in `Suppress`.
+    weights:
+        With where and require: the column of sampling weights. With require, shares in classes are of weights, and
+        ``k`` counts rows. A row of weight 0 is suppressed with its class. If the attacker knows any few columns, it is
+        suppressed by criteria on sizes only.
+    known, missing:
         With where: see `Suppress`. ``known`` replaces the quasi-identifiers as the columns that the attacker knows, for
         example with any two of them.
     remove:
@@ -281,8 +291,8 @@ class SuppressRows(Treatment):
     ------
     InputError
         None or several of where, k and require are given. A criterion is not on each class. Quasi-identifiers are
-        needed and not given. A condition is wrong. A
-        column does not exist.
+        needed and not given. A condition is wrong. A column does not exist. Criteria are of several attackers, of any
+        few known columns or of weights, and the table does not fit into memory as codes.
 
     Notes
     -----
