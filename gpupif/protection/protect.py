@@ -110,9 +110,9 @@ def protect(
         quasi-identifier. `importance` weighs the columns where the objective is a sum over columns.
     suppress:
         Share of the rows, from 0 to below 1, that may be suppressed: rows of equivalence classes that break any
-        criterion on classes (k, or a disclosure measure such as ``distinct_l`` or ``t``, of any attacker). It needs such
-        a criterion. Rows are suppressed attacker by attacker; then the classes of the rows that are left are judged
-        again, until no row fails. All other criteria then hold for the rows that are left. The search compares
+        criterion on classes (k, or a disclosure measure such as ``distinct_l`` or ``t``), of any attacker. It needs
+        such a criterion. Rows are suppressed attacker by attacker; then the classes of the rows that are left are
+        judged again, until no row fails. All other criteria then hold for the rows that are left. The search compares
         classes with the whole table, suppressed rows among them, as ARX does (for ``t``, ``basic_beta``,
         ``enhanced_beta`` and ``delta``). `Protection.risk` compares them with the treated table, and may break the
         limit: `Protection.searched` has the values of the search, and the printed result says where both differ.

@@ -141,7 +141,7 @@ def check(seed, criteria, share, weighted=False):
 
 @pytest.mark.parametrize("share", some_slow([0.3], [0.0, 0.1]))
 @pytest.mark.parametrize("criteria", CASES.values(), ids=CASES)
-@pytest.mark.parametrize("seed", some_slow([0], range(1, 6)))
+@pytest.mark.parametrize("seed", some_slow([0], range(1, 4)))
 def test_the_plan_is_the_best_of_all_nodes(criteria, share, seed):
     check(seed, criteria, share)
 
@@ -150,7 +150,7 @@ def test_the_plan_is_the_best_of_all_nodes(criteria, share, seed):
 @pytest.mark.parametrize(
     "criteria", [*WEIGHTED, *(own for own in CASES.values() if "k>" not in own[0])], ids=" and ".join
 )
-@pytest.mark.parametrize("seed", some_slow([0], range(1, 6)))
+@pytest.mark.parametrize("seed", some_slow([0], range(1, 4)))
 def test_shares_of_weights_decide(criteria, share, seed):
     check(seed, criteria, share, weighted=True)
 
@@ -167,7 +167,7 @@ OBJECTIVES = [
 
 @pytest.mark.parametrize("objective", some_slow(OBJECTIVES[:2], OBJECTIVES[2:]))
 @pytest.mark.parametrize("criteria", [["known=2: k>=4"], ["neighbour: k>=3", "k>=2"]], ids=["of classes", "of parts"])
-@pytest.mark.parametrize("seed", some_slow([0], range(1, 6)))
+@pytest.mark.parametrize("seed", some_slow([0], range(1, 4)))
 def test_objectives_count_the_rows_that_are_left_of_classes(objective, criteria, seed):
     table, hierarchies = sample(seed)
     rows = [{**row, "row": number} for number, row in enumerate(table.to_dict("records"))]
@@ -220,7 +220,7 @@ ALONE = [
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("criteria", ALONE, ids=" and ".join)
-@pytest.mark.parametrize("seed", some_slow([0], range(1, 12)))
+@pytest.mark.parametrize("seed", some_slow([0], range(1, 6)))
 def test_rows_go_until_no_class_of_any_attacker_breaks_a_criterion(criteria, weighted, seed):
     table, _ = sample(seed, 150)
     table["b"] = table["b"].where(np.random.default_rng(seed).random(150) > 0.1)
@@ -265,3 +265,35 @@ def test_the_same_rows_go_in_every_kind_of_table(tmp_path, weighted):
     # The columns that attackers know decide too: a treatment of them before is looked at.
     assert {*plan.treatments[0].named()} == {*NAMES, "zip", "ill", *(["w"] if weighted else [])}
     assert np.flatnonzero(find_kept_rows(table, plan, Reporter())).tolist() == expected
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_distances_count_the_steps_of_the_whole_table_after_its_ends_have_gone(weighted):
+    rng = np.random.default_rng(4)
+    went = 0
+    for _ in range(20):
+        table = pd.DataFrame({name: rng.choice(list("xyz"), 40) for name in ("a", "b")})
+        table["pay"], table["w"] = np.where(table["a"] == "x", 9, rng.choice([1, 2, 4], 40)), rng.choice([1, 3], 40)
+        weight = table["w"] if weighted else 1 + 0 * table["w"]
+
+        def shares(rows, table=table, weight=weight):
+            own = weight[rows].groupby(table["pay"][rows]).sum() / weight[rows].sum()
+            return own.reindex([1, 2, 4, 9], fill_value=0).cumsum()[:3]
+
+        left = table.index
+        for name in ["a", "b", "a", "b", "a", "b"]:
+            whole = shares(table.index)
+            classes = [own for _, own in table.loc[left].groupby(name)]
+            good = [
+                own.index for own in classes if abs(shares(own.index) - whole).sum() / 3 <= 0.45 - 0.25 * (name == "b")
+            ]
+            left = pd.Index([row for own in good for row in own]).sort_values()
+        treatment = gpupif.treatments.SuppressRows(
+            require=["known=a: t<=0.45", "known=b: t<=0.2"],
+            quasi_identifiers=["a", "b"],
+            sensitive="pay",
+            weights="w" if weighted else None,
+        )
+        assert gpupif.treat(table, [treatment]).table.index.tolist() == left.tolist()
+        went += not left.empty and not (table["pay"][left] == 9).any()
+    assert went > 2
