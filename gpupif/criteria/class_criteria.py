@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,15 @@ class ClassCriteria:
     def is_over(self, columns: Sequence[Hashable]) -> bool:
         """Return whether the classes are over these columns."""
         return not isinstance(self.known, AnyKnown) and set(self.known) == set(columns)
+
+    def sets_of_known(self, most: int) -> list[Sequence[Hashable]]:
+        """Return the sets of columns that the attacker may know, none if they are a sample or more than `most`."""
+        known = self.known
+        if not isinstance(known, AnyKnown):
+            return [known]
+        pool = list(known.pool or ())
+        many = known.subsets is not None or math.comb(len(pool), known.known) > most
+        return [] if many else list(combinations(pool, known.known))
 
     @property
     def criteria(self) -> list[Criterion]:

@@ -32,6 +32,8 @@ from .lattice import Levels, Reason
 
 # After PASSED nodes in a row that did not fail by the sizes of their classes, sizes are not looked at first.
 PASSED = 4
+# If an attacker may know more sets of columns, no bound is made of the classes over each of them.
+MOST_SETS = 200
 
 
 class Suppression(NamedTuple):
@@ -108,11 +110,13 @@ class NodeChecks:
             # Classes overlap, or their shares are of weights: the bounds are on numbers of rows.
             self._on_classes = replace(self._on_classes, models=[])
         self.splits_classes = any(not {*known_columns(own.known)} <= {*self._known} for own in self._attackers)
-        # The fewest rows of a class over the columns of other attackers who know a list of them.
+        # The fewest rows of a class over the sets of columns that other attackers may know.
         self._others = dict[tuple[Hashable, ...], int]()
         for own in self._attackers:
-            if own.k > 1 and own.known and not isinstance(own.known, AnyKnown) and not own.is_over(self._known):
-                self._others[self._in_order(own.known)] = own.k
+            for known in own.sets_of_known(MOST_SETS) if own.k > 1 else ():
+                if known and set(known) != set(self._known):
+                    columns = self._in_order(known)
+                    self._others[columns] = max(own.k, self._others.get(columns, 1))
         self._longest = self._find_longest()
         counts = {column.name: column.counts for column in table.columns}
         self._bounds = {
