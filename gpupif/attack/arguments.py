@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -179,7 +179,12 @@ class Arguments:
 
 
 def as_known(argument: str, known: Any) -> Known:
-    """Return the checked knowledge of an attacker. A number is `AnyKnown` of this number. Raise InputError."""
+    """Return the checked knowledge of an attacker. A number is `AnyKnown` of this number. Raise InputError.
+
+    A plan has the fields of an `AnyKnown` as a dictionary.
+    """
+    if isinstance(known, Mapping) and "known" in known and {*known} <= {own.name for own in fields(AnyKnown)}:
+        return AnyKnown(**known)
     if known is None or isinstance(known, AnyKnown):
         return known
     if isinstance(known, int | float | np.integer | np.floating):

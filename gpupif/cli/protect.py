@@ -54,7 +54,9 @@ def protect(
         default="entropy",
     ),
     suppress: float = option(
-        "0.04", "Share of the rows that may be suppressed, in classes that break a criterion.", default=0.0
+        "0.04",
+        "Share of the rows that may be suppressed: in classes, of any attacker, that break a criterion.",
+        default=0.0,
     ),
     cells: bool = option(
         None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,14 @@ import numpy.typing as npt
 
 from gpupif.kernels.class_bounds import ENTROPY, RECURSIVE, SHARES, SLACK
 
+from ..attack.attackers import AnyKnown
+from ..attack.weights import read_weights
 from ..disclosure.models import Model
+from ..disclosure.request import NO_ATTRIBUTE
 from ..engines.base import Engine
 from ..measures import Measure, find_measure
 from ..rows.threads import Workers
-from .counted_scores import score_counted
+from .counted_scores import SIZE, score_counted
 from .counted_table import CountedTable
 from .criterion import Criterion
 from .criterion_set import CriterionSet, CriterionValue, worst_of
@@ -31,25 +35,68 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ClassCriteria:
-    """Criteria on each equivalence class over the quasi-identifiers.
+    """Criteria on each equivalence class over the columns that one attacker knows.
 
     sizes: criteria on the sizes of classes. models: criteria on sensitive attributes, each with its attributes.
+    known: the columns that the attacker knows, or any few of some columns. A row then has many classes, and breaks a
+        criterion if any of its classes does.
+    weights: the column of sampling weights of which the shares of sensitive values are made, None for none. Sizes count
+        rows.
     """
 
     sizes: Sequence[Criterion]
     models: Sequence[tuple[Criterion, Sequence[Hashable]]]
+    known: Sequence[Hashable] | AnyKnown
+    weights: Hashable = None
+
+    @classmethod
+    def by_attacker(cls, criteria: CriterionSet) -> list[ClassCriteria]:
+        """Return the criteria of a set that are on each class, by attacker.
+
+        The attacker who knows the quasi-identifiers is the first. The others follow in the order of their criteria.
+        """
+        first, attackers = frozenset(criteria.quasi_identifiers), dict[Any, Sequence[Hashable] | AnyKnown]()
+        own = dict[Any, list[Criterion]]()
+        for criterion in criteria.criteria:
+            if criterion.of_each_class:
+                known = criteria.known(criterion)
+                attacker = known if isinstance(known, AnyKnown) else frozenset(known)
+                attackers.setdefault(attacker, known)
+                own.setdefault(attacker, []).append(criterion)
+        ordered = sorted(attackers.items(), key=lambda item: item[0] != first)
+        return [cls._of_attacker(criteria, own[attacker], known) for attacker, known in ordered]
 
     @classmethod
     def from_set(cls, criteria: CriterionSet) -> ClassCriteria:
-        """Return the criteria of a set that are on each class."""
-        own = [criterion for criterion in criteria.criteria if criterion.of_each_class]
+        """Return the criteria of a set that are on each class over the quasi-identifiers; there may be none."""
+        first = [own for own in cls.by_attacker(criteria)[:1] if own.is_over(criteria.quasi_identifiers)]
+        return first[0] if first else cls([], [], criteria.quasi_identifiers)
+
+    @classmethod
+    def _of_attacker(
+        cls, criteria: CriterionSet, own: Sequence[Criterion], known: Sequence[Hashable] | AnyKnown
+    ) -> ClassCriteria:
         models = []
         for criterion in own:
             quantity = criterion.quantity
             if isinstance(quantity, ModelQuantity) and quantity.sensitive:
-                named = [name for name in criteria.sensitive if quantity.column in (None, str(name))]
+                named = [name for name in criteria.learnt(known) if quantity.column in (None, str(name))]
                 models.append((criterion, named))
-        return cls([criterion for criterion in own if criterion.smallest_class is not None], models)
+        sizes = [criterion for criterion in own if criterion.smallest_class_of_all is not None]
+        return cls(sizes, models, known, criteria.given.weights if models else None)
+
+    def is_over(self, columns: Sequence[Hashable]) -> bool:
+        """Return whether the classes are over these columns."""
+        return not isinstance(self.known, AnyKnown) and set(self.known) == set(columns)
+
+    def sets_of_known(self, most: int) -> list[Sequence[Hashable]]:
+        """Return the sets of columns that the attacker may know, none if they are a sample or more than `most`."""
+        known = self.known
+        if not isinstance(known, AnyKnown):
+            return [known]
+        pool = list(known.pool or ())
+        many = known.subsets is not None or math.comb(len(pool), known.known) > most
+        return [] if many else list(combinations(pool, known.known))
 
     @property
     def criteria(self) -> list[Criterion]:
@@ -59,7 +106,7 @@ class ClassCriteria:
     @property
     def k(self) -> int:
         """The fewest rows of a class."""
-        return max((criterion.smallest_class or 1 for criterion in self.sizes), default=1)
+        return max((criterion.smallest_class_of_all or 1 for criterion in self.sizes), default=1)
 
     @property
     def columns(self) -> list[Hashable]:
@@ -84,13 +131,19 @@ class ClassCriteria:
         class_sizes: npt.NDArray[Any],
         scores: Callable[[Measure, Hashable], npt.NDArray[Any]],
         longest: Mapping[Hashable, int],
-    ) -> tuple[Bools, list[CriterionValue]]:
-        """Return whether the class of each row breaks a criterion, and the value of each criterion in other classes.
+    ) -> Bools:
+        """Return whether the class of each row breaks a criterion. The attacker knows a list of columns.
 
         class_sizes: by row. scores: returns by row the score of its cell. longest: by attribute the longest
         distance of two values, for criteria on distances.
         """
-        failing = np.asarray(class_sizes) < self.k
+        return (np.asarray(class_sizes) < self.k) | self._broken(len(class_sizes), scores, longest)[0]
+
+    def _broken(
+        self, rows: int, scores: Callable[[Measure, Hashable], npt.NDArray[Any]], longest: Mapping[Hashable, int]
+    ) -> tuple[Bools, list[tuple[Criterion, dict[Hashable, Floats]]]]:
+        """Return whether each row breaks a criterion on attributes, and by criterion and attribute its values."""
+        broken = np.zeros(rows, bool)
         values: list[tuple[Criterion, dict[Hashable, Floats]]] = []
         for criterion, columns in self.models:
             assert isinstance(criterion.quantity, ModelQuantity)
@@ -100,40 +153,98 @@ class ClassCriteria:
                 found, place = np.unique(scores(_measure(criterion), name), return_inverse=True)
                 finished = [_finish(model, own, longest.get(name, 1)) for own in found.tolist()]
                 met = np.array([criterion.is_met(own) for own in finished], bool)
-                failing = failing | ~met[place]
+                broken |= ~met[place]
                 by_column[name] = np.array(finished, float)[place]
             values.append((criterion, by_column))
-        left = ~failing
-        if not left.any():
-            return failing, []
-        reached = self.reached(int(np.asarray(class_sizes)[left].min()))
-        for criterion, by_column in values:
-            worst = np.max if criterion.at_most else np.min
-            reached.append(worst_of(criterion, {name: float(worst(own[left])) for name, own in by_column.items()}))
-        return failing, reached
+        return broken, values
 
     def failing_rows(
         self,
         table: CountedTable,
-        known: Sequence[Hashable],
+        whole: CountedTable,
         distances: Mapping[Any, Any],
         longest: Mapping[Hashable, int],
         engine: Engine,
         workers: Workers,
     ) -> tuple[Bools, list[CriterionValue]]:
-        """Return the result of `failing` for the distinct rows of a table. known: the quasi-identifiers."""
-        columns, measures = self.columns, self.measures
-        scores = score_counted(table, known, columns, measures, distances, engine)[1] if measures else {}
-        return self.failing(
-            table.class_sizes(known, workers),
-            lambda measure, name: np.asarray(scores[measure.name][columns.index(name)].scores),
-            longest,
-        )
+        """Return for each distinct row whether a class of it breaks a criterion, and the values in all other rows.
+
+        table: some rows of `whole`, see `CountedTable.some`. longest: see `failing`. Of rows of weight 0 no shares are
+        made. Such a row fails with its class; if the attacker knows any few columns, it fails by sizes only. If no row
+        of a weight above 0 is left, all rows fail.
+        """
+        known, rows = self.known, len(table.multiplicities)
+        sizes, number = np.full(rows, table.multiplicities.sum()), np.zeros(rows, np.int64)
+        if isinstance(known, AnyKnown):
+            if self.sizes:
+                _, of_sizes = score_counted(table, known, [NO_ATTRIBUTE], [find_measure(SIZE)], {}, engine)
+                sizes = np.asarray(of_sizes[SIZE][0].scores)
+        elif known:
+            classes = table.classes(known, workers)
+            sizes, number = np.asarray(classes.rows.counts)[classes.number], np.asarray(classes.number)
+        failing, counted, values = sizes < self.k, np.ones(rows, bool), list[tuple[Criterion, dict[Hashable, Floats]]]()
+        if self.weights is not None:
+            weights = table.columns[table.place(self.weights)]
+            counted = read_weights(weights).of_code[weights.codes] > 0
+        if self.models and counted.any():
+            columns, measures = self.columns, self.measures
+            _, scores = score_counted(
+                table, known, columns, measures, distances, engine, weights=self.weights, counted=True, whole=whole
+            )
+            broken, values = self._broken(
+                int(counted.sum()),
+                lambda measure, name: np.asarray(scores[measure.name][columns.index(name)].scores),
+                longest,
+            )
+            if isinstance(known, AnyKnown) or counted.all():
+                failing[counted] |= broken
+            else:
+                failing |= (np.bincount(number[counted], broken, int(number.max()) + 1) > 0)[number]
+        left = ~failing
+        if not left[counted].any():
+            return np.ones(rows, bool), []
+        reached = self.reached(int(sizes[left].min()))
+        for criterion, by_column in values:
+            worst = np.max if criterion.at_most else np.min
+            of_left = {name: float(worst(own[left[counted]])) for name, own in by_column.items()}
+            reached.append(worst_of(criterion, of_left))
+        return failing, reached
 
     def reached(self, k: int) -> list[CriterionValue]:
         """Return the value of each criterion on sizes. k: the rows of the smallest class that is left."""
         # The limit of other figures of sizes, such as unique rows, is 0: no class that is left breaks it.
         return [CriterionValue(own, k if isinstance(own.quantity, ModelQuantity) else 0, True) for own in self.sizes]
+
+
+def failing_rows(
+    attackers: Sequence[ClassCriteria],
+    table: CountedTable,
+    distances: Mapping[Any, Any],
+    longest: Mapping[Hashable, int],
+    engine: Engine,
+    workers: Workers,
+) -> tuple[Bools, list[CriterionValue]]:
+    """Return for each distinct row whether it goes by the criteria of attackers, and the values in the rows left.
+
+    The attackers take turns. At the turn of an attacker, the classes of the rows that are left are judged, and the rows
+    of classes that break a criterion go. Turns end when no row goes at the turn of any attacker. Classes are compared
+    with the distributions of the whole table. For k and distinct_l no larger set of rows can stay.
+    """
+    failing = np.zeros(len(table.multiplicities), bool)
+    values: list[Sequence[CriterionValue]] = [[] for _ in attackers]
+    turn = settled = 0
+    while settled < len(attackers) and not failing.all():
+        own, left = attackers[turn % len(attackers)], np.flatnonzero(~failing)
+        some = table if len(left) == len(failing) else table.some(left)
+        gone, values[turn % len(attackers)] = own.failing_rows(some, table, distances, longest, engine, workers)
+        failing[left] = gone
+        turn += 1
+        if gone.any():
+            # Whole classes over a list of columns go, so that the attacker's other classes stay as they are.
+            settled = 0 if isinstance(own.known, AnyKnown) else 1
+        else:
+            settled += 1
+    return failing, [] if failing.all() else [value for own in values for value in own]
 
 
 def _finish(model: Model, score: float, longest: int) -> float:

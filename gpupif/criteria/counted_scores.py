@@ -85,13 +85,15 @@ def score_counted(
     missing: str = "category",
     weights: Hashable = None,
     counted: bool = False,
+    whole: CountedTable | None = None,
 ) -> tuple[Job, dict[str, list[CellScores]]]:
     """Score the cells of a counted table. Return the job, and by measure the scores of each scored column.
 
     If the attacker knows any few columns, the score of a cell is the worst over attackers. scored: columns, or
     `NO_ATTRIBUTE` for a column with one value. only_extremes: whether the lowest and the highest score are enough.
     missing: see `CriterionSet`. weights: a column of sampling weights, as in `gpupif.score`. counted: whether rows of
-    weight 0 are left out; else their cells are scored too.
+    weight 0 are left out; else their cells are scored too. whole: the table that the rows are some of, with whose
+    distributions classes are compared, see `CountedTable.some`. Default: the rows are all rows.
     """
     pool = known_columns(known)
     every: list[Column] = [
@@ -118,6 +120,9 @@ def score_counted(
         any_known=known if isinstance(known, AnyKnown) else None,
     )
     weighted = None if weights is None else table.weights(weights, columns)
+    if weighted is not None and whole is not None:
+        of_whole = whole.weights(weights, [column for column in whole.columns if column.name in weighted.counts])
+        weighted = replace(weighted, counts={**weighted.counts, **of_whole.counts})
     job, _ = request.job(columns, table.rows, "host", lambda *_: None, weighted)
     subsets = request.subsets(table.rows)
     distinct = table.is_distinct and len(columns) == len(every)

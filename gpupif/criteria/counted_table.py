@@ -124,6 +124,14 @@ class CountedTable:
             add_chunk(columns, [own.codes for own in columns], people, counts, workers)
         return TableWeights(people, counts, units.total, units.unit)
 
+    def some(self, rows: npt.NDArray[Any]) -> CountedTable:
+        """Return a table of some distinct rows, whose columns keep the counts of all rows, and so their distributions.
+
+        rows: a mask, or the numbers of the rows.
+        """
+        columns = [replace(column, codes=column.codes[rows]) for column in self.columns]
+        return replace(self, columns=columns, multiplicities=self.multiplicities[rows])
+
     def kept(self, rows: npt.NDArray[np.bool_]) -> CountedTable:
         """Return the table with some of its distinct rows, at least one. rows: the mask of the rows that are kept."""
         multiplicities = self.multiplicities[rows]

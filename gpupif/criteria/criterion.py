@@ -101,17 +101,21 @@ class Criterion:
         )
 
     @property
+    def of_default_attacker(self) -> bool:
+        """True if the attacker is the one who knows the quasi-identifiers."""
+        return self.known is None and self.attacker is None
+
+    @property
     def of_each_class(self) -> bool:
-        """True if each class over the quasi-identifiers meets or breaks the criterion on its own."""
+        """True if each class over what the attacker knows meets or breaks the criterion on its own."""
         quantity = self.quantity
-        if self.known is not None or self.attacker is not None or math.isinf(self.limit):
-            return False
-        return self.smallest_class is not None or (isinstance(quantity, ModelQuantity) and quantity.sensitive)
+        of_values = isinstance(quantity, ModelQuantity) and quantity.sensitive
+        return not math.isinf(self.limit) and (of_values or self.smallest_class_of_all is not None)
 
     @property
     def smallest_class(self) -> int | None:
         """Return k if it says that each class over the quasi-identifiers has at least k rows, else None."""
-        return None if self.known is not None or self.attacker is not None else self.smallest_class_of_all
+        return self.smallest_class_of_all if self.of_default_attacker else None
 
     @property
     def smallest_class_of_all(self) -> int | None:

@@ -143,6 +143,10 @@ class CriterionSet:
         """Return the columns that the attacker of a criterion knows, or any few of some columns."""
         return self._known_by_criterion[criterion]
 
+    def learnt(self, known: Sequence[Hashable] | AnyKnown) -> list[Hashable]:
+        """Return the sensitive attributes that an attacker does not know already."""
+        return [name for name in self.sensitive if isinstance(known, AnyKnown) or name not in known]
+
     def measure(self, table: CountedTable, engine: Engine) -> list[CriterionValue]:
         """Return the value of each criterion in a table, in their order."""
         values: dict[Criterion, CriterionValue] = {}
@@ -210,7 +214,7 @@ class CriterionSet:
                     f"{about}: {quantity.model.name} is of a sensitive attribute: name one with sensitive=."
                 )
             self._check_column(about, quantity.column, self.sensitive, "sensitive attribute")
-            learnt = self._learnt(known)
+            learnt = self.learnt(known)
             if not learnt or quantity.column not in (None, *map(str, learnt)):
                 raise InputError(
                     f"{about}: the attacker knows column {quantity.column or str(self.sensitive[0])!r} and has nothing "
@@ -266,7 +270,7 @@ class CriterionSet:
         if kind == "risk":
             assert not isinstance(known, AnyKnown)
             return self._values_of_risk(known, criteria, table, engine)
-        columns = self._learnt(known) if kind == "models" else self.scored
+        columns = self.learnt(known) if kind == "models" else self.scored
         return self._values_of_cells(known, criteria, table, engine, columns)
 
     def _values_of_risk(
@@ -278,10 +282,6 @@ class CriterionSet:
         risks = counted_risks(table, known, self.given, engine, self.missing, limits)
         values = [quantity.figure.find(found) for quantity, found in zip(quantities, risks, strict=True)]
         return {own: CriterionValue(own, value, own.is_met(value)) for own, value in zip(criteria, values, strict=True)}
-
-    def _learnt(self, known: Sequence[Hashable] | AnyKnown) -> list[Hashable]:
-        """Return the sensitive attributes that an attacker does not know already."""
-        return [name for name in self.sensitive if isinstance(known, AnyKnown) or name not in known]
 
     def _values_of_cells(
         self,

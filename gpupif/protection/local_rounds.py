@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ from ..criteria.counted_table import CountedTable
 from .column_levels import ColumnLevels
 from .counted_request import CountedRequest
 from .lattice_search import LatticeSearch
-from .node_checks import NodeChecks, Suppression
+from .node_checks import NodeChecks
 from .objectives import ColumnObjective, Objective
 from .result import RecodedRows
 
@@ -61,15 +60,15 @@ def recode_further(
     class that meets the criteria at any node, or if the search is over.
 
     kept: by distinct row, whether it is not suppressed at the best node. search_of: returns the search for the node
-    that costs least.
+    that costs least. Classes are compared with the whole table, and groups are as large as in the whole table.
     """
     counted, suppression, rounds, complete = asked.counted, asked.suppression, list[RecodedRows](), True
     left = np.flatnonzero(~kept)
     while len(left) and suppression is not None:
-        table = _rows_of(counted, left)
+        table = counted.some(left)
         rows = int(table.multiplicities.sum())
         with NodeChecks(
-            table, asked.levels, asked.criteria, asked.engine, Suppression(suppression.criteria, rows - 1)
+            table, asked.levels, asked.criteria, asked.engine, suppression._replace(most=rows - 1)
         ) as checks:
             by_value = _rows_by_value(table, asked.levels)
             found = search_of(checks, EntropyOfRows(asked.levels, asked.request.importance, checks, by_value)).run()
@@ -77,26 +76,17 @@ def recode_further(
             if found.node is None:
                 break
             kept = checks.kept_rows(found.node)
-            by_value = _rows_by_value(_rows_of(table, kept), asked.levels)
+            by_value = _rows_by_value(table.some(kept), asked.levels)
             rounds.append(
                 RecodedRows(
                     asked.by_column(found.node),
                     int(table.multiplicities[kept].sum()),
                     math.fsum(map(_bits_lost, asked.levels, found.node, by_value)),
-                    [checks.values[found.node][criterion] for criterion in suppression.criteria.criteria],
+                    [checks.values[found.node][criterion] for criterion in suppression.criteria],
                 )
             )
         left = left[~kept]
     return rounds, complete
-
-
-def _rows_of(table: CountedTable, rows: npt.NDArray[np.bool_] | Numbers) -> CountedTable:
-    """Return a table of some distinct rows. Its columns keep the counts of the whole table, and so its distributions.
-
-    So classes are compared with the whole table, and groups are as large as in the whole table.
-    """
-    columns = [replace(column, codes=column.codes[rows]) for column in table.columns]
-    return replace(table, columns=columns, multiplicities=table.multiplicities[rows])
 
 
 def _rows_by_value(table: CountedTable, levels: Sequence[ColumnLevels]) -> list[Numbers]:

@@ -108,13 +108,19 @@ def _suppress_cells(asked: CountedRequest, found: Protection) -> Suppress:
 
 def _criteria_of_classes(asked: CountedRequest) -> dict[str, Any]:
     """Return the arguments by which a treatment judges classes."""
-    own = ClassCriteria.from_set(asked.criteria)
-    if not own.models:
-        return {"k": own.k}
+    attackers, criteria = ClassCriteria.by_attacker(asked.criteria), asked.criteria
+    if len(attackers) == 1 and attackers[0].is_over(criteria.quasi_identifiers) and not attackers[0].models:
+        return {"k": attackers[0].k}
+    columns = list(dict.fromkeys(name for own in attackers for name in own.columns))
+    require = [criterion for own in attackers for criterion in own.criteria]
+    named = {own.attacker: criteria.known(own) for own in require if own.attacker is not None}
+    # The arguments of local recoding have no others.
+    others = {"attackers": named, "weights": criteria.given.weights if columns else None}
     return {
-        "require": [str(criterion) for criterion in own.criteria],
-        "sensitive": own.columns,
-        "distances": _distances(asked, own.columns),
+        "require": [str(criterion) for criterion in require],
+        "sensitive": columns or None,
+        "distances": _distances(asked, columns),
+        **{argument: own for argument, own in others.items() if own},
     }
 
 

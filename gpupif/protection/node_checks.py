@@ -16,8 +16,8 @@ import numpy.typing as npt
 from gpupif.kernels import class_bounds
 
 from ..attack.attackers import AnyKnown
-from ..criteria.class_criteria import ClassCriteria
-from ..criteria.counted_scores import score_counted
+from ..criteria.class_criteria import ClassCriteria, failing_rows
+from ..criteria.counted_scores import known_columns, score_counted
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, CriterionValue, value_of_classes
@@ -32,31 +32,40 @@ from .lattice import Levels, Reason
 
 # After PASSED nodes in a row that did not fail by the sizes of their classes, sizes are not looked at first.
 PASSED = 4
+# If an attacker may know more sets of columns, no bound is made of the classes over each of them.
+MOST_SETS = 200
 
 
 class Suppression(NamedTuple):
-    """The rows that may be suppressed: at most `most` rows, in classes that break any of `criteria`.
+    """The rows that may be suppressed: at most `most` rows, in classes that break a criterion of any of `attackers`.
 
     The criteria hold classes against the distribution of the whole table, suppressed rows among them, as ARX does.
     """
 
-    criteria: ClassCriteria
+    attackers: Sequence[ClassCriteria]
     most: int
+
+    @property
+    def criteria(self) -> list[Criterion]:
+        """The criteria of all attackers."""
+        return [criterion for own in self.attackers for criterion in own.criteria]
 
 
 @dataclass(frozen=True)
 class NodeClasses:
     """The equivalence classes over the quasi-identifiers at a node.
 
-    counts: int64 array (classes), how many rows each has. codes: by axis the group of each class. kept: bool array
-    (classes), False for classes whose rows are suppressed.
-    With a further column, the rows of each class by its value: counts_by_value, their class `number`, their `values`.
+    counts: int64 array (classes), how many rows each has. codes: by axis the group of each class. left: int64 array
+    (classes), how many of its rows are not suppressed.
+    With a further column, the rows of each class by its value: counts_by_value and left_by_value, their class `number`,
+    their `values`.
     """
 
     counts: npt.NDArray[np.int64]
     codes: Sequence[npt.NDArray[Any]]
-    kept: npt.NDArray[np.bool_]
+    left: npt.NDArray[np.int64]
     counts_by_value: npt.NDArray[np.int64]
+    left_by_value: npt.NDArray[np.int64]
     number: npt.NDArray[np.int64]
     values: npt.NDArray[Any]
 
@@ -68,6 +77,7 @@ class NodeChecks:
     levels: of the columns that may be made coarser.
     suppression: the rows that may be suppressed, None for none. All other criteria are then for the rows left.
     prunes: whether any criterion is pruning: coarser values never break it. selects: whether any criterion is not.
+    splits_classes: whether some rows of a class over the quasi-identifiers may be suppressed, and others not.
     may_score_all: whether every node may have to be scored. Bounds on classes rule nodes out without scores.
     values: by node the values of the criteria that were measured. suppressed: by node how many rows are suppressed
     there, if any may be.
@@ -92,10 +102,21 @@ class NodeChecks:
             )
         self._roll_ups: dict[tuple[Hashable, ...], ClassRollUp] = {}
         self._known = tuple(criteria.quasi_identifiers)
-        self._on_classes, self._most = suppression or Suppression(ClassCriteria.from_set(criteria), 0)
-        if suppression is None and (criteria.missing == "wildcard" or criteria.given.weights is not None):
+        self._attackers, self._most = suppression or Suppression([], 0)
+        # The criteria on classes over the quasi-identifiers, of which bounds are made.
+        self._on_classes = ClassCriteria.from_set(criteria)
+        self._sizes_decide = [own.is_over(self._known) and not own.models for own in self._attackers] == [True]
+        if criteria.missing == "wildcard" or criteria.given.weights is not None:
             # Classes overlap, or their shares are of weights: the bounds are on numbers of rows.
             self._on_classes = replace(self._on_classes, models=[])
+        self.splits_classes = any(not {*known_columns(own.known)} <= {*self._known} for own in self._attackers)
+        # The fewest rows of a class over the sets of columns that other attackers may know.
+        self._others = dict[tuple[Hashable, ...], int]()
+        for own in self._attackers:
+            for known in own.sets_of_known(MOST_SETS) if own.k > 1 else ():
+                if known and set(known) != set(self._known):
+                    columns = self._in_order(known)
+                    self._others[columns] = max(own.k, self._others.get(columns, 1))
         self._longest = self._find_longest()
         counts = {column.name: column.counts for column in table.columns}
         self._bounds = {
@@ -105,9 +126,8 @@ class NodeChecks:
         self._fewest: dict[Levels, tuple[int, int]] = {}
         # How many nodes in a row did not fail by the sizes of their classes.
         self._passed = 0
-        # How many rows a class has at least that meets the criteria on classes, and how many classes there may then be.
+        # How many rows a class over the quasi-identifiers has at least that meets the criteria.
         self._least = max([self._on_classes.k, *(int(own[2].max()) for own in self._bounds.values())])
-        self._most_classes = self._most + (table.rows - self._most) // self._least
         if suppression is None:
             self._pruning = [criterion for criterion in criteria.criteria if criteria.only_improves(criterion)]
             self._selecting = [criterion for criterion in criteria.criteria if not criteria.only_improves(criterion)]
@@ -116,8 +136,11 @@ class NodeChecks:
             # Rows are suppressed by the criteria on classes; the rows that are left have to meet the others.
             self._selecting = [criterion for criterion in criteria.criteria if not criterion.of_each_class]
             self.prunes = True
-            self.selects = bool(self._selecting or self._bounds)
-        self.may_score_all = any(not (self._bounds and own.of_each_class) for own in self._selecting)
+            self.selects = bool(self._selecting) or not self._sizes_decide
+        bounded = [criterion for criterion, _ in self._on_classes.models]
+        scored = [own for by in self._attackers if isinstance(by.known, AnyKnown) for own in by.sizes]
+        scored += [own for by in self._attackers for own, _ in by.models]
+        self.may_score_all = any(own not in bounded for own in [*self._selecting, *scored])
         # The last node at which rows were judged, with its table and the rows of classes that break a criterion.
         self._last: tuple[Levels, CountedTable, npt.NDArray[np.bool_]] | None = None
         # The class that was found to be too small last: its columns, its node, and how many rows it needs.
@@ -181,13 +204,14 @@ class NodeChecks:
 
     def kept_rows(self, node: Levels) -> npt.NDArray[np.bool_]:
         """Return for each distinct row of the table whether its class at a node is not suppressed."""
-        classes = self._classes(tuple(column.name for column in self._levels), node, None)
+        names = tuple(column.name for column in self._levels)
+        classes = self._classes(names, node, None)
         assert classes is not None
         codes = [
             column.levels[level].codes[self._table.columns[self._table.place(column.name)].codes]
             for column, level in zip(self._levels, node, strict=True)
         ]
-        return self._kept(node, classes)[self._class_numbers(classes, codes)]
+        return self._rows_left(names, node, classes)[self._class_numbers(names, classes, codes)] > 0
 
     def classes_at(self, node: Levels, column: Hashable = None) -> NodeClasses:
         """Return the equivalence classes over the quasi-identifiers at a node, and which of them are suppressed.
@@ -198,49 +222,53 @@ class NodeChecks:
         classes = self._classes(names, node, None)
         assert classes is not None
         nothing = np.zeros(0, np.int64)
-        found = NodeClasses(
-            classes.counts, self._roll_ups[names].codes(classes), self._kept(node, classes), nothing, nothing, nothing
-        )
+        left, codes = self._rows_left(names, node, classes), self._roll_ups[names].codes(classes)
+        found = NodeClasses(classes.counts, codes, left, nothing, nothing, nothing, nothing)
         if column is None:
             return found
-        by_value = self._classes((*names, column), node, None)
+        with_column = (*names, column)
+        by_value = self._classes(with_column, node, None)
         assert by_value is not None
-        *codes, values = self._roll_ups[*names, column].codes(by_value)
-        number = self._class_numbers(classes, codes)
-        return replace(found, counts_by_value=by_value.counts, number=number, values=values)
+        *codes, values = self._roll_ups[with_column].codes(by_value)
+        number = self._class_numbers(names, classes, codes)
+        left = np.where(left[number] > 0, by_value.counts, 0)
+        if self.splits_classes:
+            left = self._rows_left(with_column, node, by_value)
+        return replace(found, counts_by_value=by_value.counts, left_by_value=left, number=number, values=values)
 
-    def _class_numbers(self, classes: ClassRows, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
-        """Return for each of some rows the number of its class. codes: by axis, at the node of the classes.
+    def _class_numbers(
+        self, names: tuple[Hashable, ...], classes: ClassRows, codes: Sequence[npt.NDArray[Any]]
+    ) -> npt.NDArray[np.int64]:
+        """Return for each of some rows the number of its class over some columns.
+
+        codes: of the columns, at the node of the classes.
 
         Every class has a row, so that rows and classes have the same places in the order of their keys.
         """
-        layout = self._roll_ups[tuple(column.name for column in self._levels)].layout
-        keys = layout.pack(codes, self._workers)
+        keys = self._roll_ups[names].layout.pack(codes, self._workers)
         order = np.lexsort(keys.T)
         changes = (keys[order][1:] != keys[order][:-1]).any(axis=1)
         number = np.empty(len(keys), np.int64)
         number[order] = np.lexsort(classes.keys.T)[np.append(0, np.cumsum(changes))]
         return number
 
-    def _kept(self, node: Levels, classes: ClassRows) -> npt.NDArray[np.bool_]:
-        """Return for each class over the quasi-identifiers at a node whether its rows are not suppressed."""
+    def _rows_left(self, names: tuple[Hashable, ...], node: Levels, classes: ClassRows) -> npt.NDArray[np.int64]:
+        """Return for each class over some columns at a node, which name all with levels, how many rows are left."""
         if self._suppression is None:
-            return np.ones(len(classes.counts), bool)
-        if not self._bounds:
-            return classes.counts >= self._on_classes.k
+            return classes.counts
+        if self._sizes_decide:
+            return np.where(classes.counts >= self._on_classes.k, classes.counts, 0)
         table, failing = self._failing_rows(node)
-        codes = [table.columns[table.place(column.name)].codes for column in self._levels]
-        kept = np.ones(len(classes.counts), bool)
-        kept[self._class_numbers(classes, codes)[failing]] = False
-        return kept
+        number = self._class_numbers(names, classes, [table.columns[table.place(name)].codes for name in names])
+        return np.bincount(number, table.multiplicities * ~failing, len(classes.counts)).astype(np.int64)
 
     def _failing_rows(self, node: Levels) -> tuple[CountedTable, npt.NDArray[np.bool_]]:
-        """Return the table at a node, and for each distinct row whether its class breaks a criterion on classes."""
+        """Return the table at a node, and for each distinct row whether it is suppressed."""
         if self._last is not None and self._last[0] == node:
             return self._last[1:]
         table = self.at_levels(node)
-        failing, values = self._on_classes.failing_rows(
-            table, self._known, self._criteria.distances, self._longest, self._engine, self._workers
+        failing, values = failing_rows(
+            self._attackers, table, self._criteria.distances, self._longest, self._engine, self._workers
         )
         self._keep(node, values)
         self.suppressed[node] = int(table.multiplicities[failing].sum())
@@ -249,13 +277,15 @@ class NodeChecks:
 
     def _find_longest(self) -> dict[Hashable, int]:
         """Return by sensitive attribute the longest distance of two values, where a criterion is on distances."""
-        criteria, distances = self._on_classes, self._criteria.distances
-        if not any(measure.walks for measure in criteria.measures):
+        judged = [own for own in [self._on_classes, *self._attackers] if any(one.walks for one in own.measures)]
+        columns = list(dict.fromkeys(name for own in judged for name in own.columns))
+        if not columns:
             return {}
-        job, _ = score_counted(self._table, self._known, criteria.columns, criteria.measures, distances, self._engine)
+        walking = [measure for measure in judged[0].measures if measure.walks]
+        job, _ = score_counted(self._table, self._known, columns, walking, self._criteria.distances, self._engine)
         assert job.axes is not None
         axes = [job.axes[place] for place in job.scored_columns]
-        return {name: axis.longest for name, axis in zip(criteria.columns, axes, strict=True) if axis is not None}
+        return {name: axis.longest for name, axis in zip(columns, axes, strict=True) if axis is not None}
 
     def _fewest_suppressed(self, node: Levels) -> tuple[int, int]:
         """Return two bounds on the rows of classes that break a criterion on classes at a node.
@@ -263,20 +293,33 @@ class NodeChecks:
         The first bound also holds for all nodes below this node, see `kernels.class_bounds`.
         """
         if node not in self._fewest:
-            self._fewest[node] = self._bound_suppressed(node) if self._bounds else (self._rows_of_small(node),) * 2
+            fewest = self._bound_suppressed(node) if self._bounds else (self._rows_of_small(node),) * 2
+            for columns, k in self._others.items():
+                # Rows of classes that are too small are suppressed, whoever's turn is the first.
+                small = self._rows_of_small(node, columns, k) if fewest[0] <= self._most else 0
+                fewest = max(fewest[0], small), max(fewest[1], small)
+            self._fewest[node] = fewest
         return self._fewest[node]
 
-    def _rows_of_small(self, node: Levels) -> int:
-        """Return how many rows are in classes that are too small, or more rows than may be suppressed."""
-        classes = self._classes(self._known, node, self._most_classes)
+    def _rows_of_small(self, node: Levels, columns: tuple[Hashable, ...] = (), least: int = 0) -> int:
+        """Return how many rows are in classes that are too small, or more rows than may be suppressed.
+
+        columns: of the classes, by default the quasi-identifiers. least: the fewest rows of a class.
+        """
+        least = least or self._least
+        classes = self._classes(columns or self._known, node, self._most + (self._table.rows - self._most) // least)
         if classes is None:
             return self._most + 1
-        small = classes.counts < self._least
+        small = classes.counts < least
         rows = int(classes.counts[small].sum())
-        if rows <= self._most and not self._bounds:
+        if rows <= self._most and self._sizes_decide:
             self._keep(node, self._on_classes.reached(int(classes.counts[~small].min())))
             self.suppressed[node] = rows
         return rows
+
+    def _in_order(self, known: Sequence[Hashable]) -> tuple[Hashable, ...]:
+        """Return columns in the order of the table, so that their classes are counted once."""
+        return tuple(sorted(known, key=self._criteria.columns.index))
 
     def _bound_suppressed(self, node: Levels) -> tuple[int, int]:
         """Return the result of `_fewest_suppressed` if there are criteria on sensitive attributes."""
@@ -313,7 +356,7 @@ class NodeChecks:
             if matching or isinstance(known, AnyKnown) or not known or not criterion.is_of_sizes:
                 others.append(criterion)
             else:
-                by_classes.setdefault(tuple(sorted(known, key=self._criteria.columns.index)), []).append(criterion)
+                by_classes.setdefault(self._in_order(known), []).append(criterion)
         for columns, of_classes in by_classes.items():
             least = max(criterion.smallest_class_of_all or 0 for criterion in of_classes)
             classes = self._classes(columns, node, self._table.rows // least if least > 1 else None)

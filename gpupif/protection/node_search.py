@@ -10,7 +10,6 @@ from typing import NoReturn
 import numpy as np
 
 from ..attack.attackers import AnyKnown, attacker_line
-from ..criteria.class_criteria import ClassCriteria
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, CriterionValue
@@ -129,7 +128,7 @@ class NodeSearch:
         losses = {own: objective.value(search.price(own).cost) for own in shown}
         loss, bound = objective.value(best.loss), objective.value(best.bound)
         highest = objective.value(search.price(tuple(column.height for column in asked.levels)).floor)
-        of_classes = ClassCriteria.from_set(criteria).criteria if suppressed else []
+        of_classes = asked.suppression.criteria if asked.suppression is not None and suppressed else []
         searched = [[checks.values[node][criterion] for criterion in of_classes], *(own.searched for own in local)]
         return Protection(
             plan=Plan([]),

@@ -120,12 +120,12 @@ class ColumnObjective(Objective):
 
     def price(self, node: Levels) -> Price:
         classes = self.checks.classes_at(node)
-        gone = ~classes.kept
+        gone = classes.counts - classes.left
         cost = floor = 0.0
         for axis, level in enumerate(node):
             groups = self.levels[axis].levels[level].cardinality
             # The weights of the sums are whole numbers below 2^53, so that the sums are exact.
-            hidden = np.bincount(classes.codes[axis][gone], classes.counts[gone], groups).astype(np.int64)
+            hidden = np.bincount(classes.codes[axis], gone, groups).astype(np.int64)
             cost += self._cost(axis, level, hidden)
             floor += self._sums[axis][level]
         return Price(cost, floor)
@@ -250,6 +250,15 @@ class ClassObjective(Objective):
             floors.append(own)
         return Bounds([[0.0] * len(own) for own in floors], floors)
 
+    def price(self, node: Levels) -> Price:
+        # If some rows of a class are suppressed, and others not, the class may cost less than with all its rows.
+        price = self._price(node)
+        return price._replace(floor=0.0) if self.checks.splits_classes else price
+
+    @abstractmethod
+    def _price(self, node: Levels) -> Price:
+        """Return the result of `price`, as if classes were suppressed as a whole."""
+
 
 class Discernibility(ClassObjective):
     """Discernibility: the sum of the squares of the sizes of classes, and n for each suppressed row."""
@@ -269,10 +278,10 @@ class Discernibility(ClassObjective):
         sums[0] = list(floors[0])
         return Bounds(sums)
 
-    def price(self, node: Levels) -> Price:
+    def _price(self, node: Levels) -> Price:
         classes = self.checks.classes_at(node)
-        pairs, gone = int(classes.counts @ classes.counts), classes.counts[~classes.kept]
-        return Price(float(pairs - int(gone @ gone) + self.rows * int(gone.sum())), float(pairs))
+        gone = self.rows - int(classes.left.sum())
+        return Price(float(int(classes.left @ classes.left) + self.rows * gone), float(classes.counts @ classes.counts))
 
 
 class AverageClassSize(ClassObjective):
@@ -281,11 +290,11 @@ class AverageClassSize(ClassObjective):
     name, unit = "average_class_size", "rows"
     source = "C_avg, LeFevre, DeWitt & Ramakrishnan 2006, without the divisor k"
 
-    def price(self, node: Levels) -> Price:
+    def _price(self, node: Levels) -> Price:
         classes = self.checks.classes_at(node)
-        kept = int(classes.kept.sum())
-        every = len(classes.counts)
-        return Price(self.rows / (kept + (kept < every)), self.rows / every)
+        left = int((classes.left > 0).sum())
+        left += bool((classes.left < classes.counts).any())
+        return Price(self.rows / left, self.rows / len(classes.counts))
 
 
 class Utility(ClassObjective):
@@ -298,18 +307,18 @@ class Utility(ClassObjective):
     name, unit = "utility", "share that is not predicted"
     source = "normalised mutual information; CM, Iyengar 2002"
 
-    def price(self, node: Levels) -> Price:
+    def _price(self, node: Levels) -> Price:
         classes = self.checks.classes_at(node, self.predicted)
         counts, number, values = classes.counts_by_value, classes.number, classes.values
         if self.task == "classify":
-            most = np.zeros(len(classes.counts), np.int64)
+            most, most_left = np.zeros((2, len(classes.counts)), np.int64)
             np.maximum.at(most, number, counts)
-            return Price(1 - int(most[classes.kept].sum()) / self.rows, 1 - int(most.sum()) / self.rows)
+            np.maximum.at(most_left, number, classes.left_by_value)
+            return Price(1 - int(most_left.sum()) / self.rows, 1 - int(most.sum()) / self.rows)
         whole = _units([self.rows]) - _units(np.bincount(values, counts))
-        gone = ~classes.kept
-        of_gone = np.bincount(values[gone[number]], counts[gone[number]])
-        left = _units(np.append(classes.counts[classes.kept], classes.counts[gone].sum()))
-        left -= _units(np.append(counts[~gone[number]], of_gone))
+        of_gone = np.bincount(values, counts - classes.left_by_value)
+        left = _units(np.append(classes.left, self.rows - classes.left.sum()))
+        left -= _units(np.append(classes.left_by_value, of_gone))
         return Price(left / whole, (_units(classes.counts) - _units(counts)) / whole)
 
 

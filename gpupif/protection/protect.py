@@ -110,8 +110,9 @@ def protect(
         quasi-identifier. `importance` weighs the columns where the objective is a sum over columns.
     suppress:
         Share of the rows, from 0 to below 1, that may be suppressed: rows of equivalence classes that break any
-        criterion on classes (k, or a disclosure measure such as ``distinct_l`` or ``t``, without an attacker of its
-        own). It needs such a criterion. All other criteria then hold for the rows that are left. The search compares
+        criterion on classes (k, or a disclosure measure such as ``distinct_l`` or ``t``), of any attacker. It needs
+        such a criterion. Rows are suppressed attacker by attacker; then the classes of the rows that are left are
+        judged again, until no row fails. All other criteria then hold for the rows that are left. The search compares
         classes with the whole table, suppressed rows among them, as ARX does (for ``t``, ``basic_beta``,
         ``enhanced_beta`` and ``delta``). `Protection.risk` compares them with the treated table, and may break the
         limit: `Protection.searched` has the values of the search, and the printed result says where both differ.
@@ -124,7 +125,7 @@ def protect(
         (`gpupif.treatments.RecodeRows`). Each round takes the node at which the rows that are left lose the least bits,
         weighed by importance, rows of classes that break a criterion losing all. The next round is of these rows. Rows
         in such classes at every node are suppressed. The best node itself is found as without `local`. All criteria
-        have to be on classes. ``.local`` has the rounds and their loss.
+        have to be on classes over the quasi-identifiers. ``.local`` has the rounds and their loss.
     time_limit:
         Seconds after which no further node is checked (None: no limit). The result is then the best plan so far, and
         says how much cheaper another plan could be. The same happens when the user interrupts the search (Ctrl-C). A

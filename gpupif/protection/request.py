@@ -82,12 +82,6 @@ class ProtectRequest:
                 "suppress: does not go with missing='wildcard': classes that overlap have no rows to suppress. Leave "
                 "one of them out."
             )
-        on_values = [own for own in self.criteria if isinstance(own.quantity, ModelQuantity) and own.quantity.sensitive]
-        if self.suppress and self.given.weights is not None and on_values:
-            raise InputError(
-                f"suppress: does not go with weights= and {str(on_values[0])!r}: rows are suppressed by counts of "
-                "rows, not of people. Leave one of them out."
-            )
         of_risk = any(isinstance(criterion.quantity, RiskQuantity) for criterion in self.criteria)
         if self.cells and (self.given.weights is not None or of_risk):
             raise InputError(
@@ -117,9 +111,8 @@ class ProtectRequest:
             )
         if self.suppress and not any(criterion.of_each_class for criterion in self.criteria):
             raise InputError(
-                "suppress: expected with a criterion on each equivalence class over the quasi-identifiers, such as "
-                "'k>=5' or 'distinct_l>=2': rows of classes that break it are suppressed. Add one, or leave suppress= "
-                "out."
+                "suppress: expected with a criterion on each equivalence class, such as 'k>=5', 'distinct_l>=2' or "
+                "'known=2: k>=3': rows of classes that break it are suppressed. Add one, or leave suppress= out."
             )
         if self.cells and not self.suppress:
             raise InputError(
@@ -138,7 +131,7 @@ class ProtectRequest:
             other = "cells=" if self.cells else "weights="
             raise InputError(f"local: does not go with {other}. Leave one of them out.")
         for criterion in self.criteria:
-            if not criterion.of_each_class:
+            if not (criterion.of_default_attacker and criterion.of_each_class):
                 raise InputError(
                     f"local: criterion {str(criterion)!r} is not on each equivalence class over the quasi-identifiers: "
                     "rows that are recoded further could break it. Leave local= or the criterion out."

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..attack.attackers import AnyKnown
 from ..encoding.plain_values import text_of
 from ..errors import InputError, did_you_mean
 from ..utils.validation import brief, is_hashable, is_number, is_whole
@@ -191,6 +192,10 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, AnyKnown):
+        given = {own.name: getattr(value, own.name) for own in dataclasses.fields(value)}
+        given = {name: own for name, own in given.items() if own is not None and (name != "seed" or value.subsets)}
+        return plain(given) if len(given) > 1 else value.known
     if isinstance(value, Mapping):
         # Arrow has no text for a tuple, which may be the name of a column.
         return {str(key) if isinstance(key, str | tuple) else text_of(key): plain(own) for key, own in value.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -23,6 +22,7 @@ from gpupif.protection.lattice_search import LatticeSearch, Price
 from gpupif.protection.node_checks import NodeChecks, Suppression
 from gpupif.protection.objectives import as_objective
 from tests.helpers import naive_protection as naive
+from tests.helpers.naive_objectives import cost
 from tests.helpers.people import NAMES, given, people, rows_of
 
 OF_COLUMNS = ["entropy", "entropy+suppression", "loss", "loss_gm", "precision", "height"]
@@ -34,51 +34,6 @@ OF_CLASSES = [
 ]
 OBJECTIVES = [*OF_COLUMNS, *OF_CLASSES]
 IMPORTANCE = {"age": 3, "sex": 0.5}
-
-
-def entropy_sum(counts):
-    """n H, in bits, of values that occur so often."""
-    return math.fsum(count * math.log2(sum(counts) / count) for count in counts if count)
-
-
-def cost(objective, table, hierarchies, node, importance=None, k=1):
-    """The loss of a node by the definition of the objective. Rows in classes of fewer than k are suppressed."""
-    after, n = naive.treated(table, hierarchies, node), len(table)
-    importance = {name: (importance or {}).get(name, 1) for name in hierarchies}
-    classes = list(naive.classes(after, NAMES).values())
-    kept = [rows for rows in classes if len(rows) >= k]
-    gone = [row for rows in classes if len(rows) < k for row in rows]
-    if objective.startswith("entropy"):
-        total = naive.loss(table, hierarchies, node, importance)
-        if objective == "entropy":
-            return total
-        return total + sum(
-            importance[name] * entropy_sum(Counter(row[name] for row in gone).values()) for name in hierarchies
-        )
-    if objective == "height":
-        return sum(importance[name] * level for name, level in zip(hierarchies, node, strict=True))
-    if objective == "discernibility":
-        return sum(len(rows) ** 2 for rows in kept) + n * len(gone)
-    if objective == "average_class_size":
-        return n / (len(kept) + bool(gone))
-    if objective == "utility(ill)":
-        left = sum(entropy_sum(Counter(row["ill"] for row in rows).values()) for rows in [*kept, gone])
-        return left / entropy_sum(Counter(row["ill"] for row in table).values())
-    if objective == "utility(ill, classify)":
-        return 1 - sum(max(Counter(row["ill"] for row in rows).values()) for rows in kept) / n
-    own = {}
-    for (name, groups), level in zip(hierarchies.items(), node, strict=True):
-        sizes = Counter(path[level - 1] for path in groups.values())
-        losses = []
-        for row in (row for rows in kept for row in rows):
-            size = sizes[row[name]] if level else 1
-            height = len(next(iter(groups.values())))
-            losses.append(level / height if objective == "precision" else (size - 1) / (len(groups) - 1))
-        own[name] = (sum(losses) + len(gone)) / n
-    weights = {name: importance[name] / sum(importance.values()) for name in hierarchies}
-    if objective == "loss_gm":
-        return math.prod((1 + loss) ** weights[name] for name, loss in own.items()) - 1
-    return sum(weights[name] * loss for name, loss in own.items())
 
 
 def best(objective, table, hierarchies, k, most, importance=None):
@@ -156,7 +111,7 @@ def test_no_bound_exceeds_the_cost_of_a_node_above(objective, most):
     levels = column_levels(counted, used)
     criteria = CriterionSet.from_arguments("k>=3", NAMES, ["ill"])
     choice = as_objective(objective)
-    suppression = Suppression(ClassCriteria.from_set(criteria), most) if most else None
+    suppression = Suppression(ClassCriteria.by_attacker(criteria), most) if most else None
     with NodeChecks(counted, levels, criteria, choose_engine(requested_device(counted.cells)), suppression) as checks:
         predicted = choice.column
         made = choice.kind(levels, {}, list(used.values()), counted.rows, checks, most > 0, predicted, choice.task)

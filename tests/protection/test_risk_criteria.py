@@ -383,11 +383,6 @@ BAD = {
         {"population": city(0), "suppress": 0.1, "cells": True},
         "cells: does not go with",
     ),
-    "weights and suppressed rows of few values": (
-        ["k>=2", "distinct_l>=2"],
-        {"weights": "people", "suppress": 0.1, "sensitive": "ill"},
-        "suppress: does not go with weights= and 'distinct_l>=2'",
-    ),
     "missing values": ("k>=2", {"quasi_identifiers": ["gap", "home"], "missing": "error"}, "column 'gap': 1 missing"),
     "missing values in the population": (
         "population.k_map>=2",

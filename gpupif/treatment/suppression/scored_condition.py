@@ -13,19 +13,29 @@ from ...attack.arguments import Arguments, Knowledge, as_attackers, as_known
 from ...attack.attackers import AGGREGATES, AnyKnown
 from ...attack.distances import has_order, make_axis
 from ...attack.priors import make_prior
-from ...criteria.class_criteria import ClassCriteria
+from ...criteria.class_criteria import ClassCriteria, failing_rows
+from ...criteria.counted_scores import known_columns
+from ...criteria.counted_table import CountedTable
 from ...criteria.criterion_set import CriterionSet
 from ...encoding.column import Column
+from ...engines.choose import choose_engine, requested_device
 from ...errors import InputError
 from ...measures import MEASURES, find_measure, is_measure, suggest_measure
 from ...results.cell_condition import Condition, parse_condition
 from ...results.cell_selection import Selection
 from ...results.score_outputs import ScoredAttacker, ScoreView
+from ...rows.distinct import distinct_rows
+from ...rows.keys import KeyLayout
+from ...rows.partition import Rows
+from ...rows.threads import Workers
 from ...utils.validation import check_exist
+from ..coded_columns import table_column
 from ..steps import RowFacts
 from ..treatment import TreatedTable
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+# The bytes of memory for each row, and for each cell, while classes are counted.
+ROW_BYTES, COLUMN_BYTES = 40, 16
 
 
 def check_condition(where: Any, attackers: Any) -> None:
@@ -72,36 +82,69 @@ def cells_where(
 
 
 def rows_of_failing_classes(criteria: CriterionSet, table: TreatedTable) -> RowFacts:
-    """Return the rows of equivalence classes that break a criterion on classes, as facts: booleans (rows,), "0"."""
-    classes = ClassCriteria.from_set(criteria)
-    scored = classes.columns or criteria.quasi_identifiers[:1]
+    """Return the rows of equivalence classes that break a criterion on classes, as facts: booleans (rows,), "0".
+
+    The rows have to fit into memory as codes unless the criteria are of one attacker who knows a list of columns, and
+    no shares are of weights. Raises InputError if they do not fit.
+    """
+    attackers = ClassCriteria.by_attacker(criteria)
+    classes = attackers[0]
+    if len(attackers) > 1 or isinstance(classes.known, AnyKnown) or not classes.known or classes.weights is not None:
+        return table.facts_of({"0": _counted_failing(criteria, attackers, table)})
+    scored = classes.columns or list(classes.known[:1])
     size = find_measure("class_size")
-    distances, longest = distances_of(criteria, classes, table)
+    distances, longest = distances_of(criteria, attackers, table)
     arguments = Arguments.from_user(
         [size.name, *(measure.name for measure in classes.measures)],
         scored,
-        known=list(criteria.quasi_identifiers),
+        known=list(classes.known),
         distances=distances or None,
     )
 
     def make(scores: Arrays) -> Arrays:
         sizes = scores[f"{size.name}_{scored[0]}"]
-        failing, _ = classes.failing(sizes, lambda measure, name: scores[f"{measure.name}_{name}"], longest)
-        return {"0": failing}
+        return {"0": classes.failing(sizes, lambda measure, name: scores[f"{measure.name}_{name}"], longest)}
 
     return table.scores(arguments, make)
 
 
+def _counted_failing(
+    criteria: CriterionSet, attackers: Sequence[ClassCriteria], table: TreatedTable
+) -> npt.NDArray[np.bool_]:
+    """Return the result of `class_criteria.failing_rows` for the rows of a table."""
+    used = {name for own in attackers for name in (*known_columns(own.known), *own.columns, own.weights)}
+    names = [name for name in table.names if name in used]
+    distances, longest = distances_of(criteria, attackers, table)
+    columns = [
+        table_column(name, own)
+        for name, own in zip(names, table.codes(names, ROW_BYTES + COLUMN_BYTES * len(names)), strict=True)
+    ]
+    rows = len(columns[0].codes)
+    if not rows:
+        return np.zeros(0, bool)
+    engine = choose_engine(requested_device(lambda: len(names) * rows))
+    with Workers() as workers:
+        layout = KeyLayout.from_cardinalities([column.cardinality for column in columns])
+        keys = layout.pack([column.codes for column in columns], workers)
+        distinct = distinct_rows(Rows(keys, np.ones(rows, np.int64)), rows, workers)
+        codes = layout.unpack(distinct.rows.keys)
+        columns = [replace(column, codes=own) for column, own in zip(columns, codes, strict=True)]
+        counted = CountedTable(columns, distinct.rows.counts.astype(np.int64), rows, is_distinct=True)
+        failing, _ = failing_rows(attackers, counted, distances, longest, engine, workers)
+        return np.asarray(failing[distinct.number])
+
+
 def distances_of(
-    criteria: CriterionSet, classes: ClassCriteria, table: TreatedTable
+    criteria: CriterionSet, attackers: Sequence[ClassCriteria], table: TreatedTable
 ) -> tuple[dict[Hashable, Any], dict[Hashable, int]]:
     """Return by sensitive attribute its distances, and the longest distance of two values.
 
     Both are empty if no criterion is on distances. criteria: have the distances that were given.
     """
     distances, longest = dict[Hashable, Any](), dict[Hashable, int]()
-    if any(measure.walks for measure in classes.measures):
-        for name in classes.columns:
+    for classes in attackers:
+        walks = any(measure.walks for measure in classes.measures)
+        for name in [own for own in classes.columns if walks and own not in distances]:
             values = table.values(name)
             counts = np.append(values.counts, values.missing) if values.missing else values.counts
             column = Column(name, np.arange(len(counts)), counts, values.labels, bool(values.missing))

@@ -8,10 +8,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from ...attack.arguments import as_attackers
 from ...attack.hierarchy_files import TextOrder, TextTree, read_named_files
 from ...criteria.criterion import read_criteria
-from ...criteria.criterion_set import CriterionSet
+from ...criteria.criterion_set import CriterionSet, named_by_attackers, named_columns
 from ...criteria.quantities import RiskQuantity
+from ...disclosure.risk_figures import RiskArguments
 from ...errors import InputError
 from ...utils.validation import check_exist
 from ..coded_columns import CodedColumn
@@ -171,13 +173,17 @@ def check_way(treatment: Any, ways: Sequence[str], only: Mapping[str, Sequence[s
     return way
 
 
-def check_of_classes(require: Any) -> None:
-    """Raise InputError for a criterion that is not on each equivalence class over the quasi-identifiers."""
+def check_of_classes(require: Any, any_attacker: bool = False) -> None:
+    """Raise InputError for a criterion that is not on each equivalence class.
+
+    any_attacker: whether classes may be over other columns than the quasi-identifiers.
+    """
     for criterion in read_criteria(require):
-        if not criterion.of_each_class:
+        if not (criterion.of_each_class and (any_attacker or criterion.of_default_attacker)):
             raise InputError(
-                f"require: criterion {str(criterion)!r} is not on each equivalence class over the quasi-identifiers. "
-                "Expected criteria such as 'k>=5', 'distinct_l>=2' or 't<=0.3'."
+                f"require: criterion {str(criterion)!r} is not on each equivalence class"
+                f"{'' if any_attacker else ' over the quasi-identifiers'}. Expected criteria such as 'k>=5', "
+                "'distinct_l>=2' or 't<=0.3'."
             )
 
 
@@ -186,8 +192,9 @@ def criteria_of(
 ) -> CriterionSet:
     """Return the criteria of a treatment by its k or require, sensitive and distances. known: the quasi-identifiers."""
     asked = [f"k>={treatment.k}"] if treatment.require is None else treatment.require
-    distances = read_distances(treatment.distances)
-    return CriterionSet.from_arguments(asked, known, treatment.sensitive or [], attackers, distances, names=table.names)
+    distances, sensitive = read_distances(treatment.distances), treatment.sensitive or []
+    given = RiskArguments(weights=getattr(treatment, "weights", None))
+    return CriterionSet.from_arguments(asked, known, sensitive, attackers, distances, names=table.names, given=given)
 
 
 def read_distances(given: Mapping[Hashable, Any] | None) -> dict[Hashable, Any]:
@@ -227,7 +234,7 @@ def suppress_in(chunk: Chunk, name: Hashable, rows: Any) -> None:
 ONLY_WITH_OF_ROWS: Mapping[str, Sequence[str]] = {
     "where": ("columns", "known", "attackers", "weights", "missing"),
     "k": (),
-    "require": ("sensitive", "distances"),
+    "require": ("sensitive", "distances", "attackers", "weights"),
 }
 WAYS_OF_ROWS = ("where", "k", "require")
 
@@ -250,8 +257,12 @@ class SuppressRows(Treatment):
     require:
         A criterion or a list of criteria on each equivalence class, see `gpupif.protect`: ``"k>=5"``,
         ``"distinct_l>=2"``, ``"entropy_l(disease)>=2"``, ``"t<=0.3"``, ``"uniques<=0"``. Rows of classes that break any
-        of them are suppressed, all at once. Classes are compared with the whole table, suppressed rows among them, as
-        in ARX. So ``t``, ``basic_beta``, ``enhanced_beta`` and ``delta`` of the rows that are left may differ.
+        of them are suppressed. Classes are compared with the whole table, suppressed rows among them, as in ARX. So
+        ``t``, ``basic_beta``, ``enhanced_beta`` and ``delta`` of the rows that are left may differ. Criteria may name
+        an attacker: ``"known=age,sex: k>=3"``, ``"known=2: k>=3"`` (any two quasi-identifiers), ``"neighbour: k>=3"``.
+        Rows are then suppressed attacker by attacker, the attacker who knows all quasi-identifiers first. The classes
+        of the rows that are left are judged again, until no row fails. For k and ``distinct_l`` no larger set of rows
+        can stay.
     quasi_identifiers:
         Names of the columns that the attacker knows. Needed with k and require, and with ``remove=False``. Default with
         where: all columns of the table except the column of weights.
@@ -262,7 +273,13 @@ class SuppressRows(Treatment):
         "ordered" for numbers, dates, times and booleans, "nominal" for all other values, ordered categories too.
     columns:
         With where: names of the columns whose cells are scored. Default: the quasi-identifiers.
-    known, attackers, weights, missing:
+    attackers:
+        With where and require: known columns by the name of each attacker, as in `Suppress`.
+    weights:
+        With where and require: the column of sampling weights. With require, shares in classes are of weights, and
+        ``k`` counts rows. A row of weight 0 is suppressed with its class. If the attacker knows any few columns, it is
+        suppressed by criteria on sizes only.
+    known, missing:
         With where: see `Suppress`. ``known`` replaces the quasi-identifiers as the columns that the attacker knows, for
         example with any two of them.
     remove:
@@ -274,8 +291,8 @@ class SuppressRows(Treatment):
     ------
     InputError
         None or several of where, k and require are given. A criterion is not on each class. Quasi-identifiers are
-        needed and not given. A condition is wrong. A
-        column does not exist.
+        needed and not given. A condition is wrong. A column does not exist. Criteria are of several attackers, of any
+        few known columns or of weights, and the table does not fit into memory as codes.
 
     Notes
     -----
@@ -309,17 +326,24 @@ class SuppressRows(Treatment):
         if way == "where":
             check_condition(self.where, self.attackers)
         if way == "require":
-            check_of_classes(self.require)
+            as_attackers(self.attackers)
+            check_of_classes(self.require, any_attacker=True)
 
     def named(self) -> Sequence[Hashable]:
-        """Return the columns that the table must have: quasi-identifiers, sensitive attributes and `columns`."""
-        return list(dict.fromkeys([*(self.quasi_identifiers or ()), *(self.sensitive or ()), *(self.columns or ())]))
+        """Return the columns that the table must have: with require all that the criteria need."""
+        names = [*(self.quasi_identifiers or ()), *(self.sensitive or ()), *(self.columns or ())]
+        if self.require is not None:
+            for criterion in read_criteria(self.require):
+                names += named_columns(criterion.known, names) if isinstance(criterion.known, tuple) else []
+            names += [*named_by_attackers(as_attackers(self.attackers) or {})]
+            names += [] if self.weights is None else [self.weights]
+        return list(dict.fromkeys(names))
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         known = self.quasi_identifiers
         if self.where is None:
             assert known is not None
-            facts = rows_of_failing_classes(criteria_of(self, known, table), table)
+            facts = rows_of_failing_classes(criteria_of(self, known, table, self.attackers), table)
         else:
             everything = [name for name in table.names if name != self.weights]
             columns = (known or everything) if self.columns is None else self.columns

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from ...criteria.class_criteria import ClassCriteria
+from ...criteria.class_criteria import ClassCriteria, failing_rows
 from ...criteria.counted_table import CountedTable
 from ...engines.choose import choose_engine, requested_device
 from ...errors import InputError
@@ -20,13 +20,11 @@ from ...utils.validation import brief, check_exist
 from ..coded_columns import CodedColumn, as_text, relabeled, table_column
 from ..field_checks import not_empty, whole
 from ..steps import Chunk, RowFacts, Step
-from ..suppression.scored_condition import distances_of
+from ..suppression.scored_condition import COLUMN_BYTES, ROW_BYTES, distances_of
 from ..suppression.suppress import check_of_classes, check_way, criteria_of
 from ..treatment import Tools, TreatedTable, Treatment
 
 WAYS, WITH_REQUIRE = ("k", "require"), ("sensitive", "distances")
-# The bytes of memory for each row, and for each cell, while classes are counted.
-ROW_BYTES, COLUMN_BYTES = 40, 16
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ class RecodeRows(Treatment):
         names = list(self.levels)
         criteria = criteria_of(self, names, table)
         classes = ClassCriteria.from_set(criteria)
-        distances, longest = distances_of(criteria, classes, table)
+        distances, longest = distances_of(criteria, [classes], table)
         needed = [*names, *classes.columns]
         columns = dict(zip(needed, table.codes(needed, ROW_BYTES + COLUMN_BYTES * len(needed)), strict=True))
         attributes = [table_column(name, columns[name]) for name in classes.columns]
@@ -116,7 +114,7 @@ class RecodeRows(Treatment):
                     at_node.append(table_column(name, relabeled(own, *groups)))
                 # The sensitive attributes have the counts of all rows, with which classes are compared.
                 counted = CountedTable(at_node, np.ones(len(left), np.int64), rows)
-                failing, _ = classes.failing_rows(counted, names, distances, longest, engine, workers)
+                failing, _ = failing_rows([classes], counted, distances, longest, engine, workers)
                 chosen[left[~failing]] = node
                 recoded_rows[node] = int(np.count_nonzero(~failing))
                 left = left[failing]

@@ -1,0 +1,299 @@
+"""Rows are suppressed by criteria against any attacker, with sampling weights too: every node by the definition."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpupif
+from gpupif.treatment.kept_rows import find_kept_rows
+from gpupif.utils.progress import Reporter
+from tests.helpers import naive_protection as naive
+from tests.helpers.class_criteria import NAMES, example, figure
+from tests.helpers.naive_objectives import cost
+
+ATTACKERS = {"neighbour": ["a", "zip"], "anyone": gpupif.AnyKnown(2, among=["a", "b", "zip"]), "all": None}
+CASES = {
+    "a list": ["known=a,c: k>=4"],
+    "a list and k": ["known=a: k>=9", "k>=2"],
+    "any one": ["known=1: k>=12", "k>=2"],
+    "any two": ["known=2: k>=3"],
+    "any two and k": ["k>=2", "known=2: k>=4", "known=b: k>=20"],
+    "values": ["k>=2", "known=a,b: distinct_l>=2"],
+    "values of any two": ["known=2: distinct_l>=3"],
+    "many values": ["entropy_l>=1.9", "known=a: t<=0.3", "known=2: k>=3"],
+    "distances": ["known=1: t<=0.3", "t<=0.6", "known=b,c: alpha<=0.6"],
+    "a column that is no quasi-identifier": ["neighbour: k>=3", "k>=2"],
+    "its values": ["neighbour: distinct_l>=2", "known=b: entropy_l>=3"],
+    "any two of others": ["anyone: k>=2", "neighbour: delta<=1.4", "all: k>=2"],
+    "in turns": ["known=c: basic_beta<=0.7", "known=b: basic_beta<=0.7", "known=a: recursive_c(l=2)<=2"],
+}
+WEIGHTED = [["distinct_l>=2"], ["k>=2", "t<=0.45"], ["entropy_l>=1.9", "k>=3"], ["alpha<=0.6"], ["delta<=1.1"]]
+
+
+def some_slow(quick, slow):
+    """Return the values of a parameter, some for slow tests only."""
+    return [*quick, *(pytest.param(own, marks=pytest.mark.slow) for own in slow)]
+
+
+def sample(seed, rows=50):
+    table, hierarchies = example(seed, rows)
+    rng = np.random.default_rng(seed + 1000)
+    table["zip"] = rng.choice([1, 2, 3], rows)
+    table["w"] = rng.choice([0, 1, 2, 5], rows, p=[0.15, 0.4, 0.3, 0.15])
+    return table, hierarchies
+
+
+def attackers_of(criteria):
+    """The sets of columns that each attacker may know, and the criteria, the default attacker first."""
+    found = {}
+    for criterion in criteria:
+        said, _, limit = criterion.rpartition(":")
+        number = re.fullmatch(r"known=(\d+)", said)
+        if said == "anyone" or number:
+            pool, size = (["a", "b", "zip"], 2) if said == "anyone" else (NAMES, int(number[1]))
+            sets = tuple(map(frozenset, itertools.combinations(pool, size)))
+        else:
+            names = {"": NAMES, "all": NAMES, "neighbour": ["a", "zip"]}.get(said) or said[6:].split(",")
+            sets = (frozenset(names),)
+        found.setdefault(sets, []).append(limit.strip())
+    return sorted(found.items(), key=lambda item: item[0] != (frozenset(NAMES),))
+
+
+def values(rows, weighted):
+    """The sensitive values of rows, each as often as the row's weight."""
+    return [row["ill"] for row in rows for _ in range(row["w"] if weighted else 1)]
+
+
+def breaks(rows, whole, criterion, weighted):
+    name = criterion[: criterion.rindex("=") - 1]
+    if name == "k":
+        return len(rows) < int(criterion[3:])
+    own = values(rows, weighted)
+    return bool(own) and not naive.is_met(figure(own, values(whole, weighted), name), criterion)
+
+
+def left_rows(whole, criteria, weighted=False):
+    """The rows that stay: attackers take turns until no row goes."""
+    left, before = list(whole), None
+    while before != len(left):
+        before = len(left)
+        for sets, limits in attackers_of(criteria):
+            gone = set()
+            for known in sets:
+                for rows in naive.classes(left, sorted(known)).values():
+                    for criterion in limits:
+                        if breaks(rows, whole, criterion, weighted):
+                            people_only = weighted and len(sets) > 1 and not criterion.startswith("k")
+                            gone |= {row["row"] for row in rows if row["w"] or not people_only}
+            left = [row for row in left if row["row"] not in gone]
+            of_values = any(not limit.startswith("k") for limit in limits)
+            if weighted and of_values and not any(row["w"] for row in left):
+                left = []
+    return left
+
+
+def best(rows, hierarchies, criteria, most, weighted=False):
+    """The node with the least loss that suppresses at most `most` rows, its loss, and the rows that stay there."""
+    good = []
+    for node in naive.nodes(hierarchies):
+        left = left_rows(naive.treated(rows, hierarchies, node), criteria, weighted)
+        if len(rows) - len(left) <= most and left:
+            good.append((naive.loss(rows, hierarchies, node, {}), node, [row["row"] for row in left]))
+    if not good:
+        return None, None
+    least = min(loss for loss, _, _ in good)
+    return min((node, left) for loss, node, left in good if loss <= least * (1 + 1e-12)), least
+
+
+def check(seed, criteria, share, weighted=False):
+    table, hierarchies = sample(seed)
+    rows = [{**row, "row": number} for number, row in enumerate(table.to_dict("records"))]
+    given = {name: {"values": dict(groups)} for name, groups in hierarchies.items()}
+    arguments = {
+        "hierarchies": given,
+        "quasi_identifiers": NAMES,
+        "sensitive": ["ill"] if any("k>" not in criterion for criterion in criteria) else None,
+        "attackers": {name: own for name, own in ATTACKERS.items() if f"{name}:" in " ".join(criteria)} or None,
+        "weights": "w" if weighted else None,
+        "suppress": share,
+    }
+    node, loss = best(rows, hierarchies, criteria, math.floor(share * len(rows) + 1e-9), weighted)
+    if node is None:
+        with pytest.raises(gpupif.InputError, match="no treatment meets the criteria"):
+            gpupif.protect(table, criteria, **arguments)
+        return table, None
+    found = gpupif.protect(table, criteria, **arguments)
+    assert (tuple(found.levels.values()), found.optimal) == (node[0], True)
+    assert found.loss == pytest.approx(loss, rel=1e-12)
+    assert found.suppressed_rows == len(rows) - len(node[1])
+    assert all(value.is_met for value in found.searched)
+    assert len(found.searched) == (len(criteria) if found.suppressed_rows else 0)
+    assert gpupif.treat(table, found.plan).table.index.tolist() == node[1]
+    assert all(value.is_met for value in found.risk if value.criterion.quantity.text in ("k", "distinct_l"))
+    return table, found
+
+
+@pytest.mark.parametrize("share", some_slow([0.3], [0.0, 0.1]))
+@pytest.mark.parametrize("criteria", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("seed", some_slow([0], range(1, 4)))
+def test_the_plan_is_the_best_of_all_nodes(criteria, share, seed):
+    check(seed, criteria, share)
+
+
+@pytest.mark.parametrize("share", some_slow([0.3], [0.1]))
+@pytest.mark.parametrize(
+    "criteria", [*WEIGHTED, *(own for own in CASES.values() if "k>" not in own[0])], ids=" and ".join
+)
+@pytest.mark.parametrize("seed", some_slow([0], range(1, 4)))
+def test_shares_of_weights_decide(criteria, share, seed):
+    check(seed, criteria, share, weighted=True)
+
+
+OBJECTIVES = [
+    "discernibility",
+    "utility(ill)",
+    "entropy+suppression",
+    "loss",
+    "average_class_size",
+    "utility(ill, classify)",
+]
+
+
+@pytest.mark.parametrize("objective", some_slow(OBJECTIVES[:2], OBJECTIVES[2:]))
+@pytest.mark.parametrize("criteria", [["known=2: k>=4"], ["neighbour: k>=3", "k>=2"]], ids=["of classes", "of parts"])
+@pytest.mark.parametrize("seed", some_slow([0], range(1, 4)))
+def test_objectives_count_the_rows_that_are_left_of_classes(objective, criteria, seed):
+    table, hierarchies = sample(seed)
+    rows = [{**row, "row": number} for number, row in enumerate(table.to_dict("records"))]
+    found = gpupif.protect(
+        table[[*NAMES, "zip", "ill"]],
+        criteria,
+        hierarchies={name: {"values": dict(groups)} for name, groups in hierarchies.items()},
+        quasi_identifiers=NAMES,
+        attackers={"neighbour": ATTACKERS["neighbour"]} if "neighbour" in criteria[0] else None,
+        objective=objective,
+        suppress=0.2,
+    )
+    costs = {}
+    for node in naive.nodes(hierarchies):
+        left = {row["row"] for row in left_rows(naive.treated(rows, hierarchies, node), criteria)}
+        if len(left) >= 40:
+            costs[node] = cost(objective, rows, hierarchies, node, stays=lambda row, left=left: row["row"] in left)
+    assert found.loss == pytest.approx(min(costs.values()), rel=1e-12)
+    assert costs[tuple(found.levels.values())] == pytest.approx(found.loss, rel=1e-12)
+    assert found.optimal
+    for node in found.frontier:
+        levels = tuple(node.levels.values())
+        assert levels not in costs or node.loss == pytest.approx(costs[levels], rel=1e-12)
+
+
+def left_by_definition(table, criteria, weighted=False):
+    rows = [{**row, "row": number} for number, row in enumerate(table.to_dict("records"))]
+    return [row["row"] for row in left_rows(rows, criteria, weighted)]
+
+
+def suppression(criteria, weighted=False, **arguments):
+    attackers = {name: own for name, own in ATTACKERS.items() if f"{name}:" in " ".join(criteria)}
+    return gpupif.treatments.SuppressRows(
+        require=criteria,
+        quasi_identifiers=NAMES,
+        sensitive=["ill"] if any("k>" not in criterion for criterion in criteria) else None,
+        attackers={name: NAMES if own is None else own for name, own in attackers.items()} or None,
+        weights="w" if weighted else None,
+        **arguments,
+    )
+
+
+ALONE = [
+    ["known=2: k>=3", "known=2: distinct_l>=3"],
+    ["anyone: k>=3", "neighbour: distinct_l>=2", "known=a: k>=30", "all: k>=2"],
+    ["known=1: t<=0.25", "known=a,b: t<=0.5", "known=c: basic_beta<=0.6"],
+    ["known=c,b: enhanced_beta<=1.2", "neighbour: t<=0.5", "known=1: recursive_c(l=2)<=2"],
+]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("criteria", ALONE, ids=" and ".join)
+@pytest.mark.parametrize("seed", some_slow([0], range(1, 6)))
+def test_rows_go_until_no_class_of_any_attacker_breaks_a_criterion(criteria, weighted, seed):
+    table, _ = sample(seed, 150)
+    table["b"] = table["b"].where(np.random.default_rng(seed).random(150) > 0.1)
+    weighted = weighted and any("k>" not in criterion for criterion in criteria)
+    expected = left_by_definition(table.astype(object).where(table.notna(), None), criteria, weighted)
+    treated = gpupif.treat(table, [suppression(criteria, weighted)])
+    assert treated.table.index.tolist() == expected
+    assert [own.rows_removed for own in treated.record.treatments] == [150 - len(expected)]
+    stays = gpupif.treat(table, [suppression(criteria, weighted, remove=False)]).table
+    assert np.flatnonzero(stays[NAMES].notna().any(axis=1) & stays.index.isin(expected)).tolist() == expected
+    assert stays.loc[~stays.index.isin(expected), NAMES].isna().all(axis=None)
+    pd.testing.assert_frame_equal(stays[["zip", "ill", "w"]], table[["zip", "ill", "w"]])
+
+
+@pytest.mark.usefixtures("on_cpu")
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_same_rows_go_in_every_kind_of_table(tmp_path, weighted):
+    from dask import dataframe as dd
+
+    criteria = ["k>=2", "anyone: k>=4", "neighbour: t<=0.6", "known=a,b: distinct_l>=2"]
+    table, _ = sample(5, 200)
+    table["name"] = np.arange(200)
+    plan = gpupif.Plan([suppression(criteria, weighted)])
+    plan.save(tmp_path / "plan.toml")
+    plan = gpupif.Plan.from_any(tmp_path / "plan.toml")
+    assert plan.treatments[0].attackers["anyone"] == {"known": 2, "among": ["a", "b", "zip"]}
+    expected = left_by_definition(table, criteria, weighted)
+    assert 0 < len(expected) < 200
+    frames = [gpupif.treat(table, plan), gpupif.treat(dd.from_pandas(table, npartitions=3), plan)]
+    table.iloc[:110].to_parquet(tmp_path / "t1.parquet", index=False)
+    table.iloc[110:].to_parquet(tmp_path / "t2.parquet", index=False)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    frames.append(gpupif.treat_files(tmp_path / "t*.parquet", tmp_path / "out.parquet", plan))
+    frames.append(gpupif.treat_files(tmp_path / "t.csv", tmp_path / "out.csv", plan, resume=True))
+    for treated in frames:
+        frame = treated.table
+        if isinstance(frame, type(tmp_path)):
+            frame = pd.read_csv(frame) if frame.suffix == ".csv" else pd.read_parquet(frame)
+        frame = frame.compute() if hasattr(frame, "compute") else frame
+        assert frame["name"].tolist() == expected
+        assert treated.record.rows_removed == 200 - len(expected)
+    # The columns that attackers know decide too: a treatment of them before is looked at.
+    assert {*plan.treatments[0].named()} == {*NAMES, "zip", "ill", *(["w"] if weighted else [])}
+    assert np.flatnonzero(find_kept_rows(table, plan, Reporter())).tolist() == expected
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_distances_count_the_steps_of_the_whole_table_after_its_ends_have_gone(weighted):
+    rng = np.random.default_rng(4)
+    went = 0
+    for _ in range(20):
+        table = pd.DataFrame({name: rng.choice(list("xyz"), 40) for name in ("a", "b")})
+        table["pay"], table["w"] = np.where(table["a"] == "x", 9, rng.choice([1, 2, 4], 40)), rng.choice([1, 3], 40)
+        weight = table["w"] if weighted else 1 + 0 * table["w"]
+
+        def shares(rows, table=table, weight=weight):
+            own = weight[rows].groupby(table["pay"][rows]).sum() / weight[rows].sum()
+            return own.reindex([1, 2, 4, 9], fill_value=0).cumsum()[:3]
+
+        left = table.index
+        for name in ["a", "b", "a", "b", "a", "b"]:
+            whole = shares(table.index)
+            classes = [own for _, own in table.loc[left].groupby(name)]
+            good = [
+                own.index for own in classes if abs(shares(own.index) - whole).sum() / 3 <= 0.45 - 0.25 * (name == "b")
+            ]
+            left = pd.Index([row for own in good for row in own]).sort_values()
+        treatment = gpupif.treatments.SuppressRows(
+            require=["known=a: t<=0.45", "known=b: t<=0.2"],
+            quasi_identifiers=["a", "b"],
+            sensitive="pay",
+            weights="w" if weighted else None,
+        )
+        assert gpupif.treat(table, [treatment]).table.index.tolist() == left.tolist()
+        went += not left.empty and not (table["pay"][left] == 9).any()
+    assert went > 2
