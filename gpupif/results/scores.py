@@ -557,7 +557,7 @@ class Scores:
 
     @property
     def _knows_values(self) -> bool:
-        """Whether the values of the table are at hand."""
+        """True if the values of the table are at hand."""
         return self._backing.explainer(self._attackers[0]) is not None
 
     @property

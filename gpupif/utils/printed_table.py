@@ -52,7 +52,7 @@ class PrintedColumn:
 
     @property
     def always(self) -> bool:
-        """Whether all cells say the same, and that is 1 or all."""
+        """True if all cells say the same, and that is 1 or all."""
         texts = {cell.plain for cell in self.cells}
         return not self.text and len(self.cells) > 1 and len(texts) == 1 and texts <= {*ALWAYS}
 
