@@ -149,6 +149,17 @@ def row_codes(plan: Plan, keys: npt.NDArray[np.uint64]) -> list[npt.NDArray[Any]
     return codes if plan.population is None else plan.population.own(codes)
 
 
+def codes_of_rows(plan: Plan, rows: Rows, index: ChunkIndex) -> Callable[[int], npt.NDArray[Any]]:
+    """Return a function that returns the codes of a partition's rows in the scored column at a place."""
+    codes = row_codes(plan, rows.keys)
+
+    def codes_of(scored_column: int) -> npt.NDArray[Any]:
+        found: npt.NDArray[Any] = codes[plan.job.scored_columns[scored_column]][index.number]
+        return found
+
+    return codes_of
+
+
 def _asked_cells(cells: Sequence[RiskyCell], keys: Sequence[list[int]], plan: Plan) -> ExplainedCells:
     return ExplainedCells(plan.job, plan.columns, cells, keys)
 

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..pipeline.chunk_encoding import ChunkIndex
+from ..pipeline.table_plan import Plan
 from ..pipeline.task_graph import Result
 from ..pipeline.task_resources import task_workers
 from ..results.backing import QueryResult, ScoreQuery
@@ -22,8 +24,10 @@ from ..results.query_search import QuerySearch, with_scores
 from ..results.riskiest import RiskyCell, riskiest
 from ..results.score_distribution import ColumnQuery, Tally
 from ..results.summary_figures import Figures
+from ..rows.partition import Rows
 from ..utils.percentiles import DIGITS, SHIFTS, DigitCounts, PercentileSearch
 from .dask_graph import Graph
+from .lazy_explainer import TableTasks, codes_of_rows
 
 # Distinct numbers, or digits, and the multiplicity of each.
 Multiplicities = tuple[Any, Any]
@@ -44,12 +48,16 @@ class PartialResult(NamedTuple):
     tallies: list[Tally]
 
 
-def add_query(graph: Graph, query: ScoreQuery, columns: int, partitions: Sequence[list[Result]]) -> Result:
+def add_query(
+    graph: Graph, query: ScoreQuery, columns: int, partitions: Sequence[list[Result]], table: TableTasks | None
+) -> Result:
     """Add the tasks that answer a query on `columns` scored columns; return the answer.
 
-    partitions: for each of `ScoreQuery.outputs`, the partitions of its frame.
+    partitions: for each of `ScoreQuery.outputs`, the partitions of its frame. table: the tasks that know the values of
+    rows, if a cell is wanted for each value; else None.
     """
-    both = graph.each("look", _query_partition, query, *partitions)
+    rows = [None] * 3 if table is None else [table.plan, table.rows, table.indexes]
+    both = graph.each("look", _query_partition, query, *rows, *partitions)
     partial_result = graph.tree("looked", partial(_together, query.top), graph.each("found", itemgetter(0), both))
     numbers = graph.each("numbers", itemgetter(1), both)
     searches = graph.one("search", _start, query, columns)
@@ -66,21 +74,27 @@ def scores_in(frame: Any) -> npt.NDArray[Any]:
     return array
 
 
-def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, list[Multiplicities]]:
-    """Return the answer for a partition, and the numbers from which percentiles are computed."""
+def _query_partition(
+    query: ScoreQuery, plan: Plan | None, rows: Rows | None, index: ChunkIndex | None, *frames: Any
+) -> tuple[PartialResult, list[Multiplicities]]:
+    """Return the answer for a partition, and the numbers from which percentiles are computed.
+
+    plan, rows, index: the values of the rows, see `TableTasks`; None if they are not needed.
+    """
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
     # The search skips columns: later tasks need the numbers counted below.
     search = QuerySearch(replace(query, of_columns={}))
+    codes_of = None if plan is None or rows is None or index is None else codes_of_rows(plan, rows, index)
     with task_workers() as workers:
-        chunk = search.look_at_chunk(arrays, 0, workers)
+        chunk = search.look_at_chunk(arrays, 0, workers, codes_of)
     figures, top = search.combine([chunk])
     top = with_scores(top, query.shown, lambda rows: {output: array[:, rows] for output, array in arrays.items()})
     numbers = [np.unique(column, return_counts=True) for score in query.of_columns for column in score.compute(arrays)]
-    columns, rows = next(iter(arrays.values())).shape
+    columns, length = next(iter(arrays.values())).shape
     tallies = [Tally.from_numbers(*one, asked) for one, asked in zip(numbers, _of_columns(query, columns), strict=True)]
     if query.gains is not None:
         numbers.append(np.unique(chunk.sums, return_counts=True))
-    return PartialResult(rows, figures, top, tallies), numbers
+    return PartialResult(length, figures, top, tallies), numbers
 
 
 def _of_columns(query: ScoreQuery, columns: int) -> list[ColumnQuery]:

@@ -154,9 +154,10 @@ class DaskBacking(Backing):
 
     def find(self, query: ScoreQuery) -> QueryResult:
         """Answer a query, see `Backing`; the table is scored once."""
-        graph = Graph()
+        table = self._outcomes[self.attackers[0].name].table if query.each_value else None
+        graph = Graph() if table is None else table.graph.copy()
         partitions = [graph.take(self._frames[output]) for output in query.outputs]
-        answer = add_query(graph, query, len(self.about.columns), partitions)
+        answer = add_query(graph, query, len(self.about.columns), partitions, table)
         facts = [("plan", self.attackers[0].name)]
         if query.figures and query.top:
             # Only summaries ask for figures and the riskiest cells at once; they also show weights and distinct rows.

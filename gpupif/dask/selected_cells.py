@@ -25,7 +25,7 @@ from ..results.cell_table import CellLayout, check_labels
 from ..results.in_memory import index_columns
 from ..results.riskiest import CellBatch
 from .dask_graph import Graph, add_all
-from .lazy_explainer import TableTasks, row_codes, row_labels, row_starts
+from .lazy_explainer import TableTasks, codes_of_rows, row_labels, row_starts
 from .lazy_query import scores_in
 
 if TYPE_CHECKING:
@@ -127,13 +127,7 @@ def _find(
 ) -> CellBatch:
     """Return the selected cells of a partition."""
     arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
-    codes = row_codes(plan, rows.keys)
-
-    def codes_of(scored_column: int) -> npt.NDArray[Any]:
-        found: npt.NDArray[Any] = codes[plan.job.scored_columns[scored_column]][index.number]
-        return found
-
-    chunks = ScoredRows(starts[number], arrays, codes_of).chunks()
+    chunks = ScoredRows(starts[number], arrays, codes_of_rows(plan, rows, index)).chunks()
     with task_workers() as workers:
         return CellBatch.together(list(query.search_in_order(chunks, workers)))
 

@@ -30,7 +30,7 @@ from ..results.query_search import QuerySearch, with_scores
 from ..results.riskiest import RiskyCell, cell_records, riskiest
 from ..results.score_distribution import ColumnQuery, ScoreAnswers, ScoreQuestions, answer_column
 from ..results.score_outputs import MEAN, CellScore, ScoredAttacker
-from ..results.summary import TOP_CELLS, Summary
+from ..results.summary import TOP_CELLS, Summary, unknown_places
 from ..results.summary_figures import OF_COLUMNS, OF_ROWS, SUMMARISED, ColumnFacts, Figures, summary_columns
 from ..rows.threads import Workers
 from ..utils.percentiles import ONCE, NumberChunks, percentiles
@@ -156,7 +156,8 @@ class AttackerRun:
 
     def _keep_facts(self, number: int, row: int, arrays: dict[str, npt.NDArray[Any]], workers: Workers) -> None:
         """Write the facts for the summary of a chunk that begins at `row`."""
-        facts = self._search.look_at_chunk(arrays, row, workers)
+        codes = self.scoring.table.some_codes(number, self.job.scored_columns)
+        facts = self._search.look_at_chunk(arrays, row, workers, codes.__getitem__)
         if facts.sums is not None:
             write_batch(self.gains(number), {"rig": facts.sums})
         figures, top = self._search.combine([facts])
@@ -176,6 +177,8 @@ class AttackerRun:
             top=TOP_CELLS,
             by=scores[self.by],
             shown=list(scores.values()),
+            each_value=True,
+            of_places=unknown_places(self.job.scored_columns, self.job.known),
         )
 
     @property

@@ -42,6 +42,8 @@ class ScoreQuery:
     of_rows: percentiles, from 0 to 100.
     top: how many of the riskiest cells are wanted, by the score `by`.
     shown: the scores that these cells get.
+    each_value: whether a cell is wanted for each value of a column, and not each cell.
+    of_places: among which scored columns the riskiest cells are looked for; None for all.
     """
 
     figures: Mapping[str, CellScore] = field(default_factory=dict)
@@ -51,6 +53,8 @@ class ScoreQuery:
     top: int = 0
     by: CellScore | None = None
     shown: Sequence[CellScore] = ()
+    each_value: bool = False
+    of_places: Sequence[int] | None = None
 
     @property
     def looked_at(self) -> list[CellScore]:
@@ -96,11 +100,11 @@ class Explainer(ABC):
 
     @abstractmethod
     def values(self, cells: Sequence[RiskyCell]) -> list[dict[str, Any]]:
-        """Return ``value`` and ``prior`` of each cell."""
+        """Return ``value``, ``cells`` (how many cells of the column have it) and ``prior`` of each cell."""
 
     @abstractmethod
     def explain(self, cells: Sequence[RiskyCell], by: Measure) -> list[dict[str, Any]]:
-        """Return ``value``, ``posterior``, ``prior`` and ``cohort_size`` of each cell.
+        """Return ``value``, ``cells``, ``posterior``, ``prior`` and ``cohort_size`` of each cell.
 
         If the attacker knows any few columns, they are against the attacker who is the worst for the cell by this
         measure, and ``known`` names the columns that this attacker knows.

@@ -59,7 +59,7 @@ class ExplainedCells:
     keys: Sequence[Sequence[int]]
 
     def values(self) -> list[dict[str, Any]]:
-        """Return ``value`` and ``prior`` of each cell, see `Explainer.values`."""
+        """Return ``value``, ``cells`` and ``prior`` of each cell, see `Explainer.values`."""
         return [self._value(column, key[column]) for column, key in self._placed()]
 
     def count(self, codes: Sequence[Any], multiplicities: npt.NDArray[np.int64] | None) -> list[CohortCount]:
@@ -112,19 +112,20 @@ class ExplainedCells:
 
     def _value(self, column: int, code: int) -> dict[str, Any]:
         """Return what anyone sees of a cell with this code; the prior is NaN for a cell without a value."""
-        priors = self.job.priors[column]
+        priors, own = self.job.priors[column], self.columns[column]
         prior = float(priors[code]) if code < len(priors) else np.nan
-        return {"value": self.columns[column].values([code])[0], "prior": prior}
+        return {"value": own.values([code])[0], "cells": int(own.counts[code]), "prior": prior}
 
     def _explain(self, column: int, code: int, count: CohortCount) -> dict[str, Any]:
         """Return what an attacker sees of a cell with this code. A cell without a value has no posterior either."""
-        value, prior = self._value(column, code).values()
+        facts = self._value(column, code)
+        prior = facts.pop("prior")
         posterior, certain = prior, count.size - count.lacking
         if certain and code < len(self.job.priors[column]):
             accuracy = float(self.job.accuracies[column])
             posterior = formulas.posterior.py_func(count.equal, certain, prior, accuracy)
         size = count.size if self.job.unit is None else count.size * self.job.unit
-        return {"value": value, "posterior": posterior, "prior": prior, "cohort_size": size}
+        return {**facts, "posterior": posterior, "prior": prior, "cohort_size": size}
 
 
 def weights_of_sets(engine: Engine, subsets: KnownSubsets, job: Job, column: int) -> npt.NDArray[np.float64]:

@@ -186,11 +186,13 @@ class FileBacking(StoredBacking):
         """Return the figures, and the riskiest cells with their scores."""
         search = QuerySearch(replace(query, of_columns={}, gains=None))
         chunks: list[ChunkFacts] = []
-        row = 0
+        row, values = 0, self.row_values() if query.each_value else None
         with Workers() as workers:
             for arrays in self._chunks(outputs_of(search.query.looked_at)):
-                chunks.append(search.look_at_chunk(arrays, row, workers))
-                row += next(iter(arrays.values())).shape[1]
+                stop = row + next(iter(arrays.values())).shape[1]
+                codes_of = None if values is None else values.between(row, stop)
+                chunks.append(search.look_at_chunk(arrays, row, workers, codes_of))
+                row = stop
         figures, top = search.combine(chunks)
         return figures, with_scores(top, query.shown, partial(self._scores_of_rows, outputs_of(query.shown)))
 

@@ -43,7 +43,7 @@ from .cell_selection import CellQuery, ScoredRows
 from .cell_table import CellLayout, LocalCellSource
 from .packed_priors import pack_priors
 from .provenance import to_metadata
-from .query_search import ChunkColumn, ChunkFacts, ColumnScores, QuerySearch, cut_rows, sum_gains
+from .query_search import ChunkColumn, ChunkFacts, CodesOf, ColumnScores, QuerySearch, cut_rows, sum_gains
 from .riskiest import RiskyCell
 from .score_outputs import CellScore, outputs_of
 from .summary_figures import ColumnFacts
@@ -138,14 +138,16 @@ class MemoryBacking(OutcomeBacking):
         values = {output: self._values[output] for output in outputs_of(query.looked_at)}
         on_device = any(map(is_on_device, values.values()))
         search = QuerySearch(query)
+        encoded = self.row_values() if query.each_value else None
 
         def look_at(start: int, stop: int) -> ChunkFacts:
             columns: list[ChunkColumn] = []
+            codes_of = None if encoded is None else encoded.between(start, stop)
 
             def each_column() -> Iterator[ChunkColumn]:
                 for scored_column in range(len(self.about.columns)):
                     scores = ColumnScores(take_scored_column(values, scored_column, start, stop))
-                    column = search.look_at(scores, scored_column, start)
+                    column = search.look_at(scores, scored_column, start, codes_of)
                     # Gains are summed here, and not kept: they are as large as the scores.
                     columns.append(column._replace(gains=None))
                     yield column
@@ -192,7 +194,8 @@ class MemoryBacking(OutcomeBacking):
                     stop = min(self.rows, start + ROWS_SEARCHED)
                     taken = take_rows(scores, start, stop, workers)
                     arrays = {output: on_host(array) for output, array in taken.items()}
-                    yield ScoredRows(start, arrays, None if values is None else values.between(start, stop))
+                    codes_of = None if values is None else _on_host(values.between(start, stop))
+                    yield ScoredRows(start, arrays, codes_of)
 
         return LocalCellSource(query, layout, rows)
 
@@ -207,7 +210,7 @@ class MemoryBacking(OutcomeBacking):
 
     def _output_rows(self, outputs: Mapping[str, CellScore], keep_input: bool, workers: Workers) -> _OutputRows:
         values = {output: self._values[output] for output in outputs_of(outputs.values())}
-        return _OutputRows(self._frame, outputs, values, self.about.columns, keep_input, workers)
+        return _OutputRows(self._frame, outputs, values, self.about.columns, keep_input, workers, self.row_values())
 
     def write(self, writing: WriteRequest) -> None:
         """See `Backing`; a device writes its scores to Parquet itself, others go through the host chunk by chunk."""
@@ -239,11 +242,16 @@ class MemoryBacking(OutcomeBacking):
             write_groups(groups(), path, writing.done, overwrite, lambda: to_metadata(writing.describe(True)))
 
 
+def _on_host(codes_of: CodesOf) -> CodesOf:
+    """Return a function that returns the same codes on the host."""
+    return lambda scored_column: on_host(codes_of(scored_column))
+
+
 class _OutputRows:
     """The rows of an output file: perhaps the table's columns, the scores, and perhaps the index of a pandas table.
 
     outputs: the scores to write, by the prefix of the names of their columns. values: by output, the scores that these
-    are made of. columns: the scored columns. The index is written as pandas stores it, unless it is just row numbers.
+    are made of. columns: the scored columns. encoded: their values, if they are at hand. The index is written as pandas stores it, unless it is just row numbers.
     names: of the columns of scores. Raises OutputError for equal names.
     """
 
@@ -255,8 +263,10 @@ class _OutputRows:
         columns: Sequence[Hashable],
         keep_input: bool,
         workers: Workers,
+        encoded: RowValues | None,
     ) -> None:
         self._frame = frame
+        self._encoded = encoded
         self._outputs = list(outputs.values())
         self._values = values
         self._scored_columns = range(len(columns))
@@ -306,7 +316,8 @@ class _OutputRows:
                 else:
                     column = scores.column_of(score)
                     written.append((column.repeated if repeated else None) or column.values)
-            return written, [search.look_at(scores, scored_column, start) for search in searches]
+            codes_of = None if self._encoded is None else self._encoded.between(start, stop)
+            return written, [search.look_at(scores, scored_column, start, codes_of) for search in searches]
 
         tasks = [
             (*span, arrays, scored_column)
@@ -410,7 +421,7 @@ class TableExplainer(RowExplainer):
         job = self.job
 
         def between(start: int, stop: int) -> Callable[[int], npt.NDArray[Any]]:
-            return lambda scored_column: on_host(job.codes[job.scored_columns[scored_column]][start:stop])
+            return lambda scored_column: job.codes[job.scored_columns[scored_column]][start:stop]
 
         return RowValues([self.columns[scored_column] for scored_column in job.scored_columns], between)
 

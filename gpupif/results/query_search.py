@@ -32,6 +32,8 @@ ALL_ROWS = slice(None)
 
 # Numbers, and how often each occurs. The second is `ONCE`, an empty array, if each occurs once.
 Multiplicities = tuple[Any, npt.NDArray[np.int64]]
+# A function that returns the codes of a chunk's values in the scored column at a place.
+CodesOf = Callable[[int], npt.NDArray[Any]]
 
 
 class ScoreColumn:
@@ -112,10 +114,13 @@ class QuerySearch:
         # cells.
         self._least_risk = -np.inf
 
-    def look_at(self, scores: ColumnScores, scored_column: int, first: int) -> ChunkColumn:
+    def look_at(
+        self, scores: ColumnScores, scored_column: int, first: int, codes_of: CodesOf | None = None
+    ) -> ChunkColumn:
         """Return what the query needs of one column of one chunk.
 
         scored_column: place of the column among the scored ones. first: number of the chunk's first row in the table.
+        codes_of: returns the codes of the chunk's values by that place, if a cell is wanted for each value.
         """
         query, top = self.query, list[RiskyCell]()
         multiplicities = {score: _count(scores.column_of(score)) for score in query.of_columns}
@@ -130,24 +135,27 @@ class QuerySearch:
                 for measure, score in query.figures.items()
             }
         )
-        if query.by is not None:
+        if query.by is not None and (query.of_places is None or scored_column in query.of_places):
             by = scores.column_of(query.by).values
-            top = riskiest_in_column(query.by.measure, by, query.top, scored_column, first, self._least_risk)
+            codes = codes_of(scored_column) if codes_of is not None and query.each_value else None
+            top = riskiest_in_column(query.by.measure, by, query.top, scored_column, first, self._least_risk, codes)
             if query.top and len(top) == query.top:
                 self._least_risk = max(self._least_risk, top[-1].risk)
         return ChunkColumn(
             figures, top, multiplicities, None if query.gains is None else scores.column_of(query.gains).values
         )
 
-    def look_at_chunk(self, arrays: Mapping[str, Any], first: int, workers: Workers) -> ChunkFacts:
+    def look_at_chunk(
+        self, arrays: Mapping[str, Any], first: int, workers: Workers, codes_of: CodesOf | None = None
+    ) -> ChunkFacts:
         """Return the facts that the query needs of one chunk.
 
-        arrays: scores (columns, rows) of each output. first: number of the chunk's first row in the table.
+        arrays: scores (columns, rows) of each output. first, codes_of: see `look_at`.
         """
 
         def look_at(scored_column: int) -> ChunkColumn:
             scores = ColumnScores({output: array[scored_column] for output, array in arrays.items()})
-            return self.look_at(scores, scored_column, first)
+            return self.look_at(scores, scored_column, first, codes_of)
 
         columns = workers.run(look_at, [(number,) for number in range(len(next(iter(arrays.values()))))])
         return ChunkFacts([column._replace(gains=None) for column in columns], sum_gains(columns))

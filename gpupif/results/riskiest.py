@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..measures import Measure, as_risk
+from ..utils.arrays import is_on_device, on_host
 
 # The highest of so many values is found first.
 BLOCK = 1 << 10
@@ -18,28 +19,46 @@ BLOCK = 1 << 10
 class RiskyCell(NamedTuple):
     """A cell, how risky it is, and some of its scores.
 
-    row: its place in the table. scored_column: its place among the scored columns.
+    row: its place in the table. scored_column: its place among the scored columns. code: of its value, if the cell
+    stands for all cells with this value; else -1.
     """
 
     risk: float
     row: int
     scored_column: int
     scores: list[Any]
+    code: int = -1
 
 
 def riskiest(cells: Iterable[RiskyCell], n: int) -> list[RiskyCell]:
-    """Return the n riskiest cells, the riskiest first; ties go to the earlier row, then the earlier column."""
-    return sorted(cells, key=lambda cell: (-cell.risk, cell.row, cell.scored_column))[:n]
+    """Return the n riskiest cells, the riskiest first; ties go to the earlier row, then the earlier column.
+
+    Of cells that stand for all cells with one value of a column, only the first is returned.
+    """
+    values: set[tuple[int, int]] = set()
+    kept: list[RiskyCell] = []
+    for cell in sorted(cells, key=lambda cell: (-cell.risk, cell.row, cell.scored_column)):
+        value = (cell.scored_column, cell.code)
+        if len(kept) < n and value not in values:
+            kept.append(cell)
+            values |= {value} if cell.code >= 0 else set()
+    return kept
 
 
 def riskiest_in_column(
-    measure: Measure, scores: npt.NDArray[Any], n: int, scored_column: int, first: int, least: float
+    measure: Measure,
+    scores: npt.NDArray[Any],
+    n: int,
+    scored_column: int,
+    first: int,
+    least: float,
+    codes: npt.NDArray[Any] | None = None,
 ) -> list[RiskyCell]:
     """Return the cells of one column of a chunk that may be among the n riskiest of the table, without their scores.
 
     measure, scores: by which cells are risky, (rows,); cells without a score (NaN) are not. scored_column: place of the
     column among the scored ones. first: number of the chunk's first row in the table. least: n cells of the table are
-    known to be at least this risky.
+    known to be at least this risky. codes: of the values of all rows, if one cell is wanted for each value; else None.
     """
     scored = None
     if scores.dtype.kind == "f" and not (known := scores == scores).all():
@@ -50,12 +69,39 @@ def riskiest_in_column(
     risks = as_risk(measure, scores)
     if risks.max() < least:
         return []
+    if codes is not None:
+        if is_on_device(codes) != is_on_device(risks):
+            codes, risks, scored = on_host(codes), on_host(risks), on_host(scored)
+        # `scored` has the places of the cells that are left.
+        risky = np.flatnonzero(risks >= least)
+        scored, risks = risky if scored is None else scored[risky], risks[risky]
+        return _riskiest_of_values(risks, codes[scored], scored, n, scored_column, first)
     cells = [
         RiskyCell(risk, first + (place if scored is None else int(scored[place])), scored_column, [])
         for risk, place in highest(risks, n)
         if risk >= least
     ]
     return riskiest(cells, n)
+
+
+def _riskiest_of_values(
+    risks: npt.NDArray[Any], codes: npt.NDArray[Any], places: npt.NDArray[Any], n: int, scored_column: int, first: int
+) -> list[RiskyCell]:
+    """Return the riskiest cell of each of the n riskiest values of a column, see `riskiest_in_column`.
+
+    risks, codes, places: of some cells; places are numbers of rows of the chunk.
+    """
+    kept: list[RiskyCell] = []
+    while len(risks) and len(kept) < n:
+        # The first of these cells with a value is the riskiest of all with that value.
+        found = highest(risks, n)
+        chosen = np.array([place for _, place in found])
+        rows, values = on_host(places[chosen]), codes[chosen]
+        cells = zip(found, rows.tolist(), on_host(values).tolist(), strict=True)
+        kept += riskiest((RiskyCell(risk, first + row, scored_column, [], code) for (risk, _), row, code in cells), n)
+        left = np.flatnonzero(~np.isin(codes, values))
+        risks, codes, places = risks[left], codes[left], places[left]
+    return riskiest(kept, n)
 
 
 def highest(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
@@ -97,9 +143,10 @@ def cell_records(
     for number, (cell, facts) in enumerate(zip(cells, seen, strict=True)):
         place: dict[str, Any] = {"row": cell.row} | ({} if labels is None else {"index": labels[number]})
         place["column"] = columns[cell.scored_column]
-        value = {"value": facts["value"]} if "value" in facts else {}
+        facts = {name: fact for name, fact in facts.items() if name != "cells" or cell.code >= 0}
+        value = {name: facts[name] for name in ("value", "cells") if name in facts}
         # A cell may have more scores than there are measures: its scores against each attacker, to find the worst.
-        records.append(place | value | dict(zip(measures, cell.scores, strict=False)) | dict(facts))
+        records.append(place | value | dict(zip(measures, cell.scores, strict=False)) | facts)
     return pd.DataFrame.from_records(records)
 
 

@@ -20,7 +20,7 @@ from ..io.formats import PARQUET, WRITTEN_ENDINGS
 from ..io.write import check_output
 from ..measures import MEASURES, POPULATION_SIZE, Measure, is_measure, suggest_measure
 from ..utils.display import plural
-from ..utils.validation import check_path, percents, whole_number
+from ..utils.validation import check_path, check_word, percents, whole_number
 from .backing import (
     AttackerOutcome,
     Backing,
@@ -36,7 +36,7 @@ from .cell_table import CellTable
 from .riskiest import RiskyCell, cell_records
 from .score_distribution import ColumnAnswer, ColumnQuery, ScoreAnswers
 from .score_outputs import MEAN, WORST, CellScore, ScoredAttacker, ScoreView
-from .summary import TOP_CELLS, AnyKnownSummary, AttackerSummary, Summary, summarize_attackers
+from .summary import TOP_CELLS, AnyKnownSummary, AttackerSummary, Summary, summarize_attackers, unknown_places
 from .summary_figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
 
 
@@ -314,8 +314,12 @@ class Scores:
         """
         return self._backing.fold(self._score(measure), count, add)
 
-    def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
+    def top(self, n: int = 20, by: str | None = None, each: str = "cell") -> pd.DataFrame:
         """Return the n riskiest cells, by the measure `by` (default: CIG, or else the first that was scored).
+
+        each: "cell" (default), or "value": the riskiest cell of each of the n riskiest values of columns. Then there is
+        also the column cells, after value: how many cells of the column have the value. Raises InputError for another
+        word, and for "value" if the table is not at hand.
 
         The highest scores come first; the lowest, if low is risky (`prior`, `cohort_size` and others; a size of 0 comes
         last). Ties go to the earlier row, then the earlier column. Cells without a score are left out.
@@ -329,7 +333,13 @@ class Scores:
         and cohorts, unless these were scored.
         """
         n, score = whole_number("top", n, "cells"), self._by(by)
-        result = self._backing.find(ScoreQuery(top=n, by=score, shown=self._shown(score)))
+        check_word("each", each, ("cell", "value"))
+        if each == "value" and not self._knows_values:
+            raise InputError(
+                "each: 'value' takes the values of the table, which is not at hand for scores opened from files. Score "
+                "the table again, or give each='cell'."
+            )
+        result = self._backing.find(ScoreQuery(top=n, by=score, shown=self._shown(score), each_value=each == "value"))
         return self._describe_cells(result.top, score)
 
     def cells(self, where: str | None = None, *, top: int | None = None, by: str | None = None) -> CellTable:
@@ -448,6 +458,21 @@ class Scores:
         self._check_output(path, overwrite)
         self._backing.write(replace(self._writing(path, keep_input, overwrite), done=done))
 
+    def report(self, path: str | os.PathLike[str], *, redact: bool = False, overwrite: bool = True) -> None:
+        """Write a report of the scores: one HTML file with figures and tables, complete in itself.
+
+        path: a file whose name ends in .html; it appears whole or not at all, and only its owner can read it. redact:
+        whether values of cells are hidden. Raises OutputError if the file cannot be written, and InputError if Jinja2
+        or Plotly is not installed (``pip install 'gpupif[report]'``).
+        """
+        from ..report.page import check_report, write_report
+        from .score_report import score_document
+
+        check_path("path", path, "a file to write")
+        check_report(path, overwrite)
+        source = (self.provenance.get("input") or {}).get("path", "a table")
+        write_report([score_document(self, redact)], path, source, redact, overwrite)
+
     def persist(self, **options: Any) -> Scores:
         """Return the scores of a Dask frame computed and kept in the memory of the workers, at once on a cluster.
 
@@ -530,6 +555,11 @@ class Scores:
         return replace(made, seconds={**made.seconds, **self.seconds}, attacker=self._attacker_line)
 
     @property
+    def _knows_values(self) -> bool:
+        """Whether the values of the table are at hand."""
+        return self._backing.explainer(self._attackers[0]) is not None
+
+    @property
     def _attacker_line(self) -> str:
         """The sentence on what the attacker knows; empty if there are several attackers."""
         if len(self._attackers) > 1 or self.subsets is not None:
@@ -567,6 +597,8 @@ class Scores:
             top=TOP_CELLS,
             by=by,
             shown=self._shown(by),
+            each_value=self._knows_values,
+            of_places=unknown_places(self.columns, self.known),
         )
 
     def _keep_summary(self, result: QueryResult) -> None:

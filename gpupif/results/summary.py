@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -195,6 +195,14 @@ def print_head(summary: Summary, console: Console, attackers: int | None = None)
     if summary.through_host:
         draw_line(console, f"Scored {summary.through_host}", "yellow")
     console.print()
+
+
+def unknown_places(scored: Sequence[Any], known: Collection[Any]) -> list[int]:
+    """Return the places of the scored columns whose riskiest cells are shown.
+
+    These are the columns that the attacker does not know; all columns, if the attacker knows all.
+    """
+    return [place for place, column in enumerate(scored) if column not in known] or [*range(len(scored))]
 
 
 def _storable(key: str, value: Any) -> Any:
