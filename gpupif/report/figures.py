@@ -80,13 +80,13 @@ def landscape(found: Any) -> list[Figure]:
         "hovertemplate": "<b>%{x}</b><br>%{text}<br>median %{z} bits<br>highest %{customdata} bits<extra></extra>",
     }
     said = "Heat map: the median CIG of the cells, by band of rows (riskiest first) and column (highest FIG first)."
-    axes = {"xaxis": {"type": "category"}, "yaxis": {"autorange": "reversed", "ticksuffix": " %"}}
+    axes: dict[str, Any] = {"xaxis": {"type": "category"}, "yaxis": {"autorange": "reversed", "ticksuffix": " %"}}
     return [figure(said, [trace], 520, y="rows, riskiest first", **axes)]
 
 
 def boxes(found: Any, unit: str, what: str) -> list[Figure]:
     """Return the distribution of scores in each column as boxes, from a `Histogram`."""
-    names = labels(found.columns[:MOST_COLUMNS])
+    names = labels(found.columns)[:MOST_COLUMNS]
     ends: dict[str, list[float | None]] = {name: [] for name in BOX}
     for counts in found.counts[:MOST_COLUMNS]:
         below = counts.cumsum()
@@ -95,7 +95,7 @@ def boxes(found: Any, unit: str, what: str) -> list[Figure]:
             ends[name].append(number(step * found.step))
     trace = {"type": "box", "orientation": "h", "y": names, **ends, "hoverinfo": "x+y"}
     said = f"Boxes: the distribution of {what} in each column."
-    axes = {"yaxis": {"type": "category", "autorange": "reversed"}, "xaxis": {"rangemode": "tozero"}}
+    axes: dict[str, Any] = {"yaxis": {"type": "category", "autorange": "reversed"}, "xaxis": {"rangemode": "tozero"}}
     return [figure(said, [trace], 90 + ROW * len(names), x=f"{what}{unit}", **axes)]
 
 
@@ -145,7 +145,7 @@ def bars(
         for name, values in series.items()
     ]
     each = len(series) if mode == "group" else 1
-    axes = {"yaxis": {"type": "category", "autorange": "reversed"}}
+    axes: dict[str, Any] = {"yaxis": {"type": "category", "autorange": "reversed"}}
     return [figure(said, data, 110 + ROW * len(shown) * max(1, each - 1), x=unit, barmode=mode, **axes)]
 
 
@@ -179,7 +179,7 @@ def matrix(said: str, pairs: Sequence[Mapping[str, Any]], by: str) -> list[Figur
         "colorbar": {"title": {"text": "%"}, "thickness": 12},
         "hovertemplate": "<b>%{x}</b> and <b>%{y}</b><br>%{z} % of rows unique<br>%{text}<extra></extra>",
     }
-    axes = {"xaxis": {"type": "category"}, "yaxis": {"type": "category", "autorange": "reversed"}}
+    axes: dict[str, Any] = {"xaxis": {"type": "category"}, "yaxis": {"type": "category", "autorange": "reversed"}}
     return [figure(said, [trace], 160 + 22 * len(names), **axes)]
 
 

@@ -11,6 +11,7 @@ from .._version import __version__
 from ..errors import InputError, TableReadError
 from ..io.documents import read_document
 from ..utils.display import Displayable
+from ..utils.validation import brief
 
 Document = Mapping[str, Any]
 # The keys by which the document of a result is known, by the kind of the result.
@@ -53,10 +54,10 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
             "protect, compare, treat and nightly; got other JSON."
         )
     versions = document.get("versions")
-    version = document.get("gpupif", versions.get("gpupif") if isinstance(versions, dict) else None)
+    version = document.get("gpupif", versions.get("gpupif") if isinstance(versions, dict) else __version__)
     if version != __version__:
         raise InputError(
-            f"report: {path}: is of gpupif {version or '(unknown)'}; this is {__version__}. Report it with that "
-            "version, or make it again with this one."
+            f"report: {path}: is of gpupif {brief(version)}; this is {__version__}. Report it with that version, or "
+            "make it again with this one."
         )
     return document

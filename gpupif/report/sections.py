@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ..errors import InputError
 from ..utils.display import as_cell, as_found, as_part, as_text
 from . import figures
 from .figures import Figure
@@ -18,6 +19,8 @@ VALUES = {"value", "index", "value_1", "value_2", "quasi_identifiers", "why"}
 SHARES = {"unique_mean", "unique_share", "share", "highest", "average", "marketer", "information_kept"}
 SHARES |= {f"{name}_{figure}" for name in ("reidentification_risk", "individual_risk") for figure in ("mean", "max")}
 SHARES |= {"mutual_information_kept"}
+# Keys of numbers that count nothing.
+NUMBERED = {"row", "number"}
 # Headings of tables by key, if they are not the key itself.
 HEADINGS = {
     "distinct_values": "values",
@@ -115,9 +118,15 @@ class Sections:
         self._redact = redact
 
     def of(self, document: Document) -> list[Section]:
-        """Return the sections of a document."""
-        make: Callable[[Document], Iterable[Section]] = getattr(self, f"_{kind_of(document)}")
-        return list(make(document))
+        """Return the sections of a document. Raises InputError for one that is not as gpupif makes it."""
+        kind = kind_of(document)
+        make: Callable[[Document], Iterable[Section]] = getattr(self, f"_{kind}")
+        try:
+            return list(make(document))
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InputError(
+                f"report: the document of {kind} is damaged ({type(error).__name__}: {error}). Make it again."
+            ) from error
 
     def _table(self, caption: str, records: Iterable[Record], keys: str, tools: bool = False) -> list[Table]:
         """Return a table of records, with those of its columns that any record fills; no table without records."""
@@ -143,8 +152,9 @@ class Sections:
         if isinstance(value, Mapping):
             return Cell(", ".join(f"{as_text(name)} = {as_found(own)}" for name, own in value.items()))
         if isinstance(value, int | float) and key not in VALUES:
-            return Cell(as_part(value) if key in SHARES else as_cell(value), float(value))
-        return Cell(as_found(value), float(value) if isinstance(value, int | float) else None)
+            shown = as_part(value) if key in SHARES else as_text(value) if key in NUMBERED else as_cell(value)
+            return Cell(shown, float(value))
+        return Cell(as_found(value))
 
     def _scores(self, document: Document) -> Iterable[Section]:
         found, cells = document.get("landscape"), document.get("histograms", {})
@@ -213,7 +223,7 @@ class Sections:
     def _attackers(self, document: Document) -> Iterable[Section]:
         several = document["attackers"]
         records = [
-            {"attacker": name, "knows": ", ".join(map(as_text, own["known"]))} | own for name, own in several.items()
+            {**own, "attacker": name, "knows": ", ".join(map(as_text, own["known"]))} for name, own in several.items()
         ]
         keys = f"attacker knows fig pif_50 pif_95 pif_99 pif_100 csf_mean csf_max {OF_ROWS}"
         columns = next(iter(several.values()))["columns"]

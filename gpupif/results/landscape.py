@@ -131,7 +131,7 @@ def landscape(scores: Scores, bands: int = BANDS) -> Landscape:
     median = np.column_stack([_medians(of_bands, per_unit) for of_bands in counts])
     return Landscape(
         names,
-        fig[order],
+        np.asarray(fig[order], np.float64),
         np.bincount(band_of_step, by_gain, len(low)).astype(np.int64),
         low,
         high,

@@ -67,7 +67,7 @@ document.querySelectorAll(".tools").forEach((box, place) => {
       const down = head.getAttribute("aria-sort") !== "descending";
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const order = (a, b) => key(a, column).localeCompare(key(b, column), undefined, { numeric: false });
+      const order = (a, b) => key(a, column).localeCompare(key(b, column), undefined, { numeric: true });
       const numeric = [...body.rows].some((row) => row.cells[column].dataset.number !== undefined);
       const value = (row) => (key(row, column) === "" ? -Infinity : Number(key(row, column)));
       const rows = [...body.rows].sort((a, b) => (numeric ? value(a) - value(b) || 0 : order(a, b)) * (down ? -1 : 1));
