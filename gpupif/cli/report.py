@@ -55,6 +55,7 @@ def report(
         else:
             documents = _of_record(source, redact)
         to.write(documents, shared, redact)
+    shared.show(lambda: {"input": str(source), "output": str(output)}, lambda _: None)
     interruption.left = f"the report is complete: {output}"
 
 
@@ -63,8 +64,7 @@ def _of_record(source: Path, redact: bool) -> list[dict[str, Any]]:
     if source.suffix.lower() == ".json":
         from ..report.records import read_record
 
-        document = read_record(source)
-        return [document]
+        return [read_record(source)]
     if source.suffix.lower() == ".toml":
         from .nightly import nightly_documents
 

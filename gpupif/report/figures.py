@@ -149,6 +149,34 @@ def bars(
     return [figure(said, data, 110 + ROW * len(shown) * max(1, each - 1), x=unit, barmode=mode, **axes)]
 
 
+def moves(said: str, names: Sequence[str], before: Sequence[Any], after: Sequence[Any], x: str) -> list[Figure]:
+    """Return for each name a line from a probability before to one after, on a logarithmic axis."""
+    shown = labels(names)
+    ends = [
+        (name, numbers(values), symbol)
+        for name, values, symbol in (("prior", before, "circle-open"), ("posterior", after, "circle"))
+    ]
+    data: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": name,
+            "x": values,
+            "y": shown,
+            "marker": {"size": 10, "symbol": symbol},
+            "hovertemplate": "<b>%{y}</b>: %{x}<extra>%{fullData.name}</extra>",
+        }
+        for name, values, symbol in ends
+    ]
+    lines = [
+        {"type": "line", "x0": one, "x1": other, "y0": place, "y1": place, "layer": "below"}
+        for place, (one, other) in enumerate(zip(ends[0][1], ends[1][1], strict=True))
+        if one and other
+    ]
+    axes: dict[str, Any] = {"xaxis": {"type": "log"}, "yaxis": {"type": "category", "autorange": "reversed"}}
+    return [figure(said, data, 110 + ROW * len(shown), x=x, shapes=lines, **axes)]
+
+
 def columns(said: str, names: Sequence[str], values: Sequence[Any], x: str, y: str) -> list[Figure]:
     """Return vertical bars, one for each name, in this order."""
     bar = {"type": "bar", "x": list(names), "y": numbers(values), "hovertemplate": "%{x}: %{y:,}<extra></extra>"}

@@ -209,9 +209,11 @@ class Sections:
         seen = [cell for cell in top if cell.get("posterior") is not None and cell.get("prior") is not None]
         if seen:
             names = [f"row {cell['row']}, {as_text(cell['column'])}" for cell in seen[:20]]
-            series = {name: [cell[name] for cell in seen[:20]] for name in ("prior", "posterior")}
-            said = "Bars: the probability of the cell's value before and after the attack, for the riskiest cells."
-            drawn = figures.bars(said, names, series, "probability of the cell's value")
+            said = (
+                "Lines: the probability of the cell's value before (prior) and after (posterior) the attack, by cell."
+            )
+            ends = [[cell[name] for cell in seen[:20]] for name in ("prior", "posterior")]
+            drawn = figures.moves(said, names, *ends, "probability of the cell's value")
         notes = [
             "Prior: how probable the cell's value is to somebody who knows the column's distribution alone. "
             "Posterior: to the attacker. Cohort: the rows that agree with the cell's row on what the attacker knows."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import NotScoredError
+from ..errors import InputError, NotScoredError
 from ..report.records import document_of
 from ..utils.display import as_json
 from .landscape import histogram, landscape
@@ -21,7 +21,13 @@ def score_document(scores: Scores, redact: bool = False) -> dict[str, Any]:
     """Return the document of scores. Scores of a Dask frame are kept meanwhile.
 
     redact: see `Displayable.verdict`. What takes scores that are not kept, as in a file of some cells, is left out.
+    Raises InputError if a part of the rows is missing.
     """
+    if not scores._backing.whole:
+        raise InputError(
+            f"report: {scores.path}: expected the scores of all rows of the table, got those of {scores.rows:,} rows. Name "
+            "the folder with all of its files, or score the table again."
+        )
     scores = scores.persist()
     document = document_of(scores.summary(), redact) | {"request": scores.provenance}
     try:

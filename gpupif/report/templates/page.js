@@ -35,11 +35,14 @@ const themed = (figure, print) => {
     : trace);
   return [data, layout, { displayModeBar: false, responsive: !print }];
 };
-const draw = (print) => figures.forEach((figure, i) => Plotly.react(`figure-${i}`, ...themed(figure, print)));
-draw(false);
+// A figure is drawn when it comes near to what is seen, since all at once would take a phone seconds.
+const seen = new Set();
+const draw = (print) => figures.forEach((figure, i) => {
+  if (print || seen.has(i)) Plotly.react(`figure-${i}`, ...themed(figure, print));
+});
 dark.addEventListener("change", () => draw(false));
 addEventListener("beforeprint", () => draw(true));
-addEventListener("afterprint", () => draw(false));
+addEventListener("afterprint", () => { figures.forEach((_, i) => seen.add(i)); draw(false); });
 
 // The landscape shows medians or highest values; both are in its hover.
 figures.forEach((figure, i) => {
@@ -48,11 +51,22 @@ figures.forEach((figure, i) => {
   const { z: median, customdata: highest } = trace;
   trace.hovertemplate = trace.hovertemplate.replace("%{z}", "%{customdata[0]}").replace("%{customdata}", "%{customdata[1]}");
   trace.customdata = median.map((row, band) => row.map((value, column) => [value, highest[band][column]]));
-  const select = element("select", { id: "shown" }, element("option", {}, "median"), element("option", {}, "highest"));
+  const id = `shown-${i}`;
+  const select = element("select", { id }, element("option", {}, "median"), element("option", {}, "highest"));
   select.addEventListener("change", () => { trace.z = select.value === "median" ? median : highest; draw(false); });
-  const bar = element("div", { class: "bar" }, element("label", { for: "shown" }, "CIG of the cells of a band: ", select));
+  const bar = element("div", { class: "bar" }, element("label", { for: id }, "CIG of the cells of a band: ", select));
   document.getElementById(`figure-${i}`).parentElement.before(bar);
-  draw(false);
+});
+const near = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => {
+  const i = Number(target.id.slice("figure-".length));
+  near.unobserve(target);
+  seen.add(i);
+  Plotly.react(target, ...themed(figures[i], false));
+}), { rootMargin: "400px" });
+figures.forEach((figure, i) => {
+  const box = document.getElementById(`figure-${i}`);
+  box.style.minHeight = `${figure.layout.height}px`;
+  near.observe(box);
 });
 
 // Tables are sorted, filtered and exported; text that a spreadsheet would run as a formula is exported with a quote.
