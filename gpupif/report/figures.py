@@ -173,7 +173,10 @@ def moves(said: str, names: Sequence[str], before: Sequence[Any], after: Sequenc
         for place, (one, other) in enumerate(zip(ends[0][1], ends[1][1], strict=True))
         if one and other
     ]
-    axes: dict[str, Any] = {"xaxis": {"type": "log"}, "yaxis": {"type": "category", "autorange": "reversed"}}
+    axes: dict[str, Any] = {
+        "xaxis": {"type": "log", "dtick": 1},
+        "yaxis": {"type": "category", "autorange": "reversed"},
+    }
     return [figure(said, data, 110 + ROW * len(shown), x=x, shapes=lines, **axes)]
 
 
@@ -203,7 +206,6 @@ def matrix(said: str, pairs: Sequence[Mapping[str, Any]], by: str) -> list[Figur
         "z": shares,
         "text": bits,
         "zmin": 0,
-        "zmax": 100,
         "colorbar": {"title": {"text": "%"}, "thickness": 12},
         "hovertemplate": "<b>%{x}</b> and <b>%{y}</b><br>%{z} % of rows unique<br>%{text}<extra></extra>",
     }
