@@ -24,23 +24,22 @@ def measures(as_json: Json = False) -> None:
     if as_json:
         typer.echo(json_text({"cells": of_cells(), "tables": of_tables()}))
         return
-    from rich.table import Table
+    from ..utils.display import Heading, draw_line, draw_table
 
     to = standard_output()
     titles = {
         "Of cells and rows: gpupif score --measures": of_cells(),
         "Of tables: gpupif risk --models": of_tables(),
     }
+    headings = [*(Heading(key, text=True) for key in KEYS), Heading("example", show=_example)]
     for title, entries in titles.items():
-        table = Table(title=title, title_justify="left", header_style="bold")
-        for key in KEYS:
-            table.add_column(key, overflow="fold", no_wrap=key == "name")
-        table.add_column("example", justify="right", no_wrap=True)
-        for entry in entries:
-            example = "" if entry["example"] is None else f"{entry['example']:.7g}"
-            table.add_row(*(entry[key] for key in KEYS), example)
-        to.print(table)
-    to.print(EXAMPLE)
+        to.print(draw_table(title, headings, ([*entry.values()] for entry in entries)))
+        to.print()
+    draw_line(to, EXAMPLE)
+
+
+def _example(value: float | None) -> str:
+    return "" if value is None else f"{value:.7g}"
 
 
 def of_cells() -> list[dict[str, Any]]:

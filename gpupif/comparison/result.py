@@ -17,9 +17,9 @@ from ..utils.display import (
     as_text,
     draw_line,
     draw_table,
+    draw_verdict,
     plural,
 )
-from ..utils.printed_width import fits
 from .continuous_values import Continuous
 from .record_linkage import Linkage
 from .utility import Utility
@@ -27,7 +27,8 @@ from .utility import Utility
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
-    from rich.table import Table
+
+    from ..utils.printed_table import PrintedTable
 
 # At most this number of pairs of columns are shown, the pairs that lost most.
 SHOWN_PAIRS = 10
@@ -72,15 +73,15 @@ BOTH_READINGS = (
     'all rows with one. "missing matches all": it matches every value. Neither is always the safer one.'
 )
 COLUMNS = {
-    "entropy_before": "entropy, bits",
-    "entropy_after": "after",
-    "entropy_lost": "lost",
+    "entropy_before": "entropy before, bits",
+    "entropy_after": "after, bits",
+    "entropy_lost": "lost, bits",
     "information_kept": "kept",
-    "total_variation": "total var.",
-    "emd": "EMD",
-    "precision": "precision",
-    "cells_changed": "changed",
-    "cells_suppressed": "suppressed",
+    "total_variation": "total variation, 0 to 1",
+    "emd": "EMD, 0 to 1",
+    "precision": "precision, 0 to 1",
+    "cells_changed": "cells changed",
+    "cells_suppressed": "cells suppressed",
 }
 KEPT = "information_kept"
 
@@ -179,33 +180,27 @@ class Comparison(Displayable):
         return [rows, *([f"{'; '.join(figures)}."] if figures else []), f"{', '.join(kept)}."]
 
     def draw(self, console: Console) -> None:
-        draw_line(console, attacker_line(self.quasi_identifiers, self._scored))
-        console.print(heading(self.rows, self.rows_taken_away, len(self.columns), self.seconds), highlight=False)
+        draw_verdict(self, console)
         if len(self.risk):
             console.print()
             console.print(risk_table(self.risk))
         if "after_wildcard" in self.risk:
-            console.print(BOTH_READINGS, highlight=False)
-        tables = [utility_table(self.utility, self.linkage), *columns_tables(self.columns, console)]
+            draw_line(console, BOTH_READINGS, "dim")
+        tables = [utility_table(self.utility, self.linkage), columns_table(self.columns)]
         tables += [pairs_table(self.pairs)] if len(self.pairs) else []
         tables += [] if self.continuous is None else [continuous_table(self.continuous)]
         tables += [estimates_table(self.estimates)] if len(self.estimates) else []
         for table in tables:
             console.print()
             console.print(table)
+        console.print()
+        draw_line(console, ", ".join(f"{stage} {took:.2f} s" for stage, took in self.seconds.items()))
 
 
 def _plain(row: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
     """Return the row with whole floats as int: the frame holds counts and other figures in the same float column."""
     whole = {name: int(value) for name, value in row.items() if isinstance(value, float) and value.is_integer()}
     return {**row, **whole}
-
-
-def heading(rows: int, taken_away: int, columns: int, seconds: Mapping[str, float]) -> str:
-    """Return a line with the numbers of rows and columns that were compared, and the time of each stage."""
-    spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in seconds.items())
-    lacking = f" ([bold]{taken_away:,}[/] taken away)" if taken_away else ""
-    return f"[bold]{rows:,}[/] {plural(rows, 'row')}{lacking} x [bold]{columns}[/] {plural(columns, 'column')}: {spent}"
 
 
 def _value(value: Any) -> str:
@@ -216,18 +211,18 @@ def _value(value: Any) -> str:
     return f"{int(value):,}" if float(value).is_integer() else as_cell(float(value))
 
 
-def risk_table(risk: pd.DataFrame) -> Table:
+def risk_table(risk: pd.DataFrame) -> PrintedTable:
     """Draw risk side by side; if cells were suppressed, with both readings and which is worse."""
     shown = ["before", "after"] if "after_wildcard" not in risk else list(READINGS)
     titles = READINGS if "after_wildcard" in risk else {name: name for name in shown}
-    headings = [Heading("", text=True), *(Heading(titles[name], wraps=True, show=_value) for name in shown)]
+    headings = [Heading("", text=True), *(Heading(titles[name], show=_value) for name in shown)]
     rows = [
         [FIGURES.get(str(name), str(name)), *(row[key] for key in shown)] for name, row in risk.to_dict("index").items()
     ]
     return draw_table("Risk", headings, rows)
 
 
-def utility_table(utility: Utility, linkage: Linkage | None) -> Table:
+def utility_table(utility: Utility, linkage: Linkage | None) -> PrintedTable:
     """Draw the utility that the table lost, and the share of rows that are linked."""
     facts = [
         ("entropy lost, bits a row", as_cell(utility.entropy_lost)),
@@ -264,7 +259,7 @@ def _linked(linkage: Linkage | None) -> str:
     return f"{100 * linkage.share:.4g}{error} % of {looked_for}"
 
 
-def continuous_table(found: Continuous) -> Table:
+def continuous_table(found: Continuous) -> PrintedTable:
     """Draw the disclosure risk and information loss of the columns of numbers."""
     facts = [
         ("IL1s, mean change / (sqrt(2) deviations)", _value(found.il1s)),
@@ -278,7 +273,7 @@ def continuous_table(found: Continuous) -> Table:
     return draw_table("Columns of numbers", headings, [fact for fact in facts if fact[1]], show_headings=False)
 
 
-def estimates_table(estimates: pd.DataFrame) -> Table:
+def estimates_table(estimates: pd.DataFrame) -> PrintedTable:
     """Draw the estimates that differ most, for their size before."""
     size = estimates["before"].abs().where(estimates["before"] != 0, 1.0)
     order = (estimates["difference"].abs() / size).sort_values(ascending=False, kind="stable").index
@@ -304,42 +299,32 @@ def _percent(share: float | None) -> str:
     return "" if share is None or share != share else as_part(share)
 
 
-def columns_tables(columns: pd.DataFrame, console: Console) -> list[Table]:
-    """Draw the utility that each column lost: one table, or two if the console is too narrow for its numbers."""
-    shown = [name for name in COLUMNS if columns[name].notna().any()]
-    whole = _columns_table("Columns", columns, ["detail", *shown])
-    if fits(whole, console):
-        return [whole]
-    half = shown.index(KEPT) + 1 if KEPT in shown else len(shown) // 2
-    first = _columns_table("Columns", columns, ["detail", *shown[:half]])
-    return [first, _columns_table("Columns: values, cells", columns, shown[half:])]
-
-
-def _columns_table(title: str, columns: pd.DataFrame, shown: Sequence[str]) -> Table:
+def columns_table(columns: pd.DataFrame) -> PrintedTable:
+    """Draw the utility that each column lost."""
+    shown = ["detail", *(name for name in COLUMNS if columns[name].notna().any())]
     headings = [Heading("column", text=True, show=as_text)]
     for name in shown:
-        text = name == "detail"
-        show = str if text else _percent if name == KEPT else _value
-        headings.append(Heading(COLUMNS.get(name, name), text=text, wraps=not text, show=show))
+        show = str if name == "detail" else _percent if name == KEPT else _value
+        headings.append(Heading(COLUMNS.get(name, name), name == "detail", show))
     rows = [[name, *(row[key] for key in shown)] for name, row in zip(columns.index, _rows(columns), strict=True)]
-    return draw_table(title, headings, rows)
+    return draw_table("Columns", headings, rows)
 
 
 def _rows(frame: pd.DataFrame) -> list[dict[Any, Any]]:
     return frame.to_dict("records")
 
 
-def pairs_table(pairs: pd.DataFrame) -> Table:
+def pairs_table(pairs: pd.DataFrame) -> PrintedTable:
     """Draw the pairs of columns that lost most mutual information."""
     lost = pairs["mutual_information_before"] - pairs["mutual_information_after"]
     shown = pairs.loc[lost.sort_values(ascending=False, kind="stable").index[:SHOWN_PAIRS]]
     more = f" (the first {len(shown)} of {len(pairs)})" if len(shown) < len(pairs) else ""
     headings = [
         Heading("pair", text=True),
-        Heading("mutual inf., bits", wraps=True, show=_value),
-        Heading("after", wraps=True, show=_value),
-        Heading("kept", wraps=True, show=_percent),
-        Heading("total var.", wraps=True, show=_value),
+        Heading("mutual information before, bits", show=_value),
+        Heading("after, bits", show=_value),
+        Heading("kept", show=_percent),
+        Heading("total variation", show=_value),
     ]
     rows = [
         [

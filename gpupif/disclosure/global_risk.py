@@ -19,7 +19,7 @@ from ..errors import InputError, warn
 from ..marginals.open_counts import open_counts
 from ..marginals.request import CountRequest
 from ..marginals.set_counts import SetRequest, Total
-from ..utils.display import Displayable, as_part, as_percent, plural
+from ..utils.display import Displayable, as_cell, as_part, as_percent, draw_verdict, plural
 from ..utils.docs import documented_as
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.refused_combinations import WILDCARD_GLOBAL_RISK
@@ -82,10 +82,12 @@ class GlobalRisk(Displayable):
         ]
 
     def draw(self, console: Console) -> None:
+        draw_verdict(self, console)
+        console.print()
         among = ", ".join(" x ".join(map(str, term)) for term in self.interactions)
         facts = [
             ("rows", f"{self.rows:,}"),
-            ("people in the population, estimated", f"{self.people:,.4g}"),
+            ("people in the population, estimated", as_cell(self.people)),
             ("model", f"main effects{' and ' + among if among else ''} ({self.parameters:,} parameters)"),
             ("cells, and those that occur", f"{self.cells:,}, {self.occupied:,}"),
             ("unique rows", f"{self.uniques:,} ({as_percent(self.uniques / self.rows)})"),
@@ -97,7 +99,7 @@ class GlobalRisk(Displayable):
 
 def _with_share(rows: float, share: float) -> str:
     """Return a number of rows and its share of the unique rows; the number alone without unique rows."""
-    return f"{rows:,.4g}" if math.isnan(share) else f"{rows:,.4g} ({as_percent(share)})"
+    return as_cell(rows) if math.isnan(share) else f"{as_cell(rows)} ({as_percent(share)})"
 
 
 @documented_as(k_anonymity)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..utils.display import Heading, as_found, as_part, as_percent, as_text, draw_table, highest_place, plural, quoted
+from ..utils.display import Heading, as_cell, as_found, as_part, as_percent, as_text, draw_table, highest_place, quoted
 from .attack_game import Payoffs
 from .class_risks import AttackRisk, ClassRisks
 from .estimated_risks import EstimatedRisks
@@ -19,23 +19,20 @@ from .risk_threshold import RiskThreshold
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.table import Table
+
+    from ..utils.printed_table import PrintedTable
 
 # The headings of columns that are no disclosure measure.
-HEADS = {"values": "values", "homogeneous_classes": "one value: classes", "homogeneous_rows": "rows"}
-
-
-def heading(rows: int, columns: int, classes: int | None, device: str, seconds: Mapping[str, float]) -> str:
-    """Return the first line of a result.
-
-    columns: number of quasi-identifiers. classes: number of classes; None: they overlap. seconds: by stage.
-    """
-    spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in seconds.items())
-    number = "overlapping" if classes is None else f"[bold]{classes:,}[/]"
-    return (
-        f"[bold]{rows:,}[/] {plural(rows, 'row')}, {columns} {plural(columns, 'quasi-identifier')}: {number} "
-        f"equivalence {'class' if classes == 1 else 'classes'}, device [bold]{device}[/], {spent}"
-    )
+HEADS = {
+    "values": "values",
+    "homogeneous_classes": "classes of one value",
+    "homogeneous_rows": "rows of these",
+    "alpha": "alpha, 0 to 1",
+    "entropy_l": "entropy l, values",
+    "distinct_l": "distinct l, values",
+    "t": "t, 0 to 1",
+    "delta": "delta, nats",
+}
 
 
 def classes_sentence(classes: ClassRisks) -> str:
@@ -60,9 +57,9 @@ def attributes_sentence(attributes: pd.DataFrame, rows: int) -> str:
     return ""
 
 
-def facts_table(title: str, facts: Sequence[tuple[str, str]]) -> Table:
+def facts_table(title: str, facts: Sequence[tuple[str, str]]) -> PrintedTable:
     """Return a table of facts. facts: names and values."""
-    return draw_table(title, [Heading("", text=True), Heading("", wraps=True)], facts, show_headings=False)
+    return draw_table(title, [Heading("", text=True), Heading("", show=str)], facts, show_headings=False)
 
 
 def classes_table(
@@ -70,7 +67,7 @@ def classes_table(
     estimated: EstimatedRisks | None,
     people: PopulationRisks | None,
     uniques: PopulationUniques | None,
-) -> Table:
+) -> PrintedTable:
     """Return the table of class sizes and the risk of re-identification.
 
     estimated: None without weights. people: None without a population. uniques: None without a size of the population.
@@ -92,11 +89,11 @@ def classes_table(
     ]
     if estimated is not None:
         facts += [
-            ("people in the population, estimated", f"{estimated.people:,.4g}"),
-            ("people of the smallest class there", f"{estimated.k_map:,.4g}"),
+            ("people in the population, estimated", as_cell(estimated.people)),
+            ("people of the smallest class there", as_cell(estimated.k_map)),
             *_risk("journalist risk there", estimated.journalist),
             *_risk("individual risk", estimated.individual),
-            ("re-identifications expected", f"{estimated.reidentifications:,.4g}"),
+            ("re-identifications expected", as_cell(estimated.reidentifications)),
         ]
     if people is not None:
         facts += [
@@ -106,12 +103,24 @@ def classes_table(
             *([] if people.presence is None else _presence(people.presence)),
         ]
     if uniques is not None:
-        shown = "no estimate" if math.isnan(uniques.uniques) else f"{uniques.uniques:,.0f}"
-        facts.append((f"unique in the population of {uniques.population:,} ({uniques.model})", shown))
+        facts += _population_uniques(uniques)
     return facts_table("Equivalence classes and re-identification", facts)
 
 
-def beside_table(households: HouseholdRisks | None, threshold: RiskThreshold | None) -> Table | None:
+def _population_uniques(found: PopulationUniques) -> list[tuple[str, str]]:
+    """Return the estimate of the uniques in the population, and how many of them the sample should have."""
+    name = f"unique in the population of {found.population:,}, estimated ({found.model})"
+    if math.isnan(found.uniques):
+        return [(name, "no estimate")]
+    expected = found.uniques * found.sampling_fraction
+    there = f"{expected:,.0f} of the {found.sample_uniques:,} unique rows"
+    # A person who is unique in the population is unique in the sample.
+    if expected > found.sample_uniques:
+        there = f"{expected:,.0f}, but {found.sample_uniques:,} rows are unique: the model does not fit"
+    return [(name, f"{found.uniques:,.0f} people"), ("... of whom the table has, expected", there)]
+
+
+def beside_table(households: HouseholdRisks | None, threshold: RiskThreshold | None) -> PrintedTable | None:
     """Return the table of household risk and of the threshold for a global risk; None if both are None."""
     facts: list[tuple[str, str]] = []
     if households is not None:
@@ -119,8 +128,8 @@ def beside_table(households: HouseholdRisks | None, threshold: RiskThreshold | N
             (f"households ({as_text(households.column)})", f"{households.households:,}"),
             *_risk("risk of a household", households.risk),
             (f"households at risk (above {households.threshold:.3g})", as_percent(households.risk.at_risk)),
-            ("re-identified households expected", f"{households.reidentified:,.4g}"),
-            ("rows of these", f"{households.rows:,.4g} ({as_percent(households.row_share)})"),
+            ("re-identified households expected", as_cell(households.reidentified)),
+            ("rows of these", f"{as_cell(households.rows)} ({as_percent(households.row_share)})"),
         ]
     if threshold is not None:
         facts += [
@@ -145,11 +154,18 @@ def _presence(presence: Presence) -> list[tuple[str, str]]:
     ]
 
 
-def attributes_table(attributes: pd.DataFrame, l_values: int | None) -> Table:
+# What is high among the measures of sensitive attributes.
+HIGH = (
+    "Highest risk: alpha or l of 1, where a class has one value. t, beta and delta are 0 if each class is like the "
+    "table."
+)
+
+
+def attributes_table(attributes: pd.DataFrame, l_values: int | None) -> PrintedTable:
     """Return the table of the measures of each sensitive attribute."""
     of_l = "" if l_values is None else f" (c for l = {l_values})"
     headings = [Heading("attribute", text=True)]
-    headings += [Heading(_head(key), wraps=True, show=_number) for key in attributes.columns]
+    headings += [Heading(_head(key), show=_number) for key in attributes.columns]
     records = zip(attributes.index, attributes.to_dict("records"), strict=True)
     rows = [(name, *record.values()) for name, record in records]
     return draw_table(f"Sensitive attributes, the worst class of each{of_l}", headings, rows)
@@ -159,7 +175,7 @@ def _head(column: str) -> str:
     return HEADS.get(column) or MODELS[column].heading or column
 
 
-def groups_table(groups: Sequence[Group]) -> Table:
+def groups_table(groups: Sequence[Group]) -> PrintedTable:
     """Return the table of the most homogeneous classes."""
     headings = [
         Heading("class", text=True),
@@ -167,7 +183,7 @@ def groups_table(groups: Sequence[Group]) -> Table:
         Heading("value", text=True, show=as_found),
         Heading("rows"),
         Heading("share", show=as_percent),
-        Heading("entropy", show="{:.3f}".format),
+        Heading("entropy, bits", show="{:.3f}".format),
     ]
     rows = [
         (_values(group.quasi_identifiers), group.attribute, group.value, group.rows, group.share, group.entropy)
@@ -181,7 +197,7 @@ def _values(quasi_identifiers: Mapping[Hashable, Any]) -> str:
     return ", ".join(f"{as_text(name)}={as_found(value)}" for name, value in quasi_identifiers.items())
 
 
-def presence_tables(presence: Presence, classes: Sequence[PresentClass]) -> list[Table]:
+def presence_tables(presence: Presence, classes: Sequence[PresentClass]) -> list[PrintedTable]:
     """Return the table of people by presence, and the table of the classes of highest presence, if there are any."""
     headings = [Heading("presence", text=True), *map(Heading, ("classes", "people", "rows"))]
     bands = [(_band(band), band.classes, band.people, band.rows) for band in presence.histogram if band.classes]
@@ -205,7 +221,7 @@ def _band(band: PresenceBand) -> str:
     return f"{'' if band.least else 'above '}{as_percent(band.least)} to below {as_percent(band.most)}"
 
 
-def games_table(games: Mapping[str, Payoffs]) -> Table:
+def games_table(games: Mapping[str, Payoffs]) -> PrintedTable:
     """Return the table of cost and benefit of attacks, with a column for each attacker."""
     facts: list[tuple[str, Callable[[Payoffs], int | float | None]]] = [
         ("rows that are attacked, if all are published", lambda found: found.attacked),
@@ -229,10 +245,8 @@ def games_table(games: Mapping[str, Payoffs]) -> Table:
 
 
 def _amount(value: float | None) -> str:
-    return "none" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.8g}"
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.8g}"
 
 
 def _number(value: Any) -> str:
-    if isinstance(value, int):
-        return f"{value:,}"
-    return "none" if math.isinf(value) else f"{value:.4g}"
+    return "infinite" if math.isinf(value) else as_cell(value)

@@ -10,7 +10,7 @@ from ..attack.attackers import attacker_line
 from ..attack.population import Population
 from ..attack.roles import classes_by_roles
 from ..errors import InputError
-from ..utils.display import Displayable, draw_line, plural
+from ..utils.display import Displayable, draw_line, draw_verdict, plural
 from ..utils.docs import documented_as
 from ..utils.validation import Columns, brief, share, whole_number
 from .assess import assess
@@ -147,23 +147,23 @@ class DisclosureRisk(Displayable):
 
     def draw(self, console: Console) -> None:
         from .report import (
+            HIGH,
             attributes_table,
             beside_table,
             classes_table,
             games_table,
             groups_table,
-            heading,
             presence_tables,
         )
 
-        draw_line(console, attacker_line(self.quasi_identifiers, ()))
-        known_count, classes = len(self.quasi_identifiers), self.classes.classes
-        console.print(heading(self.rows, known_count, classes, self.device, self.seconds), highlight=False)
+        draw_verdict(self, console)
+        if len(self.attributes):
+            console.print()
+            console.print(attributes_table(self.attributes, self.l_values))
+            draw_line(console, HIGH, "dim")
         tables = [classes_table(self.classes, self.estimated, self.population, self.uniques)]
         beside = beside_table(self.households, self.risk_threshold)
         tables += [] if beside is None else [beside]
-        if len(self.attributes):
-            tables.append(attributes_table(self.attributes, self.l_values))
         if self.groups:
             tables.append(groups_table(self.groups))
         if self.population is not None and self.population.presence is not None:
@@ -173,6 +173,9 @@ class DisclosureRisk(Displayable):
         for table in tables:
             console.print()
             console.print(table)
+        console.print()
+        spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in self.seconds.items())
+        draw_line(console, f"Device {self.device}, {spent}")
 
 
 @documented_as(k_anonymity)

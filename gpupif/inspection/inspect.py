@@ -20,7 +20,9 @@ from ..utils.display import (
     as_part,
     as_percent,
     as_text,
+    draw_line,
     draw_table,
+    draw_verdict,
     highest_place,
     json_value,
     plural,
@@ -51,10 +53,10 @@ HEADINGS = {
     "column": Heading("column", text=True),
     "type": Heading("type", text=True),
     "values": Heading("values"),
-    "missing_share": Heading("missing", show=_share),
-    "unique_share": Heading("unique", show=_share),
-    "alpha_distinction": Heading("alpha", show="{:.3g}".format),
-    "entropy": Heading("bits", show="{:.2f}".format),
+    "missing_share": Heading("missing rows", show=_share),
+    "unique_share": Heading("unique rows", show=_share),
+    "alpha_distinction": Heading("values per row", show=as_percent),
+    "entropy": Heading("entropy, bits", show="{:.2f}".format),
     "looks_like": Heading("looks like", text=True, show=lambda value: "" if value is None else as_text(value)),
 }
 
@@ -111,12 +113,8 @@ class Inspection(Displayable):
         ]
 
     def draw(self, console: Console) -> None:
-        rows, number = self.rows, len(self.columns)
-        console.print(
-            f"[bold]{rows:,}[/] {plural(rows, 'row')} x [bold]{number}[/] {plural(number, 'column')}, looked at in "
-            f"{self.seconds:.2f} s",
-            highlight=False,
-        )
+        rows = self.rows
+        draw_verdict(self, console)
         console.print()
         records: list[dict[str, Any]] = self.columns.to_dict("records")  # type: ignore[assignment]
         for record in records:
@@ -126,8 +124,9 @@ class Inspection(Displayable):
                 record["looks_like"] = f"{record['looks_like']} ({record['hipaa']})"
         some_missing = any(record["missing"] for record in records)
         shown = {key: heading for key, heading in HEADINGS.items() if some_missing or key != "missing_share"}
-        title = "Columns: different values, rows with a value of their own, alpha-distinction, entropy"
-        console.print(draw_table(title, list(shown.values()), ([record[key] for key in shown] for record in records)))
+        console.print(
+            draw_table("Columns", list(shown.values()), ([record[key] for key in shown] for record in records))
+        )
         console.print()
         headings = [Heading(name, text=True) for name in ("proposed role", "column", "because")]
         proposed = []
@@ -137,7 +136,8 @@ class Inspection(Displayable):
                 ["" if place else role, record["column"], record["reason"]] for place, record in enumerate(own)
             ]
         console.print(draw_table("Roles", headings, proposed))
-        console.print(NOTE, highlight=False)
+        draw_line(console, NOTE)
+        draw_line(console, f"Looked at in {self.seconds:.2f} s")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dictionary for JSON; "roles" is by column."""

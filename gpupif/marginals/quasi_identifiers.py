@@ -15,7 +15,7 @@ import pandas as pd
 from ..encoding.column import Column
 from ..engines.base import Counter
 from ..errors import InputError
-from ..utils.display import Displayable, Heading, as_part, as_text, draw_table, plural, quoted
+from ..utils.display import Displayable, Heading, as_part, as_text, draw_line, draw_table, draw_verdict, plural, quoted
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, check_word, share, whole_number
 from .count_statistics import Separation
@@ -94,21 +94,8 @@ class QuasiIdentifiers(Displayable):
     def draw(self, console: Console) -> None:
         """Print the result; see `Displayable`."""
         found, shown = len(self.sets), self.sets.head(self.top)
-        counted = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in self.seconds.items())
-        console.print(
-            f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')} x [bold]{len(self.columns)}[/] "
-            f"{plural(len(self.columns), 'column')}: [bold]{found:,}[/] smallest {plural(found, 'set')} of at most "
-            f"{self.max_size} with a {self.by} of {self.alpha:g} or more, {counted}",
-            highlight=False,
-        )
-        console.print(
-            f"All columns together: distinction {as_part(self.distinction)}, separation {as_part(self.separation)}.",
-            highlight=False,
-        )
-        if not found:
-            reached = {"distinction": self.distinction, "separation": self.separation}[self.by] >= self.alpha
-            console.print("Only sets of more columns reach it." if reached else "Not even all columns reach it.")
-        else:
+        draw_verdict(self, console)
+        if found:
             more = f" (the first {len(shown):,} of {found:,})" if len(shown) < found else ""
             headings = [
                 Heading("columns", text=True, show=lambda names: " + ".join(map(as_text, names))),
@@ -117,6 +104,9 @@ class QuasiIdentifiers(Displayable):
             ]
             console.print()
             console.print(draw_table(f"Smallest sets of columns{more}", headings, shown.itertuples(index=False)))
+        console.print()
+        spent = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in self.seconds.items())
+        draw_line(console, f"Device {self.device}, {spent}")
 
 
 def quasi_identifiers(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.request import warn_of_unique
 from ..errors import InputError
-from ..utils.display import Displayable, Heading, as_found, as_part, bits, draw_table, plural, quoted
+from ..utils.display import (
+    Displayable,
+    Heading,
+    as_found,
+    as_part,
+    bits,
+    draw_line,
+    draw_table,
+    draw_verdict,
+    plural,
+    quoted,
+)
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, brief, is_whole, whole_number
 from .open_counts import open_counts
@@ -22,7 +34,8 @@ from .toxic_values import MeasuredSets
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
-    from rich.table import Table
+
+    from ..utils.printed_table import PrintedTable
 
 SIZES = {2: "pairs", 3: "triples"}
 BITS = "{:.2f}".format
@@ -35,18 +48,18 @@ def _count(value: Any) -> str:
 
 # The columns of pairs and of values that are printed.
 HEADINGS = {
-    "joint_entropy": Heading("joint entropy", wraps=True, show=BITS),
-    "mutual_information": Heading("mutual inf.", wraps=True, show=BITS),
-    "total_correlation": Heading("total corr.", wraps=True, show=BITS),
-    "unique_share": Heading("unique rows", wraps=True, show=lambda value: f"{100 * value:.2f} %"),
-    "smallest_cohort": Heading("smallest cohort", wraps=True, show=_count),
-    "combinations": Heading("combinations", wraps=True, show=_count),
-    "distinction": Heading("distinction", wraps=True, show=as_part),
-    "separation": Heading("separation", wraps=True, show=as_part),
-    "count": Heading("rows", wraps=True, show=_count),
-    "expected": Heading("expected", wraps=True, show="{:,.1f}".format),
-    "rarity": Heading("rarity", wraps=True, show=BITS),
-    "information": Heading("information", wraps=True, show=BITS),
+    "joint_entropy": Heading("joint entropy, bits", show=BITS),
+    "mutual_information": Heading("mutual information, bits", show=BITS),
+    "total_correlation": Heading("total correlation, bits", show=BITS),
+    "unique_share": Heading("unique rows", show=lambda value: f"{100 * value:.2f} %"),
+    "smallest_cohort": Heading("smallest cohort, rows", show=_count),
+    "combinations": Heading("combinations", show=_count),
+    "distinction": Heading("distinction", show=as_part, optional=True),
+    "separation": Heading("separation", show=as_part, optional=True),
+    "count": Heading("rows", show=_count),
+    "expected": Heading("rows expected", show="{:,.1f}".format),
+    "rarity": Heading("rarity, bits", show=BITS),
+    "information": Heading("information, bits", show=BITS, optional=True),
 }
 
 
@@ -96,7 +109,7 @@ class ToxicPairs(Displayable):
         document = super().to_dict()
         kind, pairs = SIZES[self.size], document.pop("pairs")
         document[kind], document[f"{kind}_in_all"] = pairs[: self.top], len(pairs)
-        document["values_in_all"] = int(self.pairs["combinations"].sum())
+        document["values_in_all"] = self._combinations
         if self.people is None:
             del document["people"]
         return document
@@ -107,7 +120,9 @@ class ToxicPairs(Displayable):
     def verdict(self, redact: bool = False) -> list[str]:
         """See `Displayable.verdict`."""
         number = len(self.pairs)
-        size, kind = f"{self.rows:,} {plural(self.rows, 'row')}", plural(number, SIZES[self.size][:-1])
+        size = f"{self.rows:,} {plural(self.rows, 'row')}"
+        size += "" if self.people is None else f" for {self.people:,.6g} people"
+        kind = plural(number, SIZES[self.size][:-1])
         said = [f"{size} x {len(self.columns)} columns: {number:,} {kind} of columns, by what they tell together."]
         first: dict[Any, Any] = self.pairs.iloc[0].to_dict()
         told = f"{_joined(first, self.size, 'column', quoted)} tell most: {bits(first['joint_entropy'])}"
@@ -121,21 +136,24 @@ class ToxicPairs(Displayable):
         return said
 
     def draw(self, console: Console) -> None:
-        number, values = len(self.pairs), int(self.pairs["combinations"].sum())
-        kind = plural(number, "pair" if self.size == 2 else "triple")
-        spent = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in self.seconds.items())
-        weighted = "" if self.people is None else f" for [bold]{self.people:,.6g}[/] people"
-        console.print(
-            f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')}{weighted} x [bold]{len(self.columns)}[/] columns: "
-            f"[bold]{number:,}[/] {kind}, {spent}",
-            highlight=False,
-        )
+        draw_verdict(self, console)
         console.print()
-        title = f"Columns with the most joint information, bits{_shown(self.top, number)}"
+        title = f"Columns with the most joint information{_shown(self.top, len(self.pairs))}"
         console.print(_table(title, self.pairs.head(self.top), self.size, {"columns": "column"}))
+        people = self.rows if self.people is None else self.people
+        most = f"If all rows differed, it would be {bits(math.log2(people))}; independent columns share 0 bits."
+        draw_line(console, most if people > 1 else "", "dim")
         console.print()
-        title = f"Values far rarer together than if they were independent, bits{_shown(self.top, values)}"
+        title = f"Values far rarer together than if they were independent{_shown(self.top, self._combinations)}"
         console.print(_table(title, self.values, self.size, {"columns": "column", "values": "value"}))
+        draw_line(console, "Rarity: by how many bits rarer than expected; 0 is independent.", "dim")
+        spent = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in self.seconds.items())
+        console.print()
+        draw_line(console, f"Device {self.device}, {spent}")
+
+    @property
+    def _combinations(self) -> int:
+        return int(self.pairs["combinations"].sum())
 
 
 def toxic_pairs(
@@ -262,7 +280,7 @@ def _shown(top: int, found: int) -> str:
     return f" (the first {top:,} of {found:,})" if top < found else ""
 
 
-def _table(title: str, frame: pd.DataFrame, size: int, joined: Mapping[str, str]) -> Table:
+def _table(title: str, frame: pd.DataFrame, size: int, joined: Mapping[str, str]) -> PrintedTable:
     """Return a printed table of pairs or triples.
 
     joined: headings, and for each the prefix of the columns whose values are joined below it.
@@ -273,7 +291,7 @@ def _table(title: str, frame: pd.DataFrame, size: int, joined: Mapping[str, str]
     for record in frame.to_dict("records"):
         names = [_joined(record, size, prefix, as_found) for prefix in joined.values()]
         rows.append([*names, *(record[key] for key in keys)])
-    return draw_table(title, headings, rows)
+    return draw_table(title, headings, rows, keys=len(joined))
 
 
 def _joined(record: Mapping[Any, Any], size: int, prefix: str, show: Callable[[Any], str]) -> str:

@@ -35,6 +35,7 @@ from ..utils.display import (
     bits,
     draw_line,
     draw_table,
+    draw_verdict,
     highest_place,
     plural,
     quoted,
@@ -59,6 +60,7 @@ MEASURED = {
     "uniques": Criterion(ClassQuantity(CLASS_FIGURES["unique_rows"]), math.inf),
 }
 HEADINGS = {"pif95": "PIF 95", "fig": "FIG"}
+WITH_UNITS = {"pif95": "PIF 95, bits", "fig": "FIG, bits", "k": "k, rows", "uniques": "unique rows"}
 SHOWN = {"fig": "{:,.1f}".format}
 
 
@@ -123,42 +125,31 @@ class Advice(Displayable):
 
         def said(row: Mapping[Any, Any]) -> str:
             change = "dropped" if row["do"] == DROP else f"at level {row['level']} of {row['height']}"
-            return f"{quoted(row['column'])} {change}: {name} {as_cell(row[self.criterion])}, {bits(row['bits'])} a row"
+            figure = as_cell(row[self.criterion])
+            return f"{quoted(row['column'])} {change}: {name} of {figure} for {bits(row['bits'])} a row"
 
         places = [0, highest_place(buying["bought"])]
         best, most = (said(buying.iloc[place].to_dict()) for place in places)
-        least = [f"Least {name} of all: {most}."] if places[0] != places[1] else []
+        least = [f"Most in all: {most}."] if places[0] != places[1] else []
         return [asked, f"Most for each bit given up: {best}.", *least]
 
     def draw(self, console: Console) -> None:
-        from rich.markup import escape
-
-        draw_line(console, self.attacker)
-        counted = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in self.seconds.items())
-        console.print(
-            f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')} x [bold]{len(self.columns)}[/] "
-            f"{plural(len(self.columns), 'column')} on {self.device}, {counted}",
-            highlight=False,
-        )
-        now = "   ".join(
-            f"{escape(as_text(HEADINGS.get(name, name)))}: [bold]{SHOWN.get(name, as_cell)(value)}[/]"
-            for name, value in self.before.items()
-        )
-        console.print(f"As it is:   {now}", highlight=False, emoji=False)
+        draw_verdict(self, console)
+        now = "; ".join(f"{_head(name)}: {SHOWN.get(name, as_cell)(value)}" for name, value in self.before.items())
+        draw_line(console, f"As it is: {now}.")
         console.print()
         criterion = HEADINGS.get(self.criterion, self.criterion)
         title = f"What a change buys, less risk by {criterion} per bit given up first"
         if not (self.changes["bought"] > 0).any():
-            draw_line(console, f"No single change makes {criterion} less risky.")
             title = "What a change costs, in bits given up"
         headings = [
             Heading("column", text=True),
             Heading("change", text=True),
-            Heading("values", wraps=True),
-            Heading("bits given up", wraps=True, show="{:.3f}".format),
-            Heading("bought", wraps=True),
-            Heading("per bit", wraps=True),
-            *(Heading(HEADINGS.get(name, name), wraps=True, show=SHOWN.get(name, as_cell)) for name in self.before),
+            Heading("values left"),
+            Heading("bits given up, a row", show="{:.3f}".format),
+            Heading("bought"),
+            Heading("bought per bit"),
+            *(Heading(_head(name), show=SHOWN.get(name, as_cell)) for name in self.before),
         ]
         rows = [
             [
@@ -168,7 +159,16 @@ class Advice(Displayable):
             ]
             for row in self.changes.to_dict("records")
         ]
-        console.print(draw_table(title, headings, rows))
+        console.print(draw_table(title, headings, rows, keys=2))
+        draw_line(console, f"Bought: by how much {criterion} becomes less risky; below 0 it becomes riskier.", "dim")
+        spent = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in self.seconds.items())
+        console.print()
+        draw_line(console, f"Device {self.device}, {spent}")
+
+
+def _head(name: str) -> str:
+    """Return the name of a figure with its unit."""
+    return WITH_UNITS.get(name, name)
 
 
 def advise(

@@ -22,7 +22,6 @@ from ..utils.display import (
     json_value,
     plural,
 )
-from ..utils.printed_width import fits
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -272,10 +271,7 @@ class Protection(Displayable):
         return [draw_table("Risk", headings, risk)] * bool(risk) + [draw_table("Levels", of_columns, columns)]
 
     def _draw_frontier(self, console: Console) -> None:
-        """Draw nodes that are evenly spread over the frontier, and the node of the plan.
-
-        They are a table if the console is wide enough for it: without bars, if need be. Else they are lines of text.
-        """
+        """Draw nodes that are evenly spread over the frontier, and the node of the plan."""
         step = max(1, -(-len(self.frontier) // SHOWN_NODES))
         suppressed = ["suppressed rows"] * any(node.suppressed_rows for node in self.frontier)
         figures = [*self.frontier[0].values, *suppressed]
@@ -288,20 +284,10 @@ class Protection(Displayable):
                 name, levels = "plan" if node.levels == self.levels else "", ",".join(map(str, node.levels.values()))
                 rows.append([name, as_part(share), "█" * round(share * BAR_LENGTH), *own, levels])
         of_all = "of all bits" if self.unit == "bits" else "of the highest loss"
-        headings = [Heading("", text=True), Heading("lost"), Heading(of_all, text=True), *map(Heading, figures)]
-        headings.append(Heading("levels", text=True))
-        title = "Loss against risk, of the best nodes that were checked"
-        whole = draw_table(title, headings, rows)
-        narrow = draw_table(title, [*headings[:2], *headings[3:]], [[*row[:2], *row[3:]] for row in rows])
+        headings = [Heading("", text=True), Heading("lost"), Heading(of_all, text=True, optional=True)]
+        headings += [*map(Heading, figures), Heading("levels", text=True)]
         console.print()
-        for table in (whole, narrow):
-            if fits(table, console):
-                console.print(table)
-                return
-        draw_line(console, title, "italic")
-        for row in rows:
-            said = "; ".join(f"{figure}: {as_cell(value)}" for figure, value in zip(figures, row[3:-1], strict=True))
-            draw_line(console, f"{row[0] or '-'} {row[1]} lost, levels {row[-1]}. {said}", "bold" if row[0] else "")
+        console.print(draw_table("Loss against risk, of the best nodes that were checked", headings, rows, keys=2))
 
 
 def _listed(names: Sequence[Hashable]) -> str:

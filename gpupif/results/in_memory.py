@@ -251,8 +251,8 @@ class _OutputRows:
     """The rows of an output file: perhaps the table's columns, the scores, and perhaps the index of a pandas table.
 
     outputs: the scores to write, by the prefix of the names of their columns. values: by output, the scores that these
-    are made of. columns: the scored columns. encoded: their values, if they are at hand. The index is written as pandas stores it, unless it is just row numbers.
-    names: of the columns of scores. Raises OutputError for equal names.
+    are made of. columns: the scored columns. encoded: their values, if they are at hand. The index is written as pandas
+    stores it, unless it is just row numbers. names: of the columns of scores. Raises OutputError for equal names.
     """
 
     def __init__(

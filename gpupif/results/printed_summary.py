@@ -1,7 +1,4 @@
-"""The printed summary: its tables, made from plain frames and numbers, as wide as the console allows.
-
-`utils/printed_width.py` has the width of output that does not go to a terminal.
-"""
+"""The printed summary: its tables, made from plain frames and numbers."""
 
 from __future__ import annotations
 
@@ -13,14 +10,13 @@ from rich.text import Text
 
 from ..errors import listed
 from ..utils.display import Heading, as_cell, as_found, as_percent, as_text, draw_table, plural
-from ..utils.printed_width import fits
 from ..utils.progress import short
 from .summary_figures import ROW_MEASURES
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Console
-    from rich.table import Table
+
+    from ..utils.printed_table import PrintedTable
 
 # Characters of a bar.
 BAR = 10
@@ -28,25 +24,34 @@ BAR = 10
 GIVEN_AWAY = 0.005
 HEADS = {
     "distinct_values": "values",
-    "prior_entropy": "entropy",
-    "cig_mean": "CIG mean",
-    "cig_median": "median",
-    "cig_p95": "95 %",
-    "cig_max": "max",
-    "fig": "FIG",
-    "csf_mean": "CSF mean",
-    "csf_max": "max",
-    "reidentification_risk_mean": "risk mean",
-    "reidentification_risk_max": "max",
-    "individual_risk_mean": "individual risk mean",
-    "individual_risk_max": "max",
-    "unique_mean": "unique",
-    "class_size_min": "least class",
+    "prior_entropy": "entropy, bits",
+    "cig_mean": "mean CIG, bits",
+    "cig_median": "median CIG",
+    "cig_p95": "95 % CIG",
+    "cig_max": "highest CIG",
+    "fig": "FIG, bits",
+    "csf_mean": "mean CSF",
+    "csf_max": "highest CSF",
+    "reidentification_risk_mean": "mean risk",
+    "reidentification_risk_max": "highest risk",
+    "individual_risk_mean": "mean individual risk",
+    "individual_risk_max": "highest individual risk",
+    "unique_mean": "unique rows",
+    "class_size_min": "least class, rows",
     "weight": "weight",
 }
+# What figures mean, and what is high, by the figure that has to be there.
+LEGENDS = {
+    "cig_mean": "CIG: bits learnt of a value beyond what is known without it; a mean near the entropy is high.",
+    "fig": "FIG: CIG of all rows.",
+    "csf_mean": "CSF: change of a probability, 0 to 1.",
+    "reidentification_risk_mean": "Risk: chance to be re-identified.",
+    "weight": "Weight: share of the entropy that stays unknown; near 0 is high risk.",
+}
+CELL_HEADS = {"cells": "cells with it", "cig": "CIG, bits", "csf": "CSF", "cohort_size": "cohort, rows"}
 # Beginnings of the names of figures that `risk` has too, and shows in percent.
 IN_PERCENT = ("reidentification_risk", "individual_risk", "unique")
-OF_ATTACKERS = {"worst_by_mean": "worst by mean", "worst_by_max": "worst by max"}
+OF_ATTACKERS = {"worst_by_mean": "worst by mean", "worst_by_max": "worst by highest"}
 
 
 def size_line(rows: int, columns: int, distinct_rows: int | None, device: str, attackers: int | None = None) -> str:
@@ -67,15 +72,26 @@ def stages_line(seconds: Mapping[str, float], cells: int) -> str:
     return ", ".join(parts)
 
 
-def column_tables(columns: pd.DataFrame, console: Console) -> list[Table]:
-    """Return the tables of `Summary.columns`: one, or two if the console is too narrow for its numbers."""
+def column_table(columns: pd.DataFrame, first: Sequence[int] = ()) -> PrintedTable:
+    """Return the table of `Summary.columns`, with a bar for the mean CIG. first: places of columns that come first."""
     keys = [key for key in HEADS if key in columns.columns]
-    whole = _risk_by_column(columns, keys, "cig_mean" in keys)
-    if fits(whole, console):
-        return [whole]
-    first = [key for key in keys if key.startswith(("distinct", "prior", "cig"))]
-    rest = [key for key in keys if key not in first]
-    return [_risk_by_column(columns, part, False) for part in (first, rest) if part]
+    places = [*first, *(place for place in range(len(columns)) if place not in first)]
+    frame = columns.iloc[places]
+    heads = [Heading("column", text=True, show=as_text)]
+    shown = list(keys)
+    if "cig_mean" in keys:
+        # The scale of the bars.
+        scale = max(frame[key].max() for key in ("prior_entropy", "cig_mean"))
+        bar = Heading(f"CIG of {scale:.3g} bits", True, lambda mean: _bar(mean / scale if scale else 0.0), True)
+        heads.append(bar)
+        shown.insert(0, "cig_mean")
+    heads += [Heading(HEADS[key], show=_numbers(key)) for key in keys]
+    return draw_table("Risk by column", heads, ((name, *(row[key] for key in shown)) for name, row in frame.iterrows()))
+
+
+def legend(columns: pd.DataFrame) -> str:
+    """Return what the figures of `Summary.columns` mean, and what is high."""
+    return " ".join(said for key, said in LEGENDS.items() if key in columns)
 
 
 def given_away_note(columns: pd.DataFrame, measures: Sequence[str]) -> str:
@@ -93,17 +109,27 @@ def given_away_note(columns: pd.DataFrame, measures: Sequence[str]) -> str:
     )
 
 
-def cell_table(top: pd.DataFrame, measures: Sequence[str], console: Console) -> Table:
+def cell_table(top: pd.DataFrame, measures: Sequence[str]) -> PrintedTable:
     """Return the table of `Summary.top`; if the console is too narrow, without what anyone can look up."""
     if "index" in top and (top["index"] == top["row"]).all():
         top = top.drop(columns="index")
-    whole = _cells(top)
-    if fits(whole, console):
-        return whole
-    return _cells(top.drop(columns=["index", "prior", *measures[1:]], errors="ignore"))
+    words = ("index", "column", "value", "attacker", "known")
+    heads = [
+        Heading(
+            CELL_HEADS.get(key, key.replace("_", " ")),
+            key in words,
+            as_found if key == "value" else as_cell,
+            key in ("index", "prior", *measures[1:]),
+        )
+        for key in top.columns
+    ]
+    title = "Riskiest cells" + ", once for each value, with the first row" * ("cells" in top)
+    # A line is about a row, a column, and a value.
+    keys = 1 + max((place for place, key in enumerate(top.columns) if key in ("column", "value")), default=0)
+    return draw_table(title, heads, ([*cell.values()] for cell in top.to_dict("records")), keys=keys)
 
 
-def attacker_tables(attackers: pd.DataFrame, knowledge: Mapping[str, str], columns: pd.DataFrame) -> list[Table]:
+def attacker_tables(attackers: pd.DataFrame, knowledge: Mapping[str, str], columns: pd.DataFrame) -> list[PrintedTable]:
     """Return the tables of `AttackerSummary.attackers` and `AttackerSummary.columns`.
 
     knowledge: what each attacker knows, in words.
@@ -111,8 +137,8 @@ def attacker_tables(attackers: pd.DataFrame, knowledge: Mapping[str, str], colum
     keys = [key for key in attackers.columns if key != "known"]
     heads = [Heading(HEADS.get(key, key.replace("pif_", "PIF ")), show=_numbers(key)) for key in keys]
     rows = [(name, knowledge[str(name)], *(row[key] for key in keys)) for name, row in attackers.iterrows()]
-    words = [Heading("attacker", text=True, show=str), Heading("knows", text=True, show=str)]
-    tables = [draw_table(f"Risk by attacker {_units(attackers)}", [*words, *heads], rows)]
+    words = [Heading("attacker", text=True), Heading("knows", text=True)]
+    tables = [draw_table("Risk by attacker; PIF and FIG in bits", [*words, *heads], rows)]
     if len(columns):
         heads = [Heading("column", text=True, show=as_text)]
         heads += [
@@ -125,28 +151,6 @@ def attacker_tables(attackers: pd.DataFrame, knowledge: Mapping[str, str], colum
         ]
         tables.append(draw_table("Who learns most, by column", heads, columns.itertuples(name=None)))
     return tables
-
-
-def _units(frame: pd.DataFrame) -> str:
-    """Return the units of the figures, for a title; figures in percent have their own."""
-    parts = ["bits"] if {"fig", "prior_entropy"} & {*frame.columns} else []
-    parts += ["CSF as probability"] if "csf_mean" in frame.columns else []
-    parts += ["unique: share of rows"] if "unique_mean" in frame.columns else []
-    return f"({'; '.join(parts)})" if parts else ""
-
-
-def _risk_by_column(frame: pd.DataFrame, keys: Sequence[str], bars: bool) -> Table:
-    """Return a table of some figures by column.
-
-    bars: draw the mean CIG on the scale of the largest prior entropy or mean CIG.
-    """
-    scale = max(frame[key].max() for key in ("prior_entropy", "cig_mean") if key in frame.columns)
-    heads = [Heading("column", text=True, show=as_text)]
-    heads += [Heading("CIG", show=lambda mean: _bar(mean / scale if scale else 0.0))] if bars else []
-    heads += [Heading(HEADS[key], show=_numbers(key)) for key in keys]
-    shown = [*(["cig_mean"] if bars else []), *keys]
-    rows = ((name, *(row[key] for key in shown)) for name, row in frame.iterrows())
-    return draw_table(f"Risk by column {_units(frame)}", heads, rows)
 
 
 def _bar(share: float) -> Text:
@@ -163,9 +167,3 @@ def _numbers(key: str) -> Any:
     if key == "class_size_min":
         return "{:,.6g}".format
     return "{:,.1f}".format if key == "fig" else "{:.3f}".format
-
-
-def _cells(top: pd.DataFrame) -> Table:
-    words = ("index", "column", "value", "attacker", "known")
-    heads = [Heading(key, text=key in words, show=as_found if key == "value" else as_cell) for key in top.columns]
-    return draw_table("Riskiest cells", heads, ([*cell.values()] for cell in top.to_dict("records")))

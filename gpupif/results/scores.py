@@ -552,7 +552,7 @@ class Scores:
             self._keep_summary(self._backing.find(self._summary_query()))
         made = self._backing.summaries[self._place_of_summary]
         # Writing may have added stages to the scores since.
-        return replace(made, seconds={**made.seconds, **self.seconds}, attacker=self._attacker_line)
+        return replace(made, seconds={**made.seconds, **self.seconds}, attacker=self._attacker_line, known=self.known)
 
     @property
     def _knows_values(self) -> bool:

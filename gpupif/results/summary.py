@@ -24,6 +24,7 @@ from ..utils.display import (
     as_text,
     bits,
     draw_line,
+    draw_verdict,
     highest_place,
     json_value,
     plural,
@@ -64,7 +65,7 @@ class Summary(Displayable):
     distinct_values; only of measures that were scored.
     pif: PIF in bits by percentile; empty without CIG.
     top: the riskiest cells, as `Scores.top` returns them.
-    attacker: what the attacker knows, in words.
+    attacker: what the attacker knows, in words. known: the columns that the attacker knows.
     """
 
     rows: int
@@ -77,6 +78,7 @@ class Summary(Displayable):
     top: pd.DataFrame
     through_host: str = field(default="", kw_only=True)
     attacker: str = field(default="", kw_only=True)
+    known: Sequence[Hashable] = field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
         columns = f"{len(self.columns)} {plural(len(self.columns), 'column')}"
@@ -147,9 +149,10 @@ class Summary(Displayable):
         if "fig" in columns and self.rows:
             average = f"On average a row gives away {columns['fig'].sum() / self.rows:.3g}"
             average += f" of {bits(columns['prior_entropy'].sum())}"
-            most = highest_place(columns["cig_mean"])
-            mean, highest = (bits(columns[key].iloc[most]) for key in ("cig_mean", "cig_max"))
-            said.append(f"{average}; {quoted(columns.index[most])} most: {mean}, {highest} at most.")
+            place = highest_place(columns["cig_mean"].iloc[self._unknown])
+            most = self._unknown[place]
+            mean, highest = columns["cig_mean"].iloc[most], bits(columns["cig_max"].iloc[most])
+            said.append(f"{average}; most by {quoted(columns.index[most])}: {bits(mean)}, at most {highest}.")
         words = {name: own for name, own in ROWS_SAID.items() if name in columns}
         rows = [own.format(as_part(columns[name].max())) for name, own in words.items()]
         if self.pif:
@@ -161,40 +164,44 @@ class Summary(Displayable):
         return said
 
     def draw(self, console: Console) -> None:
-        """Draw size and speed, risk by column, PIF, and the riskiest cells on a console of rich."""
+        """Draw the verdict, risk by column, PIF, the riskiest cells, and size and speed on a console of rich."""
+        draw_verdict(self, console)
+        self._draw_tables(console)
+        draw_run(self, console)
+
+    def _draw_tables(self, console: Console) -> None:
         from . import printed_summary
 
-        print_head(self, console)
-        for table in printed_summary.column_tables(self.columns, console):
-            console.print(table)
+        console.print()
+        console.print(printed_summary.column_table(self.columns, self._unknown))
+        draw_line(console, printed_summary.legend(self.columns), "dim")
         note = printed_summary.given_away_note(self.columns, self.measures)
         if note:
             console.print(note, highlight=False, emoji=False)
         if self.pif:
-            shown = "   ".join(f"PIF {percentile}: [bold]{value:.3f}[/]" for percentile, value in self.pif.items())
-            console.print(f"Row information gain, bits:   {shown}", highlight=False)
+            shown = ", ".join(f"PIF {percentile}: {value:.3f}" for percentile, value in self.pif.items())
+            draw_line(console, f"Bits that a row gives away, by percentile: {shown}")
         console.print()
-        console.print(printed_summary.cell_table(self.top, self.measures, console))
+        console.print(printed_summary.cell_table(self.top, self.measures))
+
+    @property
+    def _unknown(self) -> list[int]:
+        """The places of the columns that the attacker does not know, which come first."""
+        return unknown_places(list(self.columns.index), self.known)
 
 
-def print_head(summary: Summary, console: Console, attackers: int | None = None) -> None:
-    """Draw what the attacker knows, the size of the scored table, and the time that it took.
-
-    attackers: their number, if there are several.
-    """
+def draw_run(summary: Summary, console: Console, attackers: int | None = None) -> None:
+    """Draw how many rows were scored, where, and in which time. attackers: their number, if there are several."""
     from . import printed_summary
 
     size = printed_summary.size_line(
         summary.rows, len(summary.columns), summary.distinct_rows, summary.device, attackers
     )
-    stages = printed_summary.stages_line(summary.seconds, summary.cells)
-    if summary.attacker and attackers is None:
-        draw_line(console, summary.attacker)
-    for line in filter(None, (size, stages)):
+    console.print()
+    for line in filter(None, (size, printed_summary.stages_line(summary.seconds, summary.cells))):
         console.print(line, highlight=False)
     if summary.through_host:
         draw_line(console, f"Scored {summary.through_host}", "yellow")
-    console.print()
 
 
 def unknown_places(scored: Sequence[Any], known: Collection[Any]) -> list[int]:
@@ -248,16 +255,14 @@ class AnyKnownSummary(Summary):
         size = f"{self.rows:,} {plural(self.rows, 'row')} x {len(self.columns)} {plural(len(self.columns), 'column')}"
         return [f"{size} scored. Worst score of each cell over attackers: {self.attackers}.", *figures]
 
-    def draw(self, console: Console) -> None:
-        """Draw the summary of the worst scores, and the mean scores by column, on a console of rich."""
+    def _draw_tables(self, console: Console) -> None:
+        """Draw the tables of the worst scores, and the mean scores by column."""
         from . import printed_summary
 
-        draw_line(console, f"Each cell's worst and mean score over attackers: {self.attackers}")
-        console.print("[bold]Worst[/]", highlight=False)
-        super().draw(console)
-        console.print("\n[bold]Mean[/]", highlight=False)
-        for table in printed_summary.column_tables(self.mean.columns, console):
-            console.print(table)
+        super()._draw_tables(console)
+        console.print()
+        draw_line(console, "The mean over attackers, in place of the worst score of each cell:")
+        console.print(printed_summary.column_table(self.mean.columns, self._unknown))
 
 
 @dataclass(frozen=True)
@@ -309,7 +314,7 @@ class AttackerSummary(Displayable):
         return [f"{asked}: {names}. {as_text(worst)} learns most, knowing {self._knowledge()[worst]}.", *figures]
 
     def draw(self, console: Console) -> None:
-        """Draw risk by attacker, and by column the attacker who learns most, on a console of rich."""
+        """Draw the verdict, risk by attacker, and by column the attacker who learns most on a console of rich."""
         from . import printed_summary
 
         summaries = list(self.summaries.values())
@@ -317,9 +322,11 @@ class AttackerSummary(Displayable):
         counts = [summary.distinct_rows for summary in summaries if summary.distinct_rows is not None]
         through_host = next((summary.through_host for summary in summaries if summary.through_host), "")
         whole = replace(summaries[0], distinct_rows=max(counts, default=None), through_host=through_host)
-        print_head(whole, console, len(summaries))
+        draw_verdict(self, console)
         for table in printed_summary.attacker_tables(self.attackers, self._knowledge(), self.columns):
+            console.print()
             console.print(table)
+        draw_run(whole, console, len(summaries))
 
     def _knowledge(self) -> dict[str, str]:
         """Return in words what each attacker knows."""

@@ -29,6 +29,7 @@ from ..utils.display import (
     as_text,
     draw_line,
     draw_table,
+    draw_verdict,
     highest_place,
     plural,
     quoted,
@@ -42,6 +43,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 TOP_ROWS = 10
+HEADS = {
+    "msus": "MSUs",
+    "smallest": "rows with none smaller",
+    "contribution": "share of scores",
+    "suda": "SUDA score",
+    "dis_suda": "DIS-SUDA, 0 to 1",
+}
 SHARES = "Share of all scores from MSUs with a column"
 
 
@@ -78,10 +86,11 @@ class SudaSummary(Displayable):
 
     def verdict(self, redact: bool = False) -> list[str]:
         """See `Displayable.verdict`."""
-        by = "1 column" if self.max_size == 1 else f"{self.max_size} columns or fewer"
-        asked = f"Rows that {by} of {len(self.columns)} single out, among {self.rows:,} {plural(self.rows, 'row')}:"
-        stand_out = f"{self.scored_rows:,} {plural(self.scored_rows, 'row')} ({as_part(self.scored_rows / self.rows)})"
-        said = [f"{asked} {stand_out}, as far as others know the columns."]
+        by = "1 column" if self.max_size == 1 else f"any {self.max_size} or fewer"
+        said = [
+            f"An attacker who knows {by} of {len(self.columns)} columns singles out {self.scored_rows:,} of "
+            f"{self.rows:,} {plural(self.rows, 'row')} ({as_part(self.scored_rows / self.rows)})."
+        ]
         if self.scored_rows:
             place = next(place for place, rows in enumerate(self.sizes["smallest"]) if rows)
             size, number = place + 1, int(self.sizes["smallest"].iloc[place])
@@ -89,22 +98,15 @@ class SudaSummary(Displayable):
             share = as_part(self.columns["contribution"].max())
             said.append(
                 f"{size} {plural(size, 'column')} {'is' if size == 1 else 'are'} enough for {number:,} "
-                f"{plural(number, 'row')}; {quoted(most)} is in the MSUs behind {share} of all scores."
+                f"{plural(number, 'row')}; {quoted(most)} has part in {share} of all scores."
             )
-        if self.dis is not None:
-            said.append(f"A match with a unique row is right with probability {as_part(self.dis)} (DIS).")
-        return said
+        counted = " with missing values as one value more" if self.missing in ("ignore", "wildcard") else ""
+        unique = f"{self.unique_rows:,} {plural(self.unique_rows, 'row')} unique on all columns{counted}"
+        match = "" if self.dis is None else f"; a match with one is right with probability {as_part(self.dis)} (DIS)"
+        return [*said, f"{unique}{match}."]
 
     def draw(self, console: Console) -> None:
-        dis = "" if self.dis is None else f", DIS [bold]{self.dis:.4f}[/]"
-        by = "1 column" if self.max_size == 1 else f"{self.max_size} columns or fewer"
-        counted = " with missing values as one value more" if self.missing in ("ignore", "wildcard") else ""
-        console.print(
-            f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')}, {self.unique_rows:,} unique on all columns{counted}, "
-            f"[bold]{self.scored_rows:,}[/] singled out by {by}{dis}",
-            highlight=False,
-        )
-        console.print()
+        draw_verdict(self, console)
         top = self.top
         if "index" in top and (top["index"] == top["row"]).all():
             top = top.drop(columns="index")
@@ -112,19 +114,20 @@ class SudaSummary(Displayable):
         largest = int(self.sizes.index[self.sizes["msus"] > 0].max()) if self.scored_rows else 0
         top = top.drop(columns=[f"msu_{size}" for size in self.sizes.index if size > largest], errors="ignore")
         for title, frame in (
-            ("Minimal sample uniques by size", self.sizes.loc[:largest].reset_index(names="columns")),
+            ("Minimal sample uniques (MSUs) by their columns", self.sizes.loc[:largest].reset_index(names="columns")),
             (SHARES, self.columns.reset_index()),
-            ("Rows at the highest risk", top),
+            ("Rows at the highest risk, by their SUDA score", top),
         ):
             if len(frame):
                 first, *others = map(str, frame.columns)
-                headings = [Heading(first, text=True, show=as_text)]
+                headings = [Heading(first, text=first != "row", show=as_cell if first == "row" else as_text)]
                 for name in others:
-                    show = as_percent if name == "contribution" else as_cell
-                    headings.append(Heading(name, wraps=True, show=show))
+                    head = HEADS.get(name) or name.replace("msu_", "MSUs of ")
+                    headings.append(Heading(head, show=as_percent if name == "contribution" else as_cell))
+                console.print()
                 console.print(draw_table(title, headings, frame.itertuples(index=False, name=None)))
             if title == SHARES and self.columns["contribution"].sum() > 1:
-                draw_line(console, "An MSU counts for each of its columns: the shares add up to more than 100 %.")
+                draw_line(console, "An MSU counts for each of its columns: shares add up to more than 100 %.", "dim")
 
 
 class SpecialUniques:

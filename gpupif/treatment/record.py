@@ -13,7 +13,7 @@ from .._version import __version__
 from ..errors import InputError, listed
 from ..io.documents import read_document
 from ..io.write import write_text
-from ..utils.display import Displayable, Heading, as_json, as_percent, as_text, draw_table, plural, quoted
+from ..utils.display import Displayable, Heading, as_json, as_percent, as_text, draw_table, draw_verdict, plural, quoted
 from ..utils.versions import installed_version
 from .plan import Plan
 from .plan_fields import plain_fields
@@ -240,11 +240,10 @@ class TreatmentsRecord(Displayable):
         return [f"{own}." for own in said]
 
     def draw(self, console: Console) -> None:
-        if self.rows is not None:
-            removed = f", [bold]{self.rows_removed:,}[/] removed" if self.rows_removed else ""
-            console.print(f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')} treated{removed}")
+        draw_verdict(self, console)
+        console.print()
         words = [Heading("", show=str), *(Heading(name, text=True, show=str) for name in ("treatment", "column"))]
-        counts = [Heading("cells changed", show=str), Heading("of rows", show=str), Heading("suppressed", show=str)]
+        counts = [Heading(name, show=str) for name in ("cells changed", "share of rows", "suppressed")]
         public = self.rows is None
         console.print(draw_table("Treatments", words if public else [*words, *counts], self._lines(public)))
 

@@ -14,8 +14,9 @@ from .printed_width import TEXT_WIDTH, standard_output
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
+
+    from .printed_table import PrintedTable
 
 
 class Record:
@@ -161,36 +162,37 @@ class Heading(NamedTuple):
     name: the heading.
     text: whether the column holds words, which are aligned left and may take several lines. Otherwise it holds numbers,
         which are aligned right and never cut. Default: False.
-    wraps: whether numbers may take several lines. Default: False.
     show: returns a value as text, or as rich's `Text` with colours. Default: `as_cell`.
+    optional: whether the column is left out where the console has no room for it. Default: False.
     """
 
     name: str
     text: bool = False
-    wraps: bool = False
     show: Callable[[Any], str | Text] = as_cell
+    optional: bool = False
 
 
 def draw_table(
-    title: str, headings: Sequence[Heading], rows: Iterable[Sequence[Any]], show_headings: bool = True
-) -> Table:
-    """Return a table of rich. rows: a value for each heading. show_headings: whether headings are printed.
+    title: str, headings: Sequence[Heading], rows: Iterable[Sequence[Any]], show_headings: bool = True, keys: int = 1
+) -> PrintedTable:
+    """Return a table that fits the console which it is printed on.
+
+    rows: a value for each heading. show_headings: whether headings are printed. keys: how many columns say what a row
+    is about: they are repeated if the table is cut.
 
     All text is made `printable`, and no text is read as rich's markup.
     """
-    from rich.table import Table
     from rich.text import Text
 
-    titled = Text(printable(title), "table.title")
-    table = Table(title=titled, title_justify="left", header_style="bold", show_header=show_headings)
-    for heading in headings:
-        whole = not (heading.text or heading.wraps)
-        name = Text(printable(str(heading.name)))
-        table.add_column(name, justify="left" if heading.text else "right", overflow="fold", no_wrap=whole)
-    for row in rows:
-        shown = [heading.show(value) for heading, value in zip(headings, row, strict=True)]
-        table.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in shown))
-    return table
+    from .printed_table import PrintedColumn, PrintedTable
+
+    lines = list(rows)
+    columns = []
+    for place, heading in enumerate(headings):
+        shown = [heading.show(line[place]) for line in lines]
+        cells = [Text(printable(cell)) if isinstance(cell, str) else cell for cell in shown]
+        columns.append(PrintedColumn(printable(str(heading.name)), cells, heading.text, heading.optional))
+    return PrintedTable(Text(printable(title), "table.title"), columns, keys, show_headings)
 
 
 def draw_verdict(result: Displayable, console: Console) -> None:
@@ -200,7 +202,7 @@ def draw_verdict(result: Displayable, console: Console) -> None:
 
 
 def draw_line(console: Console, text: str, style: str = "") -> None:
-    """Draw a line of text. The text is made `printable`, and is not read as rich's markup."""
-    from rich.text import Text
+    """Draw a sentence. The text is made `printable`, and is not read as rich's markup."""
+    from .printed_table import PrintedLine
 
-    console.print(Text(printable(text), style), highlight=False)
+    console.print(PrintedLine(printable(text), style))

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 # Characters of a line of text, as `str` returns it, and of a standard output that is no terminal.
 TEXT_WIDTH, PIPE_WIDTH = 120, 140
 
 
 def standard_output() -> Console:
-    """Return a console of rich on standard output. It is as wide as the terminal, else wide enough for most tables."""
+    """Return a console of rich on standard output.
+
+    It is as wide as the terminal or as COLUMNS in the environment says, else wide enough for most tables.
+    """
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
-
-
-def fits(table: Table, console: Console) -> bool:
-    """Return whether a console is wide enough for a table with each of its cells in one line."""
-    return console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Console(width=None if known else PIPE_WIDTH)

@@ -22,7 +22,8 @@ from .score_changes import CellChange, ScoreChanges, Side, compare, why_not
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+
+    from ...utils.printed_table import PrintedTable
 
 # The number of cells and rows that are listed.
 LISTED = 20
@@ -126,7 +127,7 @@ class RunDiff(Displayable):
         for sentence in self.missing:
             draw_line(console, sentence)
 
-    def _tables(self) -> Iterator[Table]:
+    def _tables(self) -> Iterator[PrintedTable]:
         """Yield the tables of all that changed, except the scores."""
         if self.schema:
             headings = [Heading(name, text=True, show=_or_none) for name in ("column", "type before", "type after")]
@@ -367,7 +368,7 @@ def _files_line(inputs: InputChanges) -> str:
     return f"Files: {', '.join([*changes, f'{inputs.unchanged} unchanged'])}"
 
 
-def _figure_table(title: str, figures: Sequence[FigureChange], with_column: bool) -> Table:
+def _figure_table(title: str, figures: Sequence[FigureChange], with_column: bool) -> PrintedTable:
     attackers = any(figure.attacker is not None for figure in figures)
     headings = [Heading("column", text=True)] if with_column else []
     headings += [Heading("figure", text=True)]
@@ -397,7 +398,7 @@ def _score_lines(scores: ScoreChanges) -> list[str]:
     return [*lines, f"{compared}: {scores.rose:,} rose, {scores.fell:,} fell ({scores.measure})"]
 
 
-def _cell_table(cells: Sequence[CellChange]) -> Table:
+def _cell_table(cells: Sequence[CellChange]) -> PrintedTable:
     """Return a table of the cells whose risk rose most."""
     keys = list(dict.fromkeys(name for cell in cells for name in cell.key or {}))
     values = any(cell.value is not None for cell in cells)

@@ -27,6 +27,7 @@ SPECIAL = re.compile(r"([\\`*_{}\[\]|~$#])")
 def draw(document: Mapping[str, Any], before: Mapping[str, Any] | None, console: Console) -> None:
     """Draw the document of a run on a console of rich. before: the document of the last good run before it."""
     draw_line(console, run_text.heading(document), "bold")
+    draw_line(console, run_text.closing(document), f"bold {COLOURS.get(document['status'], 'red')}")
     if run_text.resources_used(document):
         draw_line(console, run_text.resources_used(document))
     if document["gates"]:
@@ -45,7 +46,6 @@ def draw(document: Mapping[str, Any], before: Mapping[str, Any] | None, console:
             console.print(draw_table("What changed", headings, changes))
     for note in document["notes"]:
         draw_line(console, f"Note: {note}", "yellow")
-    draw_line(console, run_text.closing(document), f"bold {COLOURS.get(document['status'], 'red')}")
 
 
 def markdown(document: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:

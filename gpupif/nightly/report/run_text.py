@@ -40,7 +40,7 @@ def number(value: float | None) -> str:
     if value is None:
         return "unknown"
     if not math.isfinite(value):
-        return "none" if math.isnan(value) else f"{'-' if value < 0 else ''}infinite"
+        return "not defined" if math.isnan(value) else f"{'-' if value < 0 else ''}infinite"
     return f"{int(value):,}" if value == int(value) else f"{value:.6g}"
 
 
@@ -58,7 +58,7 @@ def signed(change: float | None, unit: str) -> str:
     """Return a change with its sign and unit; empty if it is unknown."""
     if change is None:
         return ""
-    return f"{'+' if change > 0 else ''}{amount(change, unit)}" if change else "none"
+    return f"{'+' if change > 0 else ''}{amount(change, unit)}" if change else "no change"
 
 
 def limits(gate: Mapping[str, Any]) -> str:
