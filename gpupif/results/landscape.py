@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,8 @@ from ..rows.threads import Workers
 from ..utils.arrays import read_only
 from ..utils.exact_sums import sum_rows
 
-if TYPE_CHECKING:
-    from .scores import Scores
+# A `Scores`, whose module may import this one.
+Scores = Any
 
 # Most bands of a landscape.
 BANDS = 200
@@ -37,7 +37,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many scores of each column lie at each step.
+    """The number of scores of each column at each step.
 
     columns: names of the columns.
     step: width of a step, in the unit of the scores (CIG: bits).

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import InputError, NotScoredError
 from ..report.records import document_of
 from ..utils.display import as_json
-from .landscape import histogram, landscape
-
-if TYPE_CHECKING:
-    from .scores import Scores
+from .landscape import Scores, histogram, landscape
 
 # How many of the riskiest cells a report lists, of tables up to so many rows; of others as many as a summary has, for
 # each cell takes a look at the whole table.
@@ -25,8 +22,8 @@ def score_document(scores: Scores, redact: bool = False) -> dict[str, Any]:
     """
     if not scores._backing.whole:
         raise InputError(
-            f"report: {scores.path}: expected the scores of all rows of the table, got those of {scores.rows:,} rows. Name "
-            "the folder with all of its files, or score the table again."
+            f"report: {scores.path}: expected the scores of all rows of the table, got those of {scores.rows:,} rows. "
+            "Name the folder with all of its files, or score the table again."
         )
     scores = scores.persist()
     document = document_of(scores.summary(), redact) | {"request": scores.provenance}
