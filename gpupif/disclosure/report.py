@@ -47,9 +47,8 @@ def attributes_sentence(attributes: pd.DataFrame, rows: int) -> str:
 
     rows: of the table.
     """
-    if "homogeneous_rows" in attributes:
-        place = highest_place(attributes["homogeneous_rows"])
-        most, number = attributes.index[place], int(attributes["homogeneous_rows"].iloc[place])
+    if "homogeneous_rows" in attributes and (number := int(attributes["homogeneous_rows"].max())):
+        most = attributes.index[highest_place(attributes["homogeneous_rows"])]
         return f"Classes of one value give {quoted(most)} of {number:,} rows ({as_part(number / rows)}) away for sure."
     if "alpha" in attributes:
         most = attributes.index[highest_place(attributes["alpha"])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,11 +13,7 @@ TEXT_WIDTH, PIPE_WIDTH = 120, 140
 
 
 def standard_output() -> Console:
-    """Return a console of rich on standard output.
-
-    It is as wide as the terminal or as COLUMNS in the environment says, else wide enough for most tables.
-    """
+    """Return a console of rich on standard output. It is as wide as the terminal, else wide enough for most tables."""
     from rich.console import Console
 
-    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
-    return Console(width=None if known else PIPE_WIDTH)
+    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)

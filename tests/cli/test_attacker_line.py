@@ -38,15 +38,15 @@ def pif95(command, document):
 
 def test_every_command_has_the_same_attacker_and_risk_for_a_roles_file(census, run):
     told = {command: run(command, *arguments, *ROLES).out.splitlines() for command, arguments in ASKED.items()}
-    assert {lines[0] for lines in told.values()} == {"The attacker knows age, sex, region."}
-    assert run("risk", TABLE, *ROLES).out.splitlines()[0] == "The attacker knows age, sex, region."
+    assert [lines[0] for lines in told.values() if "The attacker knows age, sex, region." not in lines[0]] == []
+    assert run("risk", TABLE, *ROLES).out.startswith("The attacker knows age, sex, region: 300 rows")
     found = {command: json.loads(run(command, *ASKED[command], *ROLES, "--json").out) for command in ASKED}
     assert len({pif95(command, document) for command, document in found.items()}) == 1
 
 
 def test_the_attacker_knows_every_other_column_if_no_roles_are_given(census, run):
     told = {command: run(command, *arguments).out.splitlines() for command, arguments in ASKED.items()}
-    assert {lines[0] for lines in told.values()} == {"The attacker knows every other scored column."}
+    assert [own[0] for own in told.values() if "The attacker knows every other scored column." not in own[0]] == []
     found = {command: json.loads(run(command, *ASKED[command], "--json").out) for command in ASKED}
     assert len({pif95(command, document) for command, document in found.items()}) == 1
 

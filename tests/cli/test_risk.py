@@ -65,7 +65,7 @@ def test_the_command_line_gives_the_json_of_python(run, patients, options, argum
 def test_command_line_prints_tables(run, patients):
     ended = run("risk", "patients.csv", "--quasi-identifiers", "age", "--sensitive", "ill", "--sep", ",")
     assert (ended.code, ended.err) == (0, "")
-    for text in ("2 equivalence classes", "prosecutor risk, highest", "(c for l = 2)", "age=30", "0.5108"):
+    for text in ("5 rows in 2 classes, k = 2.", "prosecutor risk, highest", "(c for l = 2)", "age=30", "0.5108"):
         assert text in ended.out
     ended = run("risk", "patients.csv", "--quasi-identifiers", "age", "--quiet")
     assert (ended.code, ended.out, ended.err) == (0, "", "")

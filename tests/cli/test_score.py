@@ -32,19 +32,21 @@ def test_the_command_writes_the_scores(run, folder, output):
 def test_the_command_prints_the_summary(run):
     lines = run("score", "people.csv", "--output", "scores.parquet").out.splitlines()
     scores = gpupif.score(FRAME)
-    assert lines.pop(0) == "The attacker knows every other scored column."
-    assert lines[0] == f"5 rows x 3 columns scored, 4 distinct rows, device {scores.device}"
-    assert [stage.split()[0] for stage in lines[1].split(", ")] == ["read", "encode", "score", "write"]
-    assert lines[1].count(" s (") == lines[1].count(" cells/s)") == 4
+    assert lines[0] == "5 rows x 3 columns scored. The attacker knows every other scored column."
+    size = lines.index(f"5 rows x 3 columns scored, 4 distinct rows, device {scores.device}")
+    assert [stage.split()[0] for stage in lines[size + 1].split(", ")] == ["read", "encode", "score", "write"]
+    assert lines[size + 1].count(" s (") == lines[size + 1].count(" cells/s)") == 4
     pif = next(line for line in lines if "PIF" in line)
     shown = [f"PIF {n}: {value:.3f}" for n, value in zip((50, 95, 99, 100), scores.pif([50, 95, 99, 100]), strict=True)]
-    assert pif.split("   ")[1:] == shown
+    assert pif == f"Bits that a row gives away, by percentile: {', '.join(shown)}"
     riskiest = lines[lines.index(next(line for line in lines if "Riskiest cells" in line)) :]
-    for key in ("row", "column", "value", "cig", "csf", "posterior", "prior", "cohort_size"):
-        assert key in riskiest[2].split(" ")
-    first = scores.top(1).iloc[0]
+    headings = [heading.strip() for heading in riskiest[2].strip("┃").split("┃")]
+    keys = ("row", "column", "value", "cells with it", "CIG, bits", "CSF", "wcig", "posterior", "prior", "cohort, rows")
+    assert headings == [key for key in keys if key in headings]
+    first = scores.top(1, each="value").iloc[0]
     cells = [cell.strip() for cell in riskiest[4].strip("│").split("│")]
-    assert cells[:4] == [str(first["row"]), first["column"], str(first["value"]), f"{first['cig']:.4g}"]
+    assert cells[:4] == [str(first["row"]), first["column"], str(first["value"]), str(first["cells"])]
+    assert cells[headings.index("CIG, bits")] == f"{first['cig']:.4g}"
     for name in FRAME.columns:
         row = next(line for line in lines if line.startswith(f"│ {name} "))
         assert f"{scores.fig()[name]:,.1f}" in row

@@ -16,7 +16,7 @@ def test_the_command_finds_special_uniques_as_text_and_json(folder, run):
     EXAMPLE.to_csv(folder / "labour.csv", index=False)
     told = run("suda", "labour.csv", "--sampling-fraction", "0.01", "--device", "cpu")
     assert (told.code, told.err) == (0, "")
-    for part in ("10 rows, 4 unique on all columns", "Rows at the highest risk", "residence", "DIS"):
+    for part in ("4 of 10 rows (40 %)", "4 rows unique on all columns", "Rows at the highest risk", "residence", "DIS"):
         assert part in told.out
     told = run("suda", "labour.csv", "--json", "--top", "2", "--max-size", "2", "--columns", "labour,residence,gender")
     document = json.loads(told.out)
