@@ -213,8 +213,8 @@ class Sections:
             said = (
                 "Lines: the probability of the cell's value before (prior) and after (posterior) the attack, by cell."
             )
-            ends = [[cell[name] for cell in seen[:20]] for name in ("prior", "posterior")]
-            drawn = figures.moves(said, names, *ends, "probability of the cell's value")
+            before, after = ([cell[name] for cell in seen[:20]] for name in ("prior", "posterior"))
+            drawn = figures.moves(said, names, before, after, "probability of the cell's value")
         notes = [
             "Prior: how probable the cell's value is to somebody who knows the column's distribution alone. "
             "Posterior: to the attacker. Cohort: the rows that agree with the cell's row on what the attacker knows."

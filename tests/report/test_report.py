@@ -83,6 +83,7 @@ def test_scores_show_the_landscape_and_the_riskiest_cells(on_cpu):
     assert "No single number" in page.words
 
 
+@pytest.mark.slow
 def test_attackers_stand_side_by_side(on_cpu):
     scores = gpupif.score(TABLE, attackers={"neighbour": ["age", "sex"], "<b>anyone": gpupif.AnyKnown(1)})
     page = page_of(score_document(scores))
@@ -232,13 +233,16 @@ def test_a_table_is_scored_and_measured(run, table):
     assert "Table: t.parquet" in page.words
 
 
-@pytest.mark.parametrize("limit", [(), pytest.param(("--memory-limit", "1GiB"), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [(), ("--memory-limit", "1GiB")])
 def test_scores_in_files_show_the_same(run, table, limit):
     assert run("score", table, "-o", "s.parquet", "--report", "scored.html", *limit).code == 0
     assert run("report", "s.parquet", "-o", "opened.html").code == 0
     scored, opened = map(Page.read, ("scored.html", "opened.html"))
     assert scored.figures[0] == opened.figures[0]
     assert scored.tables["Columns"] == opened.tables["Columns"]
+    assert run("report", table, "-o", "table.html", "--no-advice", *limit).code == 0
+    assert Page.read("table.html").figures[0] == opened.figures[0]
 
 
 @pytest.mark.slow
@@ -271,6 +275,7 @@ def test_results_of_commands_are_reported(run, table):
     assert run(*compare, "--overwrite", "-q").code == 0
 
 
+@pytest.mark.slow
 def test_nights_are_reported(run, table):
     Path("night.toml").write_text(NIGHT)
     assert run("nightly", "run", "night.toml", "--report", "night.html", "-q").code == 3
