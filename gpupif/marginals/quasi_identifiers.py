@@ -77,7 +77,9 @@ class QuasiIdentifiers(Displayable):
     def verdict(self, redact: bool = False) -> list[str]:
         """See `Displayable.verdict`."""
         size = f"{self.rows:,} {plural(self.rows, 'row')} x {len(self.columns)} {plural(len(self.columns), 'column')}"
-        asked = f"{size}: the smallest sets of at most {self.max_size} columns with a {self.by} of {self.alpha:g}."
+        asked = (
+            f"{size}: the smallest sets of at most {self.max_size} columns with a {self.by} of {self.alpha:g} or more."
+        )
         every = f"All columns together: distinction {as_part(self.distinction)}, separation {as_part(self.separation)}."
         if not len(self.sets):
             reached = {"distinction": self.distinction, "separation": self.separation}[self.by] >= self.alpha

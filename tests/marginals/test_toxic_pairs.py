@@ -257,7 +257,7 @@ def test_nearly_unique_columns_are_warned_of():
 def test_the_result_prints_as_tables():
     found = toxic_pairs(gpupif.datasets.pif_example(), top=2)
     text = str(found)
-    for part in ("7 rows x 3 columns: 3 pairs", "gender + name", "name + eye_color", "rarity", "joint entropy"):
+    for part in ("7 rows x 3 columns: 3 pairs", "gender + name", "name + eye_color", "rarity", "entropy, bits"):
         assert part in text
     assert "(missing)" in str(toxic_pairs(pd.DataFrame({"a": [None, "x"], "b": [1, 2]})))
     assert repr(found) == "<ToxicPairs of 7 rows: 3 pairs of columns>"

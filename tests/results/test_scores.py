@@ -132,7 +132,7 @@ def test_the_summary_has_the_figures_of_the_definition(scores):
     document = json.loads(summary.to_json())
     assert document["columns"][0]["column"] == "sex"
     assert document["pif"]["95"] == pytest.approx(np.percentile(rig(), 95))
-    assert [cell["row"] for cell in document["top"]] == scores.top(10)["row"].tolist()
+    assert [cell["row"] for cell in document["top"]] == scores.top(10, each="value")["row"].tolist()
     assert set(document["stages"]) == {"encode", "score"}
 
 
@@ -158,7 +158,7 @@ def test_no_number_of_the_summary_is_cut(width):
     for fig in summary.columns["fig"]:
         assert f"{fig:,.1f}" in text
     assert max(map(len, text.splitlines())) <= width
-    assert "cohort_size" in text
+    assert "cohort, rows" in text
 
 
 def test_risks_are_printed_as_risk_prints_them():

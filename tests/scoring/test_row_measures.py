@@ -230,7 +230,7 @@ def test_summaries_of_row_measures_are_the_same_in_memory_and_files(tmp_path, ar
         for key, value in expected.items():
             assert found.columns[key].tolist() == [value, value]
         text = str(found)
-        assert all(head in text for head in ("risk mean", "unique", "least class"))
+        assert all(head in text for head in ("mean risk", "unique rows"))
         assert "Weight near 0" not in text
 
 

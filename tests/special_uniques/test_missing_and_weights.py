@@ -256,8 +256,9 @@ def test_the_command_finds_special_uniques_with_weights_and_missing_values(folde
 def test_the_summary_counts_rows_told_apart_by_missing_values(folder, run):
     rows_of("xa", "xb", "-b").to_csv(folder / "t.csv", index=False)
     told = run("suda", "t.csv", "--missing", "wildcard")
-    assert "3 rows, 3 unique on all columns with missing values as one value more, 1 singled out" in told.out
-    assert "3 unique on all columns, " in run("suda", "t.csv").out
+    assert "singles out 1 of 3 rows (33.33 %)" in told.out
+    assert "3 rows unique on all columns with missing values as one value more." in told.out
+    assert "3 rows unique on all columns." in run("suda", "t.csv").out
 
 
 def test_weights_of_a_file_of_roles_are_left_out_with_wildcards(folder, run):

@@ -193,13 +193,14 @@ def test_columns_have_their_shares_of_all_scores():
     printed = str(summary)
     assert "Share of all scores from MSUs with a column" in " ".join(printed.split())
     assert "37.5 %" in printed
-    assert "An MSU counts for each of its columns: the shares add up to more than 100 %." in printed
+    assert "An MSU counts for each of its columns: shares add up to more than 100 %." in printed
 
 
 def test_the_summary_prints_and_is_given_as_json():
     summary = suda(EXAMPLE, sampling_fraction=0.01).summary()
     text = str(summary)
-    for part in ("10 rows, 4 unique on all columns", "residence", "msus", "DIS 0.0067", "Rows at the highest risk"):
+    verdict = ("4 of 10 rows (40 %)", "4 rows unique on all columns", "(DIS)")
+    for part in (*verdict, "residence", "MSUs", "Rows at the highest risk"):
         assert part in text
     document = json.loads(summary.to_json())
     assert document["sizes"][0] == {"size": 1, "msus": 4, "rows": 4, "smallest": 4}

@@ -97,7 +97,7 @@ def test_a_public_record_lists_no_values():
 
 def test_the_record_prints_as_a_table(done):
     text = str(done.record)
-    assert f"{len(TABLE)} rows treated" in text
+    assert f" of {len(TABLE)} rows, " in text
     assert "test_bins" in text
     assert "100 %" in text
     public = str(done.record.public())
