@@ -10,7 +10,7 @@ import typer
 
 from . import options
 from .option_values import FileRoles, as_distances, as_names
-from .options import ReadOptions, option
+from .options import ReadOptions, ReportFile, option
 
 
 def compare(
@@ -48,12 +48,15 @@ def compare(
     interval: float = option("0.05", "Half-width of intervals: standard deviations, and share of ranks.", default=0.05),
     weights: options.SamplingWeights = None,
     device: options.Device = None,
+    report: options.Report = None,
+    overwrite: options.Overwrite = False,
     *,
     shared: ReadOptions,
 ) -> None:
     """Say what a treatment of a table bought in risk and cost in utility, BEFORE and AFTER side by side."""
     for table in (before, after):
         shared.check(table)
+    to = ReportFile(report, overwrite, after)
     given, known, attributes = (
         as_names(columns),
         as_names(quasi_identifiers, "quasi_identifiers"),
@@ -88,4 +91,4 @@ def compare(
             interval=interval,
             weights=weights,
         )
-    shared.report(found, from_file, before=before, after=after)
+    shared.report(found, from_file, to=to, before=before, after=after)

@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -26,6 +27,7 @@ from .messages import Command, CommandFailedError, UsageError, as_options, usage
 from .options import expanded, option
 from .printing import interruption
 from .protect import protect
+from .report import report
 from .risk import risk
 from .score import score
 from .suda import suda
@@ -43,7 +45,8 @@ app = typer.Typer(
 # Objects that are made before garbage is collected.
 LEAST_OBJECTS = 100_000
 
-FUNCTIONS = (inspect, score, risk, global_risk, toxic, suda, advise, protect, treat, compare, measures, demo, info)
+FUNCTIONS: tuple[Callable[..., None], ...] = (inspect, score, risk, global_risk, toxic, suda, advise)
+FUNCTIONS += (protect, treat, compare, report, measures, demo, info)
 COMMANDS = {function.__name__.replace("_", "-"): function for function in FUNCTIONS}
 for command in COMMANDS.values():
     app.command(cls=Command)(expanded(command))

@@ -12,7 +12,7 @@ import typer
 
 from . import options
 from .messages import Command, CommandFailedError
-from .options import PrintOptions, ReadOptions, configured, expanded, option, output_option
+from .options import PrintOptions, ReadOptions, ReportFile, configured, expanded, option, output_option
 from .printing import interruption, say
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def _exit_codes() -> Iterator[None]:
 def run(
     file: ConfigFile,
     settings: Overrides = None,
+    report: options.Report = None,
+    overwrite: options.Overwrite = False,
     *,
     shared: PrintOptions,
 ) -> None:
@@ -90,6 +92,7 @@ def run(
     Exit code: 0 all gates hold, 3 a gate failed, 2 bad input or configuration, 4 another run is on, 1 anything else.
     """
     interruption.left = "the last good state is as it was"
+    to = ReportFile(report, overwrite, file)
     from ..nightly.comparison.figures import with_figures
     from ..nightly.configuration.config import load_config
     from ..nightly.event_log import logged_to_stderr
@@ -108,7 +111,23 @@ def run(
             outcome, before = run_and_compare(config, on_record)
     document, past = outcome.to_dict(), None if before is None else before.to_dict()
     shared.show(lambda: with_figures(document, past), lambda console: draw(document, past, console))
+    if report is not None:
+        to.write(nightly_documents(file, settings), shared)
     raise typer.Exit(outcome.exit_code)
+
+
+def nightly_documents(file: Path, settings: list[str] | None = None, redact: bool = False) -> list[dict[str, Any]]:
+    """Return the documents of the last run of a configuration and of its history, for a report."""
+    from ..nightly.configuration.config import find_runs
+    from ..nightly.record.record import Record
+    from ..nightly.record.run_history import history as find_history
+    from ..report.records import document_of
+
+    with _exit_codes():
+        found = find_history(file, overrides=settings or ())
+        with Record.open(find_runs(file, settings or ()).state) as record:
+            runs = [document_of(run, redact) for run in record.runs()[-1:]]
+    return [*runs, document_of(found, redact)]
 
 
 def history(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
@@ -111,6 +111,10 @@ Compression = Annotated[
     ),
 ]
 Overwrite = Annotated[bool, output_option(None, "Replace an output that exists.", "--overwrite")]
+Report = Annotated[
+    Path | None,
+    output_option("FILE.html", "Write a report with figures too, for a browser: see gpupif report.", "--report"),
+]
 Quiet = Annotated[bool, option(None, "Print nothing but errors.", "--quiet", "-q")]
 Columns = Annotated[str | None, option("A,B", "Columns that are looked at. Default: all.")]
 QuasiIdentifiers = Annotated[
@@ -237,6 +241,29 @@ class PrintOptions:
 
 
 @dataclass(frozen=True)
+class ReportFile:
+    """The report that a command writes beside its result; checked at once. file: None for none. title: of the table."""
+
+    file: Path | None
+    overwrite: bool
+    title: object
+
+    def __post_init__(self) -> None:
+        if self.file is not None:
+            from ..report.page import check_report
+
+            check_report(self.file, self.overwrite)
+
+    def write(self, documents: Sequence[Mapping[str, Any]], shared: PrintOptions, redact: bool = False) -> None:
+        """Write the report, and say so. documents: of results, see `gpupif.report`."""
+        from ..report.page import write_report
+
+        if self.file is not None:
+            write_report(documents, self.file, str(self.title), redact, self.overwrite)
+            shared.say(f"Report written to {self.file}; open it in a browser.")
+
+
+@dataclass(frozen=True)
 class ReadOptions(PrintOptions):
     """The options of a command that reads a table here, perhaps in streams."""
 
@@ -261,16 +288,26 @@ class ReadOptions(PrintOptions):
             yield
 
     def report(
-        self, found: Displayable, from_file: FileRoles, commands: Sequence[str] = (), **places: Path | None
+        self,
+        found: Displayable,
+        from_file: FileRoles,
+        commands: Sequence[str] = (),
+        to: ReportFile | None = None,
+        **places: Path | None,
     ) -> None:
-        """Print what was found, and what came from a file of roles.
+        """Print what was found, and what came from a file of roles; write a report, if one is asked for.
 
-        commands: to go on with, for JSON. places: of tables and outputs, None for none.
+        commands: to go on with, for JSON. to: the report. places: of tables and outputs, None for none.
         """
         named: dict[str, Any] = {name: str(place) for name, place in places.items() if place is not None}
         more = {"commands": [*commands]} if commands else {}
-        self.show(lambda: {**named, **from_file.facts(), **found.to_dict(), **more}, found.print)
+        verdict = {"verdict": found.verdict(redact=True)}
+        self.show(lambda: {**named, **from_file.facts(), **verdict, **found.to_dict(), **more}, found.print)
         self.say_roles(from_file)
+        if to is not None and to.file is not None:
+            from ..report.records import document_of
+
+            to.write([{**named, **document_of(found)}], self)
 
     def say_roles(self, from_file: FileRoles) -> None:
         """Print a line on what came from a file of roles, if there is one."""

@@ -21,7 +21,7 @@ from .option_values import (
     as_numbers,
     compare_command,
 )
-from .options import ClusterOptions, RiskOptions, attack_option, option
+from .options import ClusterOptions, ReportFile, RiskOptions, attack_option, option
 from .printing import interruption
 
 # The file of the secret key in the commands that are shown.
@@ -82,12 +82,14 @@ def protect(
     device: options.Device = None,
     gpu_grouping: options.GpuGrouping = None,
     overwrite: options.Overwrite = False,
+    report: options.Report = None,
     *,
     measured: RiskOptions,
     shared: ClusterOptions,
 ) -> None:
     """Find the plan that makes TABLE meet criteria at the least loss: the columns made as coarse as they have to be."""
     shared.check(table)
+    to = ReportFile(report, overwrite, table)
     if not require:
         raise InputError("--require: expected at least one limit, such as --require 'k>=5'; got none.")
     if output is not None:
@@ -168,7 +170,7 @@ def protect(
             interruption.left = f"the plan is complete: {output}"
     # The plan names the strata among the quasi-identifiers.
     commands = [] if output is None else _next_commands(table, output, roles, not within, bool(pseudonyms), shared.sep)
-    shared.report(found, from_file, commands, input=table, output=output)
+    shared.report(found, from_file, commands, to, input=table, output=output)
     shared.say("")
     if output is None:
         shared.say("The plan was not kept. To keep it, for gpupif treat, add -o plan.toml.")

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import InputError
 from . import options
 from .option_values import FileRoles, as_distances, as_names
-from .options import ClusterOptions, RiskOptions, compiling_ahead, option, table_option
+from .options import ClusterOptions, ReportFile, RiskOptions, compiling_ahead, option, table_option
 
 
 def risk(
@@ -28,12 +28,15 @@ def risk(
     ),
     device: options.Device = None,
     gpu_grouping: options.GpuGrouping = None,
+    report: options.Report = None,
+    overwrite: options.Overwrite = False,
     *,
     measured: RiskOptions,
     shared: ClusterOptions,
 ) -> None:
     """Say how far TABLE discloses identities and sensitive attributes: k, l, t and more, at once."""
     shared.check(table)
+    to = ReportFile(report, overwrite, table)
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers"), as_names(sensitive, "sensitive")
     if known is None and roles is None:
         raise InputError("quasi_identifiers: expected columns, got none. Name them, or give their --roles.")
@@ -66,7 +69,7 @@ def risk(
         )
         pick = partial(pick_needed, known, attributes or [], weights=weights, household=measured.household)
         found = shared.find(find, table, pick)
-    shared.report(found, from_file, input=table)
+    shared.report(found, from_file, to=to, input=table)
 
 
 def _cells(models: list[str] | None) -> list[str]:

@@ -13,6 +13,7 @@ from . import options
 from .option_values import FileRoles, as_attackers, as_distances, as_names, as_numbers, as_population
 from .options import (
     ClusterOptions,
+    ReportFile,
     attack_option,
     cells_option,
     compiling_ahead,
@@ -26,6 +27,7 @@ from .printing import as_document, interruption, say
 if TYPE_CHECKING:
     from ..attack.arguments import Arguments
     from ..results.cell_selection import Selection
+    from ..results.scores import Scores
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ def score(
     keep_input: bool = output_option(None, "Put the table's columns first.", "--keep-input", default=False),
     compression: options.Compression = None,
     overwrite: options.Overwrite = False,
+    report: options.Report = None,
     rows_per_file: int | None = output_option("N", "Score files of N rows. Default: one for each file of the table."),
     resume: bool = output_option(None, "Go on where a run that was killed stopped.", "--resume", default=False),
     *,
@@ -92,6 +95,7 @@ def score(
 
     names = list(dict.fromkeys(as_names(measures) or []))
     shared.check(table)
+    to = ReportFile(report, overwrite, table)
     resolve_measures(names)
     scored_columns, their_known, their_among = as_names(columns), as_names(known), as_names(among)
     # Scored columns may be known, too.
@@ -134,14 +138,18 @@ def score(
         if summary_only:
             asked_cells = {"where": where, "min_cig": min_cig, "top": top, "by": by}
             of_a_cluster = {"scheduler": shared.scheduler, "workers": shared.workers}
-            _check_summary(output, overwrite, {**asked_cells, "compression": compression, **given, **of_a_cluster})
+            _check_summary(
+                output,
+                overwrite and report is None,
+                {**asked_cells, "compression": compression, **given, **of_a_cluster},
+            )
             scores, cells = score_file(
                 find_input(table, shared.sep), asked, OutputOptions.from_arguments(None, summary_only=True)
             )
             document = {
                 "input": str(table),
                 **from_file.facts(),
-                **scores.summary().to_dict(),
+                **_told(scores),
                 "request": scores.provenance,
             }
             if output is not None:
@@ -158,6 +166,10 @@ def score(
             interruption.left = f"the scores are complete: {output}"
             shared.show(lambda: {**from_file.facts(), **facts}, lambda _: _print_facts(facts, asked))
             shared.say_roles(from_file)
+            if report is not None:
+                from ..results.open import open_scores
+
+                to.write([_document(open_scores(output))], shared)
             return
         else:
             if resume:
@@ -172,11 +184,25 @@ def score(
             more["cells_written"] = cells
         if scores.spilled_bytes is not None:
             more["spilled_bytes"] = scores.spilled_bytes
-        shared.show(lambda: {**more, **scores.summary().to_dict()}, lambda console: scores.summary().print(console))
+        shared.show(lambda: {**more, **_told(scores)}, lambda console: scores.summary().print(console))
         shared.say_roles(from_file)
         if output is not None:
             whole = "" if cells is None else "; the summary is of all cells"
             shared.say(f"{_what_is_written(summary_only, cells)} written to {output}{whole}")
+        if report is not None:
+            to.write([{**more, **_document(scores)}], shared)
+
+
+def _told(scores: Scores) -> dict[str, Any]:
+    """Return the summary of scores for JSON, with its verdict."""
+    summary = scores.summary()
+    return {"verdict": summary.verdict(redact=True), **summary.to_dict()}
+
+
+def _document(scores: Scores) -> dict[str, Any]:
+    from ..results.score_report import score_document
+
+    return score_document(scores)
 
 
 def _selection(where: str | None, min_cig: float | None, top: int | None, by: str | None) -> Selection | None:

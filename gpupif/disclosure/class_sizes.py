@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +87,14 @@ def histogram_of(class_sizes: Any, rows: int | None = None) -> dict[int, int]:
     return dict(sorted(histogram.items()))
 
 
+class SizeBand(NamedTuple):
+    """Rows in classes of `least` to `most` rows."""
+
+    least: int
+    most: int
+    rows: int
+
+
 @dataclass(frozen=True)
 class ClassSizes:
     """The rows of a table by the size of their equivalence class.
@@ -123,6 +131,17 @@ class ClassSizes:
     def smallest(self) -> int:
         """The rows of the smallest class."""
         return min(self.rows_of_size)
+
+    def bands(self) -> list[SizeBand]:
+        """Return the rows by the size of their class, in bands up to 4, 9, 19, 49, 99, 199 and so on."""
+        rows_of_band: dict[tuple[int, int], int] = {}
+        for size, rows in self.rows_of_size.items():
+            decade = 10 ** (len(str(size)) - 1)
+            digit = max(one for one in (1, 2, 5) if one * decade <= size)
+            most = {1: 2, 2: 5, 5: 10}[digit] * decade - 1
+            band = (size, size) if size < 5 else (digit * decade, most)
+            rows_of_band[band] = rows_of_band.get(band, 0) + rows
+        return [SizeBand(*band, rows) for band, rows in rows_of_band.items()]
 
     def rows_of_risk(self) -> KeyedSums:
         """Return the number of rows by their risk, 1 / size."""

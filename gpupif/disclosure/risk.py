@@ -16,6 +16,7 @@ from ..utils.validation import Columns, brief, share, whole_number
 from .assess import assess
 from .attack_game import Game, Payoffs
 from .class_risks import ClassRisks, check_limits, risks_of
+from .class_sizes import SizeBand
 from .estimated_risks import EstimatedRisks
 from .homogeneous_classes import Group
 from .households import HouseholdRisks
@@ -45,6 +46,7 @@ class DisclosureRisk(Displayable):
     sensitive: list of column names. The sensitive attributes.
     device: str. The device that computed.
     classes: ClassRisks. Sizes of the equivalence classes, and the risk of re-identification that follows from them.
+    class_sizes: list of SizeBand. The rows by the size of their class, ascending; bands without rows are left out.
     attributes: pandas DataFrame. One row for each sensitive attribute; see below.
     worst: mapping of disclosure measure, k included, to its value of highest risk over the attributes.
     l_values: int or None. The l of recursive_c. None without recursive_c.
@@ -69,6 +71,7 @@ class DisclosureRisk(Displayable):
     sensitive: Sequence[Hashable]
     device: str
     classes: ClassRisks
+    class_sizes: Sequence[SizeBand]
     attributes: pd.DataFrame
     worst: Mapping[str, float]
     l_values: int | None
@@ -98,6 +101,7 @@ class DisclosureRisk(Displayable):
             sensitive=result.request.sensitive,
             device=result.device,
             classes=risks_of(result.sizes, k, threshold),
+            class_sizes=result.sizes.bands(),
             attributes=_attributes(result),
             worst={name: result.worst(name) for name in result.values},
             l_values=result.l_values or None,
@@ -123,6 +127,7 @@ class DisclosureRisk(Displayable):
         """Return the result as a dictionary for JSON, with `l_values` as "l"."""
         document = super().to_dict()
         document["l"] = document.pop("l_values")
+        document["class_sizes"] = [band._asdict() for band in self.class_sizes]
         return document
 
     def __repr__(self) -> str:

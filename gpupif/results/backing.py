@@ -258,6 +258,7 @@ class Backing(ABC):
     path, files: the file or folder that holds the scores, and its files in order of the rows; none elsewhere.
     spilled_bytes: the most bytes that temporary files took; None if there were none.
     writes_folders: scores are written to a folder of files, not to a file.
+    whole: the scores of all rows of the table are there.
     summaries, answers: what is known already, by names of the attackers and aggregate.
     """
 
@@ -265,6 +266,7 @@ class Backing(ABC):
     files: Sequence[Path] = ()
     spilled_bytes: int | None = None
     writes_folders = False
+    whole = True
 
     def __init__(self, about: RunDescription, attackers: Sequence[ScoredAttacker]) -> None:
         self.about = about

@@ -73,6 +73,7 @@ class StoredBacking(OutcomeBacking):
             name: PackedPrior(name, self._packed.get(str(name)), str(path)) for name in self.about.columns
         }
         self._rows = rows
+        self.whole = description.rows in (None, rows)
 
     @property
     def rows(self) -> int:

@@ -34,7 +34,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many scores of each column lie at each step.
+    """The number of scores of each column at each step.
 
     columns: names of the columns.
     step: width of a step, in the unit of the scores (CIG: bits).
@@ -60,7 +60,8 @@ class Landscape:
     the lower of the two in the middle. NaN if no cell of the band has a CIG.
     highest: (bands, columns). The highest CIG, in bits; NaN likewise.
     step: bits. The width to which medians are rounded.
-    gains: the number of rows by RIG: row k has those with k <= 1024 RIG < k + 1.
+    gains: the number of rows by RIG: item k has those with k <= RIG / gain_step < k + 1, the last those with infinite
+        RIG. gain_step: bits.
     unknown_rows: the number of rows without a RIG, since a cell has no CIG. They are in no band.
     cells: the distribution of CIG in each column, in the order of `columns`, over the rows of all bands.
     """
@@ -74,6 +75,7 @@ class Landscape:
     highest: FloatArray
     step: float
     gains: IntArray
+    gain_step: float
     unknown_rows: int
     cells: Histogram
 
@@ -127,7 +129,7 @@ def landscape(scores: Any, bands: int = BANDS) -> Landscape:
     median = np.column_stack([_medians(of_bands, per_unit) for of_bands in counts])
     return Landscape(
         names,
-        fig[order],
+        np.asarray(fig[order], np.float64),
         np.bincount(band_of_step, by_gain, len(low)).astype(np.int64),
         low,
         high,
@@ -135,6 +137,7 @@ def landscape(scores: Any, bands: int = BANDS) -> Landscape:
         np.where(np.isnan(median), np.nan, steps.highest[:, order]),
         1 / per_unit,
         by_gain,
+        1 / GAIN_STEPS,
         extent.unknown,
         _histogram(names, [of_bands.sum(axis=0) for of_bands in counts], per_unit),
     )

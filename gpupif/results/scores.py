@@ -474,6 +474,21 @@ class Scores:
         self._check_output(path, overwrite)
         self._backing.write(replace(self._writing(path, keep_input, overwrite), done=done))
 
+    def report(self, path: str | os.PathLike[str], *, redact: bool = False, overwrite: bool = True) -> None:
+        """Write a report of the scores: one HTML file with figures and tables, complete in itself.
+
+        path: a file whose name ends in .html; it appears whole or not at all, and only its owner can read it. redact:
+        whether values of cells are hidden. Raises OutputError if the file cannot be written, and InputError if Jinja2
+        or Plotly is not installed (``pip install 'gpupif[report]'``).
+        """
+        from ..report.page import check_report, write_report
+        from .score_report import score_document
+
+        check_path("path", path, "a file to write")
+        check_report(path, overwrite)
+        source = (self.provenance.get("input") or {}).get("path", "a table")
+        write_report([score_document(self, redact)], path, source, redact, overwrite)
+
     def persist(self, **options: Any) -> Scores:
         """Return the scores of a Dask frame computed and kept in the memory of the workers, at once on a cluster.
 

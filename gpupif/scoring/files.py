@@ -159,6 +159,15 @@ def check_selection(selection: Selection | None, arguments: Arguments) -> None:
         selection.check(arguments.names, outputs)
 
 
+def score_for_now(path: str | os.PathLike[str], arguments: Arguments, folder: Path) -> Scores:
+    """Return the scores of files: in memory if no memory limit is set and the table fits, else in files in a folder."""
+    nowhere, population = OutputOptions.from_arguments(None, summary_only=True), _open_population(arguments)
+    fits = resources().memory_limit is None and (
+        _memory_needed(open_source(path), arguments, nowhere, population) <= default_limit() - resident_bytes()
+    )
+    return score_file(path, arguments, nowhere if fits else OutputOptions.from_arguments(folder / "scores")).scores
+
+
 class WrittenScores(NamedTuple):
     """Scores, and the number of cells that were written if a selection of cells was asked for, else None."""
 

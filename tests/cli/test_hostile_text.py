@@ -90,6 +90,7 @@ COMMANDS = {
     "protect": ("protect {t} --require k>=2 --quasi-identifiers {n},illness --suppress 0.5 -o {f}/p.toml", "name", 0),
     "treat": ("treat {t} --plan {f}/plan.toml -o {f}/treated.parquet", "name", 0),
     "compare": ("compare {t} {f}/changed.parquet --quasi-identifiers {n} --sensitive illness", "name", 0),
+    "report": ("report {t} --sensitive illness --no-advice -o {f}/r.html", "", 0),
     "nightly init": ("nightly init {t} -o {f}/risk.toml", "name", 0),
     "nightly run": ("nightly run {f}/night.toml", "", 3),
     "nightly history": ("nightly history {f}/night.toml", "", 0),

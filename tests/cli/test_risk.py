@@ -55,11 +55,13 @@ def test_the_command_line_gives_the_json_of_python(run, patients, options, argum
     assert (ended.code, ended.err) == (0, "")
     document = json.loads(ended.out, parse_constant=pytest.fail)
     with gpupif.config(device="cpu"):
-        expected = json.loads(gpupif.risk(patients, ["age", "sex"], **arguments).to_json())
+        result = gpupif.risk(patients, ["age", "sex"], **arguments)
+    expected = json.loads(result.to_json())
     for found in (document, expected):
         found.pop("seconds")
         found.pop("device")
-    assert document == {"gpupif": gpupif.__version__, "input": "patients.csv", **expected}
+    beside = {"gpupif": gpupif.__version__, "input": "patients.csv", "verdict": result.verdict(redact=True)}
+    assert document == {**beside, **expected}
 
 
 def test_command_line_prints_tables(run, patients):

@@ -79,7 +79,8 @@ def test_options_are_arguments_of_python_and_json_is_its_summary(run, folder, op
     for stage in stages.values():
         assert stage["cells_per_second"] * stage["seconds"] == pytest.approx(expected["cells"])
     expected.pop("stages")
-    assert document == {"gpupif": gpupif.__version__, "input": "people.csv", "output": "scores.parquet", **expected}
+    beside = {"gpupif": gpupif.__version__, "input": "people.csv", "output": "scores.parquet"}
+    assert document == {**beside, "verdict": scores.verdict(redact=True), **expected}
 
 
 def test_json_has_null_for_unknown_scores_of_several_attackers(run, folder):

@@ -18,6 +18,7 @@ LAYERS = """
     rows
     gpu
     io
+    report
     encoding
     engines
     frames

@@ -117,6 +117,7 @@ def test_scores_in_files_have_the_same_landscape(tmp_path):
         landscape(none)
 
 
+@pytest.mark.slow
 @pytest.mark.dask
 def test_scores_on_dask_have_the_same_landscape(on_cpu):
     import dask

@@ -1,0 +1,124 @@
+"""The command `gpupif report`: a table, its scores, or the record of another command, as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import InputError
+from . import options
+from .option_values import FileRoles, as_names
+from .options import ReadOptions, ReportFile, option, output_option
+from .printing import interruption
+
+# What files of scores may end in, beside folders.
+SCORES = (".parquet", ".pq", ".feather")
+
+
+def report(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="A table; scores that gpupif wrote; a result in JSON; or the configuration of nightly runs (.toml).",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[Path, output_option("FILE.html", "The report.", "-o", "--output")],
+    quasi_identifiers: options.QuasiIdentifiers = None,
+    sensitive: str | None = option("C,D", "Sensitive attributes of a table. Default: none."),
+    roles: options.RolesFile = None,
+    redact: bool = option(None, "Hide all values of cells.", "--redact", default=False),
+    advice: bool = option(
+        None, "Leave out what to do next, which measures a table many times.", "--advice/--no-advice", default=True
+    ),
+    device: options.Device = None,
+    overwrite: options.Overwrite = False,
+    *,
+    shared: ReadOptions,
+) -> None:
+    """Show risk for those who decide: one HTML file with figures and tables, which loads nothing else."""
+    to = ReportFile(output, overwrite, source.name or source)
+    known, attributes = as_names(quasi_identifiers, "quasi_identifiers"), as_names(sensitive, "sensitive")
+    is_table = source.suffix.lower() not in (".json", ".toml") and not _holds_scores(source)
+    given = {"quasi_identifiers": known, "sensitive": attributes, "roles": roles}
+    for name, value in given.items():
+        if value is not None and not is_table:
+            raise InputError(f"{name}: goes with a table, and {source} is none. Leave it out.")
+    with shared.configured(device):
+        if is_table:
+            shared.check(source)
+            from_file = FileRoles(roles, source, shared.sep, [*(known or ()), *(attributes or ())])
+            known = from_file.quasi_identifiers("quasi-identifiers", known)
+            documents = _of_table(source, known, from_file.sensitive(attributes), advice, redact, shared)
+        else:
+            documents = _of_record(source, redact)
+        to.write(documents, shared, redact)
+    shared.show(lambda: {"input": str(source), "output": str(output)}, lambda _: None)
+    interruption.left = f"the report is complete: {output}"
+
+
+def _of_record(source: Path, redact: bool) -> list[dict[str, Any]]:
+    """Return the documents of what is no table: a result in JSON, nightly runs, scores."""
+    if source.suffix.lower() == ".json":
+        from ..report.records import read_record
+
+        return [read_record(source)]
+    if source.suffix.lower() == ".toml":
+        from .nightly import nightly_documents
+
+        return nightly_documents(source, redact=redact)
+    from ..results.open import open_scores
+    from ..results.score_report import score_document
+
+    return [score_document(open_scores(source), redact)]
+
+
+def _of_table(
+    table: Path, known: list[str] | None, attributes: list[str] | None, advice: bool, redact: bool, shared: ReadOptions
+) -> list[dict[str, Any]]:
+    """Return the documents of a table: its scores, classes and pairs of columns, and which changes would help.
+
+    known: the columns that the attacker knows; by default all but the sensitive attributes.
+    """
+    from ..attack.arguments import Arguments
+    from ..disclosure.risk import risk
+    from ..frames.open import table_names
+    from ..io.paths import find_input
+    from ..io.temporary_folder import temporary_folder
+    from ..marginals.toxic_pairs import toxic_pairs
+    from ..protection.advise import advise
+    from ..report.records import document_of
+    from ..results.score_report import score_document
+    from ..scoring.files import score_for_now
+    from ..utils.display import as_json
+
+    files = find_input(table, shared.sep)
+    if known is None:
+        known = [str(name) for name in table_names(files)[0] if name not in (attributes or ())]
+    columns = [*known, *(attributes or ())]
+    with temporary_folder(shared.temp) as folder:
+        arguments = Arguments.from_user(["cig", "csf"], columns, known=known)
+        scores = score_document(score_for_now(files, arguments, folder), redact)
+    classes = document_of(risk(files, known, attributes), redact)
+    documents = [{"input": str(table), **scores}, classes]
+    if len(columns) > 1:
+        pairs = toxic_pairs(files, columns=columns)
+        documents.append(document_of(pairs, redact) | {"pairs": as_json(pairs.pairs)})
+    if advice:
+        documents.append(document_of(advise(files, quasi_identifiers=known, sensitive=attributes), redact))
+    return documents
+
+
+def _holds_scores(place: Path) -> bool:
+    """Return whether a file or folder says that it holds scores of gpupif; reading tells what is wrong with others."""
+    import pyarrow as pa
+
+    from ..results.provenance import read_text
+
+    files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
+    try:
+        return any(read_text(file) is not None for file in files[:1] if file.suffix.lower() in SCORES)
+    except (pa.ArrowException, OSError):
+        return False

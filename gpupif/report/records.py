@@ -1,0 +1,63 @@
+"""Results as documents, as `--json` prints them: the form in which a report takes every result, also from a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .._version import __version__
+from ..errors import InputError, TableReadError
+from ..io.documents import read_document
+from ..utils.display import Displayable
+from ..utils.validation import brief
+
+Document = Mapping[str, Any]
+# The keys by which the document of a result is known, by the kind of the result.
+KINDS: Mapping[str, frozenset[str]] = {
+    "night": frozenset({"gates", "exit_code", "number"}),
+    "history": frozenset({"runs", "folder"}),
+    "protection": frozenset({"frontier", "losses", "before", "risk"}),
+    "comparison": frozenset({"rows_taken_away", "risk", "utility", "columns"}),
+    "treatment": frozenset({"treatments", "versions"}),
+    "risk": frozenset({"classes", "attributes", "worst"}),
+    "pairs": frozenset({"pairs", "values", "pairs_in_all"}),
+    "advice": frozenset({"changes", "criterion", "before"}),
+    "attackers": frozenset({"attackers", "worst"}),
+    "scores": frozenset({"measures", "columns", "pif", "top"}),
+}
+
+
+def document_of(result: Displayable, redact: bool = False) -> dict[str, Any]:
+    """Return the document of a result, with its verdict. redact: see `Displayable.verdict`."""
+    return {"gpupif": __version__, "verdict": result.verdict(redact), **result.to_dict()}
+
+
+def kind_of(document: Document) -> str | None:
+    """Return the kind of result that a document is of; None for none that a report shows."""
+    return next((kind for kind, keys in KINDS.items() if keys <= document.keys()), None)
+
+
+def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the document in a JSON file, as `--json`, `--summary-only` and `gpupif treat --record` write it.
+
+    Raises TableReadError if there is no such file, and InputError for JSON that is damaged, is no result that a report
+    shows, is a list of results, or is of another version of gpupif.
+    """
+    if not Path(path).is_file():
+        raise TableReadError(f"{path}: there is no such file.")
+    document = read_document("report", path, "JSON")
+    if kind_of(document) is None:
+        raise InputError(
+            f"report: {path}: expected a result of gpupif in JSON, as --json prints it for score, risk, toxic, advise, "
+            "protect, compare, treat and nightly; got other JSON."
+        )
+    versions = document.get("versions")
+    version = document.get("gpupif", versions.get("gpupif") if isinstance(versions, dict) else __version__)
+    if version != __version__:
+        raise InputError(
+            f"report: {path}: is of gpupif {brief(version)}; this is {__version__}. Report it with that version, or "
+            "make it again with this one."
+        )
+    return document

@@ -1,0 +1,374 @@
+"""The sections of a report, from the documents of results: a section is there if a document has what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..errors import InputError
+from ..utils.display import as_cell, as_found, as_part, as_text
+from . import figures
+from .figures import Figure
+from .records import Document, kind_of
+
+# What stands for a value of the table in a redacted report, and the keys of records that have such values.
+HIDDEN = "hidden"
+VALUES = {"value", "index", "value_1", "value_2", "quasi_identifiers", "why"}
+# Keys of shares, which are shown in percent.
+SHARES = {"unique_mean", "unique_share", "share", "highest", "average", "marketer", "information_kept"}
+SHARES |= {f"{name}_{figure}" for name in ("reidentification_risk", "individual_risk") for figure in ("mean", "max")}
+SHARES |= {"mutual_information_kept"}
+# Keys of numbers that count nothing.
+NUMBERED = {"row", "number"}
+# Headings of tables by key, if they are not the key itself.
+HEADINGS = {
+    "distinct_values": "values",
+    "prior_entropy": "entropy, bits",
+    "fig": "FIG, bits",
+    "cig": "CIG, bits",
+    "cig_mean": "mean CIG, bits",
+    "cig_median": "median CIG, bits",
+    "cig_p95": "95 % CIG, bits",
+    "cig_max": "highest CIG, bits",
+    "csf": "CSF",
+    "csf_mean": "mean CSF",
+    "csf_max": "highest CSF",
+    "reidentification_risk_mean": "mean risk of re-identification",
+    "reidentification_risk_max": "highest risk of re-identification",
+    "individual_risk_mean": "mean individual risk",
+    "individual_risk_max": "highest individual risk",
+    "unique_mean": "rows alone in their class",
+    "class_size_min": "smallest class, rows",
+    "weight": "weight of wCIG",
+    "index": "label",
+    "cohort_size": "cohort, rows",
+    **{f"pif_{share}": f"PIF {share}, bits" for share in (50, 95, 99, 100)},
+    "k": "k, rows of the smallest class",
+    "classes": "equivalence classes",
+    "uniques": "rows alone in their class",
+    "unique_share": "their share",
+    "rows_below": "rows in classes below the k asked for",
+    "highest": "highest risk of a row (prosecutor)",
+    "average": "mean risk of a row (prosecutor)",
+    "marketer": "rows found by an attack on all (marketer)",
+    "distinct_l": "distinct l",
+    "alpha": "alpha, highest share",
+    "recursive_c": "c of recursive (c,l)",
+    "homogeneous_classes": "classes of one value",
+    "homogeneous_rows": "rows in these",
+    "quasi_identifiers": "class",
+    "column_1": "column",
+    "value_1": "its value",
+    "column_2": "other column",
+    "value_2": "the other's value",
+    "count": "rows",
+    "expected": "rows if independent",
+    "rarity": "rarity, bits",
+    "bits": "bits given up per row",
+    "bought": "risk less by",
+    "bought_per_bit": "per bit given up",
+    "lost": "lost, bits",
+    "entropy": "entropy, bits",
+    "entropy_before": "entropy before, bits",
+    "entropy_after": "after, bits",
+    "entropy_lost": "entropy lost, bits per row",
+    "name": "gate",
+    "number": "run",
+    "started": "began, UTC",
+}
+Record = Mapping[str, Any]
+
+
+class Cell(NamedTuple):
+    """A cell of a table. text: as it is shown. number: what it is sorted by; None for text."""
+
+    text: str
+    number: float | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a report. tools: whether it can be sorted, filtered and exported."""
+
+    caption: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    tools: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a report. notes: paragraphs."""
+
+    title: str
+    notes: Sequence[str] = ()
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = field(default_factory=list)
+
+
+# The keys of figures of rows, and of the riskiest cells.
+OF_ROWS = "reidentification_risk_mean reidentification_risk_max unique_mean class_size_min"
+CELLS = "row index column value cells cig csf prior posterior cohort_size known attacker"
+
+
+class Sections:
+    """Makes the sections of documents. redact: whether values of the table are hidden."""
+
+    def __init__(self, redact: bool) -> None:
+        self._redact = redact
+
+    def of(self, document: Document) -> list[Section]:
+        """Return the sections of a document. Raises InputError for one that is not as gpupif makes it."""
+        kind = kind_of(document)
+        make: Callable[[Document], Iterable[Section]] = getattr(self, f"_{kind}")
+        try:
+            return list(make(document))
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InputError(
+                f"report: the document of {kind} is damaged ({type(error).__name__}: {error}). Make it again."
+            ) from error
+
+    def _table(self, caption: str, records: Iterable[Record], keys: str, tools: bool = False) -> list[Table]:
+        """Return a table of records, with those of its columns that any record fills; no table without records."""
+        rows = list(records)
+        used = [key for key in keys.split() if any(row.get(key) is not None for row in rows)]
+        cells = [[self._cell(key, row.get(key)) for key in used] for row in rows]
+        return [Table(caption, list(map(_heading, used)), cells, tools)] if rows else []
+
+    def _facts(self, caption: str, document: Document, keys: str) -> list[Table]:
+        """Return a table with a line for each figure of a document that it has."""
+        used = [key for key in keys.split() if document.get(key) is not None]
+        return [
+            Table(caption, ["what", "figure"], [[Cell(_heading(key)), self._cell(key, document[key])] for key in used])
+        ]
+
+    def _cell(self, key: str, value: Any) -> Cell:
+        if value is None:
+            return Cell("")
+        if key in VALUES and self._redact:
+            return Cell(HIDDEN)
+        if isinstance(value, bool):
+            return Cell("yes" if value else "no")
+        if isinstance(value, Mapping):
+            return Cell(", ".join(f"{as_text(name)} = {as_found(own)}" for name, own in value.items()))
+        if isinstance(value, int | float) and key not in VALUES:
+            shown = as_part(value) if key in SHARES else as_text(value) if key in NUMBERED else as_cell(value)
+            return Cell(shown, float(value))
+        return Cell(as_found(value))
+
+    def _scores(self, document: Document) -> Iterable[Section]:
+        found, cells = document.get("landscape"), document.get("histograms", {})
+        if found is not None and len(found.rows):
+            notes = [
+                f"Every row of the table, sorted by its row information gain (RIG) and gathered into {len(found.rows)} "
+                "bands of about equally many rows; rows with equal RIG share a band. Columns are sorted by FIG. The "
+                "further a colour is from the background, the higher the median CIG of the band's cells.",
+                f"Medians are exact to {found.step:g} bits, of an even number of cells the lower one in the middle. "
+                "Highest values are exact."
+                + f" {found.unknown_rows:,} rows with a cell without a score are in no band." * bool(found.unknown_rows)
+                + f" Shown are the {figures.MOST_COLUMNS} columns of the highest FIG."
+                * (len(found.columns) > figures.MOST_COLUMNS),
+            ]
+            yield Section("Risk landscape", notes, figures.landscape(found))
+            yield Section(
+                "Risk of rows",
+                ["RIG is the sum of a row's CIG. PIF_n is its n-th percentile: n % of rows have no more."],
+                figures.gains(found.gains, found.gain_step, document["pif"]),
+            )
+        yield self._columns(document, found, cells)
+        yield from self._riskiest(document)
+
+    def _columns(self, document: Document, found: Any, cells: Mapping[str, Any]) -> Section:
+        """Return the section on the risk of each column."""
+        records = document["columns"]
+        drawn: list[Figure] = []
+        notes = []
+        if records and "fig" in records[0]:
+            order = sorted(records, key=lambda row: -row["fig"])
+            series = {
+                "entropy H(X)": [row["prior_entropy"] for row in order],
+                "FIG per row (mean CIG)": [row["cig_mean"] for row in order],
+            }
+            said = "Bars: the FIG of each column, per row, over the entropy of the column."
+            drawn += figures.bars(said, [row["column"] for row in order], series, "bits per row", "overlay")
+            notes.append("FIG per row beside the entropy of the column, which is what there is to learn on average.")
+        boxes = {**({} if found is None else {"cig": found.cells}), **cells}
+        for measure, unit in (("cig", ", bits"), ("csf", "")):
+            if measure in boxes:
+                drawn += figures.boxes(boxes[measure], unit, measure.upper())
+        if boxes:
+            notes.append("Boxes: the middle half of the cells, a line at the median, whiskers from 5 to 95 % of cells.")
+        keys = "column distinct_values prior_entropy fig cig_mean cig_median cig_p95 cig_max csf_mean csf_max weight "
+        keys += f"{OF_ROWS} individual_risk_mean individual_risk_max"
+        return Section("Risk of columns", notes, drawn, self._table("Columns", records, keys, tools=True))
+
+    def _riskiest(self, document: Document) -> Iterable[Section]:
+        """Return the section on the riskiest cells."""
+        top = document.get("top") or []
+        drawn: list[Figure] = []
+        seen = [cell for cell in top if cell.get("posterior") is not None and cell.get("prior") is not None]
+        if seen:
+            names = [f"row {cell['row']}, {as_text(cell['column'])}" for cell in seen[:20]]
+            said = (
+                "Lines: the probability of the cell's value before (prior) and after (posterior) the attack, by cell."
+            )
+            before, after = ([cell[name] for cell in seen[:20]] for name in ("prior", "posterior"))
+            drawn = figures.moves(said, names, before, after, "probability of the cell's value")
+        notes = [
+            "Prior: how probable the cell's value is to somebody who knows the column's distribution alone. "
+            "Posterior: to the attacker. Cohort: the rows that agree with the cell's row on what the attacker knows."
+        ]
+        tables = self._table("Riskiest cells", top, CELLS, tools=True)
+        if tables:
+            yield Section("Riskiest cells and values", notes * bool(seen), drawn, tables)
+
+    def _attackers(self, document: Document) -> Iterable[Section]:
+        several = document["attackers"]
+        records = [
+            {**own, "attacker": name, "knows": ", ".join(map(as_text, own["known"]))} for name, own in several.items()
+        ]
+        keys = f"attacker knows fig pif_50 pif_95 pif_99 pif_100 csf_mean csf_max {OF_ROWS}"
+        columns = next(iter(several.values()))["columns"]
+        drawn: list[Figure] = []
+        if columns and "cig_mean" in columns[0]:
+            series = {name: [column["cig_mean"] for column in own["columns"]] for name, own in several.items()}
+            drawn = figures.bars(
+                "Bars: the mean CIG of each column against each attacker.",
+                [column["column"] for column in columns],
+                series,
+                "mean CIG, bits",
+            )
+        yield Section("Attackers side by side", [], drawn, self._table("Attackers", records, keys))
+        if "columns" in document:
+            yield from self._scores(document)
+
+    def _risk(self, document: Document) -> Iterable[Section]:
+        classes = {**document["classes"], **document["classes"]["prosecutor"]}
+        facts = "k classes uniques unique_share rows_below highest average marketer"
+        sizes = document.get("class_sizes") or []
+        names = [
+            f"{band['least']}" if band["least"] == band["most"] else f"{band['least']}-{band['most']}" for band in sizes
+        ]
+        said = "Bars: the number of rows by the size of their equivalence class."
+        drawn = (
+            figures.columns(said, names, [band["rows"] for band in sizes], "rows of the class", "rows") if sizes else []
+        )
+        known = ", ".join(map(as_text, document["quasi_identifiers"]))
+        yield Section(
+            "Class sizes", [f"Classes of rows that agree on {known}."], drawn, self._facts("Classes", classes, facts)
+        )
+        models = "distinct_l entropy_l recursive_c t alpha basic_beta enhanced_beta delta"
+        keys = f"attribute values {models} homogeneous_classes homogeneous_rows"
+        tables = self._table("Each figure is that of the worst class", document["attributes"], keys)
+        caption = "The worst classes of several rows: their attribute is known without finding anybody"
+        tables += self._table(
+            caption, document.get("groups") or [], "quasi_identifiers attribute value rows share entropy", True
+        )
+        if tables:
+            yield Section("k, l, t and their worst class", [f"k = {classes['k']:,}."], [], tables)
+
+    def _pairs(self, document: Document) -> Iterable[Section]:
+        pairs = document["pairs"]
+        keys = "column_1 value_1 column_2 value_2 count expected rarity"
+        said = "Matrix: the share of rows that are unique on two columns."
+        tables = self._table("Values that are rarest together", document["values"], keys, tools=True)
+        note = "Colour: the share of rows that no other row agrees with on the two columns. " + (
+            f"Shown are the first {len(pairs):,} of {document['pairs_in_all']:,} pairs."
+            if len(pairs) < document["pairs_in_all"]
+            else ""
+        )
+        yield Section("Toxic pairs", [note.strip()], figures.matrix(said, pairs, "unique_share"), tables)
+
+    def _advice(self, document: Document) -> Iterable[Section]:
+        before = document["before"]
+        changes = [
+            {"change": "drop" if row["do"] == "drop" else f"level {row['level']} of {row['height']}"} | row
+            for row in document["changes"]
+        ]
+        keys = f"column change values bits bought bought_per_bit {' '.join(before)}"
+        now = ", ".join(f"{name} {as_cell(value)}" for name, value in before.items())
+        notes = [
+            f"Now: {now}. Each line is one change of one column, measured anew; the change that buys most comes first."
+        ]
+        yield Section("What to do next", notes, [], self._table("Changes of single columns", changes, keys, tools=True))
+
+    def _protection(self, document: Document) -> Iterable[Section]:
+        values = [{"criterion": one["criterion"], "before": one["value"]} for one in document["before"]]
+        for row, after in zip(values, document["risk"], strict=False):
+            row |= {"after": after["value"], "met": after["is_met"]}
+        tables = self._table("Criteria before and after", values, "criterion before after met")
+        levels = [
+            {"column": name, "level": f"{level} of {document['heights'][name]}", "lost": document["losses"][name]}
+            for name, level in document["levels"].items()
+        ]
+        tables += self._table("Levels", levels, "column level lost")
+        frontier, drawn = document["frontier"], []
+        for criterion in frontier[0]["values"] if frontier else ():
+            groups: dict[str, list[tuple[Any, Any, str]]] = {"meets all criteria": [], "does not": [], "the plan": []}
+            for node in frontier:
+                name = "meets all criteria" if node["is_met"] else "does not"
+                name = "the plan" if node["levels"] == document["levels"] else name
+                text = ", ".join(f"{as_text(column)} {level}" for column, level in node["levels"].items())
+                groups[name].append((node["loss"], node["values"][criterion], f"levels {text}"))
+            said = f"Points: loss against {criterion} of the best nodes that were checked."
+            drawn += figures.points(said, groups, f"loss, {document['unit']}", criterion)
+        yield Section("What protection costs and buys", [], drawn, tables)
+
+    def _comparison(self, document: Document) -> Iterable[Section]:
+        records = [{"figure": name.replace("_", " "), **row} for name, row in document["risk"].items()]
+        pifs = [row for row in records if row["figure"].startswith("pif")]
+        series = {when: [row[when] for row in pifs] for when in ("before", "after")}
+        said = "Bars: PIF_n before and after the treatment."
+        drawn = figures.bars(said, [row["figure"].upper() for row in pifs], series, "bits") if pifs else []
+        yield Section("Before and after", [], drawn, self._table("Risk", records, "figure before after"))
+        changed = "cells_changed cells_suppressed"
+        keys = f"information_kept entropy_lost mutual_information_kept total_variation {changed} rows_suppressed"
+        tables = self._facts("Utility", document["utility"], keys)
+        keys = f"column detail entropy_before entropy_after information_kept total_variation {changed}"
+        tables += self._table("Columns", document["columns"], keys, tools=True)
+        yield Section("What is left to analyse", [], [], tables)
+
+    def _treatment(self, document: Document) -> Iterable[Section]:
+        records = [
+            {
+                "treatment": own["do"].replace("_", " "),
+                "columns": ", ".join(map(as_text, own.get("columns_dropped") or (own.get("cells_changed") or {}))),
+                "cells_changed": sum((own.get("cells_changed") or {}).values()),
+                "cells_suppressed": sum((own.get("cells_suppressed") or {}).values()),
+                "rows_removed": own.get("rows_removed") or 0,
+            }
+            for own in document["treatments"]
+        ]
+        keys = "treatment columns cells_changed cells_suppressed rows_removed"
+        yield Section("Treatments", [], [], self._table("In order", records, keys))
+
+    def _night(self, document: Document) -> Iterable[Section]:
+        gates = [
+            {
+                **gate,
+                "gate_value": gate["value"],
+                "last_good_run": gate["before"],
+                "limits": ", ".join(f"{name.replace('_', ' ')} {as_cell(own)}" for name, own in gate["limits"].items()),
+            }
+            for gate in document["gates"]
+        ]
+        keys = "name verdict why gate_value unit limits last_good_run column attacker"
+        yield Section(f"Gates of run {document['number']}", [], [], self._table("Gates", gates, keys))
+        for part in (document["summary"], document["risk"]):
+            if part is not None and kind_of(part) is not None:
+                yield from self.of(part)
+
+    def _history(self, document: Document) -> Iterable[Section]:
+        runs = document["runs"]
+        keys = "number started status rows pif_95 gates_passed gates_failed seconds"
+        seen = [
+            (run["number"], run["pif_95"], f"run {run['number']}, {run['status']}") for run in runs if run["pif_95"]
+        ]
+        said = "Line: PIF 95 of each run."
+        drawn = figures.points(said, {"PIF 95": seen}, "run", "PIF 95, bits", lines=True) if seen else []
+        yield Section("History", [], drawn, self._table("Runs", runs, keys, tools=True))
+
+
+def _heading(key: str) -> str:
+    return HEADINGS.get(key, key.replace("_", " "))

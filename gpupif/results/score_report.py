@@ -1,0 +1,44 @@
+"""The document of scores for a report: their summary, the risk landscape, distributions, and more of their cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import InputError, NotScoredError
+from ..report.records import document_of
+from ..utils.display import as_json
+from .landscape import Scores, histogram, landscape
+
+# How many of the riskiest cells a report lists, of tables up to so many rows; of others as many as a summary has, for
+# each cell takes a look at the whole table.
+CELLS, MOST_ROWS = 100, 1_000_000
+
+
+def score_document(scores: Scores, redact: bool = False) -> dict[str, Any]:
+    """Return the document of scores. Scores of a Dask frame are kept meanwhile.
+
+    redact: see `Displayable.verdict`. What takes scores that are not kept, as in a file of some cells, is left out.
+    Raises InputError if a part of the rows is missing.
+    """
+    if not scores._backing.whole:
+        raise InputError(
+            f"report: {scores.path}: expected the scores of all rows of the table, got those of {scores.rows:,} rows. "
+            "Name the folder with all of its files, or score the table again."
+        )
+    scores = scores.persist()
+    document = document_of(scores.summary(), redact) | {"request": scores.provenance}
+    try:
+        if "attackers" in document or scores.rows <= MOST_ROWS:
+            each = "value" if scores._knows_values else "cell"
+            document["top"] = as_json(scores.top(CELLS, each=each))
+        if "cig" in scores.measures:
+            document["landscape"] = landscape(scores)
+        if "csf" in scores.measures:
+            document["histograms"] = {"csf": histogram(scores, "csf")}
+    except NotScoredError:
+        return document
+    if "attackers" in document:
+        # Of the worst scores over all attackers.
+        worst = scores.worst.summary()
+        document |= {key: value for key, value in worst.to_dict().items() if key in ("columns", "pif")}
+    return document
