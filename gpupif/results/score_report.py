@@ -7,14 +7,14 @@ from typing import Any
 from ..errors import InputError, NotScoredError
 from ..report.records import document_of
 from ..utils.display import as_json
-from .landscape import Scores, histogram, landscape
+from .landscape import histogram, landscape
 
 # How many of the riskiest cells a report lists, of tables up to so many rows; of others as many as a summary has, for
 # each cell takes a look at the whole table.
 CELLS, MOST_ROWS = 100, 1_000_000
 
 
-def score_document(scores: Scores, redact: bool = False) -> dict[str, Any]:
+def score_document(scores: Any, redact: bool = False) -> dict[str, Any]:
     """Return the document of scores. Scores of a Dask frame are kept meanwhile.
 
     redact: see `Displayable.verdict`. What takes scores that are not kept, as in a file of some cells, is left out.

@@ -146,6 +146,8 @@ class Summary(Displayable):
         size = f"{self.rows:,} {plural(self.rows, 'row')} x {len(self.columns)} {plural(len(self.columns), 'column')}"
         said = [f"{size} scored. {self.attacker}".rstrip()]
         columns = self.columns
+        if "fig" in columns and self.rows and not columns["cig_max"].any():
+            return [*said, "What the attacker knows tells nothing of any value: every CIG is 0."]
         if "fig" in columns and self.rows:
             average = f"On average a row gives away {columns['fig'].sum() / self.rows:.3g}"
             average += f" of {bits(columns['prior_entropy'].sum())}"
@@ -158,7 +160,7 @@ class Summary(Displayable):
         if self.pif:
             rows.append(f"1 row in 100 gives away {bits(self.pif[99])} or more, the riskiest {bits(self.pif[100])}")
         elif "csf_max" in columns:
-            rows.append(f"a probability changes by {as_part(columns['csf_max'].max())} at most (CSF)")
+            rows.append(f"the probability of a value changes by {columns['csf_max'].max():.3g} at most (CSF)")
         if rows:
             said.append(f"{'; '.join(rows)}.")
         return said

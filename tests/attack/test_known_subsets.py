@@ -303,8 +303,8 @@ def test_a_summary_has_the_worst_and_the_mean(one_engine):
         "seed": 5,
     }
     assert document["mean"]["columns"][0]["cig_mean"] == pytest.approx(scores.mean.cig[frame.columns[0]].mean())
-    assert "2 subsets of 2 columns for each column, drawn of 3 (seed 5)" in str(summary)
-    assert "Mean" in str(summary)
+    assert "2 subsets of 2 columns for each column, drawn of 3 (seed 5)" in " ".join(str(summary).split())
+    assert "The mean over attackers" in " ".join(str(summary).split())
     assert "2 subsets of 2 columns" in repr(scores)
 
 

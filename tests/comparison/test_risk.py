@@ -109,7 +109,7 @@ def test_a_comparison_prints_and_is_given_as_json(before):
     document = found.to_dict()
     assert document["risk"]["k"]["before"] == 1
     assert document["risk"]["pif95"]["after"] == found.risk.loc["pif95", "after"]
-    assert document["utility"]["cells"] == 180
+    assert document["utility"]["cells"] == 120
     assert [row["column"] for row in document["columns"]] == ["age", "sex", "ill"]
     assert "NaN" not in found.to_json()
     assert repr(found) == "<Comparison of 60 rows x 3 columns>"
