@@ -113,7 +113,7 @@ COMMANDS = {
     "demo": "demo --rows 500",
 }
 # Commands that draw nothing.
-PLAIN = {"info"}
+PLAIN = {"info", "report"}
 QUICK = ("score of sensitive columns", "score to several", "risk", "suda", "toxic", "protect", "treat", "measures")
 CASES = [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in COMMANDS]
 

@@ -376,7 +376,7 @@ def test_more_missing_values_never_lower_k():
     assert after.classes.uniques < before.classes.uniques
     assert after.estimated.reidentifications < before.estimated.reidentifications
     assert after.classes.classes is None
-    assert "overlapping equivalence classes" in str(after)
+    assert "overlapping classes" in str(after)
     assert "individual risk, average" in str(after)
 
 
