@@ -79,7 +79,7 @@ def classes_table(
         ("k, rows of the smallest class", f"{classes.k:,}"),
         ("rows of the largest class", f"{classes.largest:,}"),
         *shown_size,
-        ("unique rows", f"{classes.uniques:,} ({as_percent(classes.unique_share)})"),
+        ("unique rows", f"{classes.uniques:,} ({as_part(classes.unique_share)})"),
         (f"classes of fewer than {classes.wanted_k} rows", below),
         *_risk("prosecutor risk", classes.prosecutor),
         (f"rows at risk (above {classes.threshold:.3g})", as_percent(classes.prosecutor.at_risk)),

@@ -141,7 +141,7 @@ class DisclosureRisk(Displayable):
         number = self.classes.classes
         classes = "overlapping classes" if number is None else f"{number:,} {'class' if number == 1 else 'classes'}"
         said = attacker_line(self.quasi_identifiers, ()).removesuffix(".")
-        rows = f"{said}: {self.rows:,} {plural(self.rows, 'row')} in {classes}, k = {self.k}."
+        rows = f"{said}: {self.rows:,} {plural(self.rows, 'row')} in {classes}, k = {self.k:,}."
         of_attributes = attributes_sentence(self.attributes, self.rows)
         return [rows, classes_sentence(self.classes), *([of_attributes] if of_attributes else [])]
 

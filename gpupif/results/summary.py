@@ -162,7 +162,8 @@ class Summary(Displayable):
         elif "csf_max" in columns:
             rows.append(f"the probability of a value changes by {columns['csf_max'].max():.3g} at most (CSF)")
         if rows:
-            said.append(f"{'; '.join(rows)}.")
+            sentence = "; ".join(rows)
+            said.append(f"{sentence[0].upper()}{sentence[1:]}.")
         return said
 
     def draw(self, console: Console) -> None:

@@ -115,7 +115,9 @@ def as_text(value: Any) -> str:
 def as_cell(value: Any) -> str:
     """Return a float in four digits or all before the point, a whole number, or any other value by `as_text`."""
     if isinstance(value, float):
-        return f"{value:,.0f}" if 1_000 <= abs(value) < 1e15 else f"{value:.4g}"
+        # A sum with 0.0 has no negative zero. 999.96 is rounded to 1,000.
+        rounded = float(f"{value:.4g}") + 0.0
+        return f"{value:,.0f}" if 1_000 <= abs(rounded) < 1e15 else f"{rounded:.4g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else as_text(value)
 
 
@@ -131,7 +133,8 @@ def quoted(name: Any) -> str:
 
 def bits(number: float) -> str:
     """Return a number of bits with its unit, in three digits or all before the point."""
-    return f"{number:,.0f} bits" if abs(number) >= 100 else f"{number:.3g} bits"
+    text = f"{number:,.0f}" if abs(number) >= 100 else f"{number + 0.0:.3g}"
+    return f"{text} {'bit' if text == '1' else 'bits'}"
 
 
 def highest_place(values: Iterable[Any]) -> int:
@@ -155,7 +158,7 @@ def duration(seconds: float) -> str:
 
 def as_percent(share: float) -> str:
     """Return a share in percent, in four digits."""
-    return f"{100 * share:.4g} %"
+    return f"{100 * share + 0.0:.4g} %"
 
 
 def as_part(share: float) -> str:
