@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gpupif.kernels import class_bounds
 
 from ..attack.attackers import AnyKnown
-from ..criteria.class_criteria import ClassCriteria, failing_rows
+from ..criteria.class_criteria import ClassCriteria, suppress_in_turns
 from ..criteria.counted_scores import known_columns, score_counted
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
@@ -32,8 +32,6 @@ from .lattice import Levels, Reason
 
 # After PASSED nodes in a row that did not fail by the sizes of their classes, sizes are not looked at first.
 PASSED = 4
-# If an attacker may know more sets of columns, no bound is made of the classes over each of them.
-MOST_SETS = 200
 
 
 class Suppression(NamedTuple):
@@ -113,7 +111,7 @@ class NodeChecks:
         # The fewest rows of a class over the sets of columns that other attackers may know.
         self._others = dict[tuple[Hashable, ...], int]()
         for own in self._attackers:
-            for known in own.sets_of_known(MOST_SETS) if own.k > 1 else ():
+            for known in own.sets_of_known() if own.k > 1 else ():
                 if known and set(known) != set(self._known):
                     columns = self._in_order(known)
                     self._others[columns] = max(own.k, self._others.get(columns, 1))
@@ -267,7 +265,7 @@ class NodeChecks:
         if self._last is not None and self._last[0] == node:
             return self._last[1:]
         table = self.at_levels(node)
-        failing, values = failing_rows(
+        failing, values = suppress_in_turns(
             self._attackers, table, self._criteria.distances, self._longest, self._engine, self._workers
         )
         self._keep(node, values)

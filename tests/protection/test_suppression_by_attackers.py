@@ -89,8 +89,7 @@ def left_rows(whole, criteria, weighted=False):
                 for rows in naive.classes(left, sorted(known)).values():
                     for criterion in limits:
                         if breaks(rows, whole, criterion, weighted):
-                            people_only = weighted and len(sets) > 1 and not criterion.startswith("k")
-                            gone |= {row["row"] for row in rows if row["w"] or not people_only}
+                            gone |= {row["row"] for row in rows}
             left = [row for row in left if row["row"] not in gone]
             of_values = any(not limit.startswith("k") for limit in limits)
             if weighted and of_values and not any(row["w"] for row in left):

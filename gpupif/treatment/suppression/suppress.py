@@ -277,8 +277,7 @@ class SuppressRows(Treatment):
         With where and require: known columns by the name of each attacker, as in `Suppress`.
     weights:
         With where and require: the column of sampling weights. With require, shares in classes are of weights, and
-        ``k`` counts rows. A row of weight 0 is suppressed with its class. If the attacker knows any few columns, it is
-        suppressed by criteria on sizes only.
+        ``k`` counts rows. A row of weight 0 makes no share, and is suppressed if any of its classes is.
     known, missing:
         With where: see `Suppress`. ``known`` replaces the quasi-identifiers as the columns that the attacker knows, for
         example with any two of them.
