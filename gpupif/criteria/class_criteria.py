@@ -237,7 +237,10 @@ class ClassCriteria:
         engine: Engine,
         workers: Workers,
     ) -> JudgedRows:
-        """Return the rows of a table judged. counted: whether each row makes shares; if not all do, `known` is a list."""
+        """Return the rows of a table judged.
+
+        counted: whether each row makes shares. If not all rows do, `known` is a list of columns.
+        """
         sizes, number = self._classes(table, engine, workers)
         failing, values = sizes < self.k, dict[tuple[Criterion, Hashable], Floats]()
         if not self.models:

@@ -266,6 +266,44 @@ def test_the_same_rows_go_in_every_kind_of_table(tmp_path, weighted):
     assert np.flatnonzero(find_kept_rows(table, plan, Reporter())).tolist() == expected
 
 
+@pytest.mark.parametrize("said", ["", "known=a,b: ", "known=2: "])
+def test_a_row_of_weight_0_goes_with_its_class_however_the_attacker_is_named(said):
+    table = pd.DataFrame(
+        {"a": list("xxyyyyz"), "b": list("uuuuuuu"), "ill": list("pqpqpqp"), "w": [1, 0, 1, 1, 1, 1, 0]}
+    )
+    treatment = gpupif.treatments.SuppressRows(
+        require=[f"{said}distinct_l>=2"], quasi_identifiers=["a", "b"], sensitive="ill", weights="w"
+    )
+    # Of the last class no shares are made.
+    assert gpupif.treat(table, [treatment]).table.index.tolist() == [2, 3, 4, 5, 6]
+
+
+def test_a_class_of_weight_0_is_whole_in_the_cost():
+    rows = [*[("x", "p", 1)] * 3, ("x", "q", 0), *[("y", "p", 1), ("y", "q", 1), ("y", "p", 1)] * 4, ("z", "p", 1)]
+    table = pd.DataFrame([*rows, ("z", "q", 2)], columns=["a", "ill", "w"]).assign(b="u")
+    found = gpupif.protect(
+        table,
+        ["known=1: distinct_l>=2"],
+        hierarchies={"a": {"values": {"x": ["*"], "y": ["*"], "z": ["*"]}}, "b": {"values": {"u": ["*"]}}},
+        quasi_identifiers=["a", "b"],
+        sensitive="ill",
+        weights="w",
+        suppress=0.3,
+        objective="discernibility",
+    )
+    assert (found.suppressed_rows, found.levels, found.loss) == (4, {"a": 0, "b": 0}, 12**2 + 2**2 + 18 * 4)
+
+
+@pytest.mark.parametrize(("least", "left"), [(3, 4), (5, 0)])
+@pytest.mark.parametrize("known", [[], gpupif.AnyKnown(0)])
+def test_an_attacker_may_know_nothing(known, least, left):
+    table = pd.DataFrame({"a": list("xxyy")})
+    treatment = gpupif.treatments.SuppressRows(
+        require=f"x: k>={least}", quasi_identifiers=["a"], attackers={"x": known}
+    )
+    assert len(gpupif.treat(table, [treatment]).table) == left
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_distances_count_the_steps_of_the_whole_table_after_its_ends_have_gone(weighted):
     rng = np.random.default_rng(4)

@@ -11,7 +11,7 @@ import numpy as np
 from ...attack.arguments import as_attackers
 from ...attack.hierarchy_files import TextOrder, TextTree, read_named_files
 from ...criteria.criterion import read_criteria
-from ...criteria.criterion_set import CriterionSet, named_by_attackers, named_columns
+from ...criteria.criterion_set import CriterionSet, check_attackers_used, named_by_attackers, named_columns
 from ...criteria.quantities import RiskQuantity
 from ...disclosure.risk_figures import RiskArguments
 from ...errors import InputError
@@ -325,7 +325,7 @@ class SuppressRows(Treatment):
         if way == "where":
             check_condition(self.where, self.attackers)
         if way == "require":
-            as_attackers(self.attackers)
+            check_attackers_used(as_attackers(self.attackers) or {}, read_criteria(self.require))
             check_of_classes(self.require, any_attacker=True)
 
     def named(self) -> Sequence[Hashable]:
@@ -333,9 +333,11 @@ class SuppressRows(Treatment):
         names = [*(self.quasi_identifiers or ()), *(self.sensitive or ()), *(self.columns or ())]
         if self.require is not None:
             for criterion in read_criteria(self.require):
-                names += named_columns(criterion.known, names) if isinstance(criterion.known, tuple) else []
-            names += [*named_by_attackers(as_attackers(self.attackers) or {})]
-            names += [] if self.weights is None else [self.weights]
+                if isinstance(criterion.known, tuple):
+                    names += named_columns(criterion.known, names)
+            names += named_by_attackers(as_attackers(self.attackers) or {})
+            if self.weights is not None:
+                names.append(self.weights)
         return list(dict.fromkeys(names))
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
