@@ -188,20 +188,19 @@ class ClassCriteria:
         counted = self._counted_rows(table)
         if not counted.any():
             return ~counted, []
-        judged = [
-            own._judge(table, whole, counted, distances, longest, engine, workers) for own in self._judged_together()
-        ]
-        failing = np.any([own.failing for own in judged], axis=0)
+        sizes, failing = np.full(len(counted), table.rows), np.zeros(len(counted), bool)
+        values = dict[tuple[Criterion, Hashable], Floats]()
+        for alone in self._as_judged():
+            judged = alone._judge(table, whole, counted, distances, longest, engine, workers)
+            sizes, failing = np.minimum(sizes, judged.sizes), failing | judged.failing
+            for (criterion, name), own in judged.values.items():
+                values[criterion, name] = _worse(criterion)(own, values.get((criterion, name), own))
         left = ~failing
         if not left[counted].any():
             return np.ones(len(left), bool), []
-        reached = self.reached(min(int(own.sizes[left].min()) for own in judged))
+        reached = self.reached(int(sizes[left].min()))
         for criterion, columns in self.models:
-            worst = np.fmax if criterion.at_most else np.fmin
-            of_left = dict[Hashable, float]()
-            for name in columns:
-                values = [own.values[criterion, name][left] for own in judged if (criterion, name) in own.values]
-                of_left[name] = float(worst.reduce(np.concatenate(values)))
+            of_left = {name: float(_worse(criterion).reduce(values[criterion, name][left])) for name in columns}
             reached.append(worst_of(criterion, of_left))
         return failing, reached
 
@@ -212,7 +211,7 @@ class ClassCriteria:
         weights = table.columns[table.place(self.weights)]
         return np.asarray(read_weights(weights).of_code[weights.codes] > 0)
 
-    def _judged_together(self) -> list[ClassCriteria]:
+    def _as_judged(self) -> list[ClassCriteria]:
         """Return the criteria as they are judged: with weights, for each set of columns that the attacker may know.
 
         A row of weight 0 has a class over each set, but no score if the attacker knows any few columns.
@@ -334,6 +333,11 @@ def suppress_in_turns(
         else:
             settled += 1
     return failing, [] if failing.all() else [value for own in values for value in own]
+
+
+def _worse(criterion: Criterion) -> np.ufunc:
+    """Return the function that takes the worse of two values of a criterion, and ignores NaN."""
+    return np.fmax if criterion.at_most else np.fmin
 
 
 def _finish(model: Model, score: float, longest: int) -> float:
