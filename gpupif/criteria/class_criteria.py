@@ -212,14 +212,16 @@ class ClassCriteria:
         return np.asarray(read_weights(weights).of_code[weights.codes] > 0)
 
     def _as_judged(self) -> list[ClassCriteria]:
-        """Return the criteria as they are judged: with weights, for each set of columns that the attacker may know.
+        """Return the criteria as they are judged: as they are, or for each set of columns that the attacker may know.
 
-        A row of weight 0 has a class over each set, but no score if the attacker knows any few columns.
+        With weights a row of weight 0 has a class over each set, but no score if the attacker knows any few columns.
+        Sizes alone are counted faster by set.
         """
-        if self.weights is None or not isinstance(self.known, AnyKnown):
+        sets = self.sets_of_known()
+        if not sets or (self.models and self.weights is None) or not isinstance(self.known, AnyKnown):
             return [self]
         by_set = []
-        for known in self.sets_of_known():
+        for known in sets:
             learnt = [
                 (criterion, [name for name in columns if name not in known]) for criterion, columns in self.models
             ]
@@ -280,8 +282,7 @@ class ClassCriteria:
                 _, of_sizes = score_counted(table, self.known, [NO_ATTRIBUTE], [find_measure(SIZE)], {}, engine)
                 sizes = np.asarray(of_sizes[SIZE][0].scores)
         elif self.known:
-            classes = table.classes(self.known, workers)
-            sizes, number = np.asarray(classes.rows.counts)[classes.number], np.asarray(classes.number)
+            sizes, number = table.numbered_classes(self.known, workers)
         return sizes, number
 
     def reached(self, k: int) -> list[CriterionValue]:
