@@ -266,6 +266,16 @@ def test_the_same_rows_go_in_every_kind_of_table(tmp_path, weighted):
     assert np.flatnonzero(find_kept_rows(table, plan, Reporter())).tolist() == expected
 
 
+@pytest.mark.parametrize("most", ["class_criteria.MOST_SETS", "counted_table.MOST_COUNTERS"])
+def test_the_same_rows_go_however_classes_are_counted(monkeypatch, most):
+    monkeypatch.setattr(f"gpupif.criteria.{most}", 0)
+    criteria = ["known=2: k>=4", "anyone: k>=7", "known=b: k>=20"]
+    table, _ = sample(3, 150)
+    expected = left_by_definition(table, criteria)
+    assert 0 < len(expected) < 150
+    assert gpupif.treat(table, [suppression(criteria)]).table.index.tolist() == expected
+
+
 @pytest.mark.parametrize("said", ["", "known=a,b: ", "known=2: "])
 def test_a_row_of_weight_0_goes_with_its_class_however_the_attacker_is_named(said):
     table = pd.DataFrame(

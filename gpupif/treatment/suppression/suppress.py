@@ -291,7 +291,8 @@ class SuppressRows(Treatment):
     InputError
         None or several of where, k and require are given. A criterion is not on each class. Quasi-identifiers are
         needed and not given. A condition is wrong. A column does not exist. Criteria are of several attackers, of any
-        few known columns or of weights, and the table does not fit into memory as codes.
+        few known columns or of weights, and the table does not fit into memory as codes. A column of weights is known
+        or sensitive. With weights, the attacker knows any of more than 200 sets of columns, or of a sample of sets.
 
     Notes
     -----
