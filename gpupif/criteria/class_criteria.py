@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from ..attack.weights import read_weights
 from ..disclosure.models import Model
 from ..disclosure.request import NO_ATTRIBUTE
 from ..engines.base import Engine
+from ..errors import InputError
 from ..measures import Measure, find_measure
 from ..rows.threads import Workers
 from .counted_scores import SIZE, score_counted
@@ -28,9 +29,24 @@ from .quantities import ModelQuantity
 
 # A share that is below the share of any value.
 LEAST_SHARE = 1e-300
+# If an attacker may know more sets of columns, classes are not counted over each of them.
+MOST_SETS = 200
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
+
+
+class JudgedRows(NamedTuple):
+    """Distinct rows that are judged by the criteria of an attacker.
+
+    sizes: int64 array (rows,), the rows of the smallest class of each row. failing: booleans (rows,), whether any class
+    of the row breaks a criterion. values: by criterion and sensitive attribute the worst value of the classes of each
+    row, NaN for rows of weight 0.
+    """
+
+    sizes: npt.NDArray[Any]
+    failing: Bools
+    values: dict[tuple[Criterion, Hashable], Floats]
 
 
 @dataclass(frozen=True)
@@ -38,10 +54,10 @@ class ClassCriteria:
     """Criteria on each equivalence class over the columns that one attacker knows.
 
     sizes: criteria on the sizes of classes. models: criteria on sensitive attributes, each with its attributes.
-    known: the columns that the attacker knows, or any few of some columns. A row then has many classes, and breaks a
+    known: the columns that the attacker knows, or any r of a pool of columns. A row then has many classes, and breaks a
         criterion if any of its classes does.
     weights: the column of sampling weights of which the shares of sensitive values are made, None for none. Sizes count
-        rows.
+        rows. A row of weight 0 makes no share, and breaks a criterion if any of its classes does.
     """
 
     sizes: Sequence[Criterion]
@@ -89,13 +105,13 @@ class ClassCriteria:
         """Return whether the classes are over these columns."""
         return not isinstance(self.known, AnyKnown) and set(self.known) == set(columns)
 
-    def sets_of_known(self, most: int) -> list[Sequence[Hashable]]:
-        """Return the sets of columns that the attacker may know, none if they are a sample or more than `most`."""
+    def sets_of_known(self) -> list[Sequence[Hashable]]:
+        """Return the sets of columns that the attacker may know, none if they are a sample or more than `MOST_SETS`."""
         known = self.known
         if not isinstance(known, AnyKnown):
             return [known]
         pool = list(known.pool or ())
-        many = known.subsets is not None or math.comb(len(pool), known.known) > most
+        many = known.subsets is not None or math.comb(len(pool), known.known) > MOST_SETS
         return [] if many else list(combinations(pool, known.known))
 
     @property
@@ -141,24 +157,21 @@ class ClassCriteria:
 
     def _broken(
         self, rows: int, scores: Callable[[Measure, Hashable], npt.NDArray[Any]], longest: Mapping[Hashable, int]
-    ) -> tuple[Bools, list[tuple[Criterion, dict[Hashable, Floats]]]]:
+    ) -> tuple[Bools, dict[tuple[Criterion, Hashable], Floats]]:
         """Return whether each row breaks a criterion on attributes, and by criterion and attribute its values."""
-        broken = np.zeros(rows, bool)
-        values: list[tuple[Criterion, dict[Hashable, Floats]]] = []
+        broken, values = np.zeros(rows, bool), dict[tuple[Criterion, Hashable], Floats]()
         for criterion, columns in self.models:
             assert isinstance(criterion.quantity, ModelQuantity)
             model = criterion.quantity.model
-            by_column = {}
             for name in columns:
-                found, place = np.unique(scores(_measure(criterion), name), return_inverse=True)
-                finished = [_finish(model, own, longest.get(name, 1)) for own in found.tolist()]
+                distinct, place = np.unique(scores(_measure(criterion), name), return_inverse=True)
+                finished = [_finish(model, own, longest.get(name, 1)) for own in distinct.tolist()]
                 met = np.array([criterion.is_met(own) for own in finished], bool)
                 broken |= ~met[place]
-                by_column[name] = np.array(finished, float)[place]
-            values.append((criterion, by_column))
+                values[criterion, name] = np.array(finished, float)[place]
         return broken, values
 
-    def failing_rows(
+    def judge_rows(
         self,
         table: CountedTable,
         whole: CountedTable,
@@ -167,48 +180,110 @@ class ClassCriteria:
         engine: Engine,
         workers: Workers,
     ) -> tuple[Bools, list[CriterionValue]]:
-        """Return for each distinct row whether a class of it breaks a criterion, and the values in all other rows.
+        """Return for each distinct row whether any class of it breaks a criterion, and the values in all other rows.
 
-        table: some rows of `whole`, see `CountedTable.some`. longest: see `failing`. Of rows of weight 0 no shares are
-        made. Such a row fails with its class; if the attacker knows any few columns, it fails by sizes only. If no row
-        of a weight above 0 is left, all rows fail.
+        table: some rows of `whole`, see `CountedTable.some`. longest: see `failing`. If no row of a weight above 0 is
+        left, all rows fail.
         """
-        known, rows = self.known, len(table.multiplicities)
-        sizes, number = np.full(rows, table.multiplicities.sum()), np.zeros(rows, np.int64)
-        if isinstance(known, AnyKnown):
-            if self.sizes:
-                _, of_sizes = score_counted(table, known, [NO_ATTRIBUTE], [find_measure(SIZE)], {}, engine)
-                sizes = np.asarray(of_sizes[SIZE][0].scores)
-        elif known:
-            classes = table.classes(known, workers)
-            sizes, number = np.asarray(classes.rows.counts)[classes.number], np.asarray(classes.number)
-        failing, counted, values = sizes < self.k, np.ones(rows, bool), list[tuple[Criterion, dict[Hashable, Floats]]]()
-        if self.weights is not None:
-            weights = table.columns[table.place(self.weights)]
-            counted = read_weights(weights).of_code[weights.codes] > 0
-        if self.models and counted.any():
-            columns, measures = self.columns, self.measures
-            _, scores = score_counted(
-                table, known, columns, measures, distances, engine, weights=self.weights, counted=True, whole=whole
-            )
-            broken, values = self._broken(
-                int(counted.sum()),
-                lambda measure, name: np.asarray(scores[measure.name][columns.index(name)].scores),
-                longest,
-            )
-            if isinstance(known, AnyKnown) or counted.all():
-                failing[counted] |= broken
-            else:
-                failing |= (np.bincount(number[counted], broken, int(number.max()) + 1) > 0)[number]
+        counted = self._counted_rows(table)
+        if not counted.any():
+            return ~counted, []
+        sizes, failing = np.full(len(counted), table.rows), np.zeros(len(counted), bool)
+        values = dict[tuple[Criterion, Hashable], Floats]()
+        for alone in self._as_judged():
+            judged = alone._judge(table, whole, counted, distances, longest, engine, workers)
+            sizes, failing = np.minimum(sizes, judged.sizes), failing | judged.failing
+            for (criterion, name), own in judged.values.items():
+                values[criterion, name] = _worse(criterion)(own, values.get((criterion, name), own))
         left = ~failing
         if not left[counted].any():
-            return np.ones(rows, bool), []
+            return np.ones(len(left), bool), []
         reached = self.reached(int(sizes[left].min()))
-        for criterion, by_column in values:
-            worst = np.max if criterion.at_most else np.min
-            of_left = {name: float(worst(own[left[counted]])) for name, own in by_column.items()}
+        for criterion, columns in self.models:
+            of_left = {name: float(_worse(criterion).reduce(values[criterion, name][left])) for name in columns}
             reached.append(worst_of(criterion, of_left))
         return failing, reached
+
+    def _counted_rows(self, table: CountedTable) -> Bools:
+        """Return for each distinct row whether it makes shares: its weight is above 0, or there are no weights."""
+        if self.weights is None:
+            return np.ones(len(table.multiplicities), bool)
+        weights = table.columns[table.place(self.weights)]
+        return np.asarray(read_weights(weights).of_code[weights.codes] > 0)
+
+    def _as_judged(self) -> list[ClassCriteria]:
+        """Return the criteria as they are judged: as they are, or for each set of columns that the attacker may know.
+
+        With weights a row of weight 0 has a class over each set, but no score if the attacker knows any few columns.
+        Sizes alone are counted faster by set.
+        """
+        sets = self.sets_of_known()
+        if not sets or (self.models and self.weights is None) or not isinstance(self.known, AnyKnown):
+            return [self]
+        by_set = []
+        for known in sets:
+            learnt = [
+                (criterion, [name for name in columns if name not in known]) for criterion, columns in self.models
+            ]
+            by_set.append(replace(self, known=known, models=[own for own in learnt if own[1]]))
+        return by_set
+
+    def _judge(
+        self,
+        table: CountedTable,
+        whole: CountedTable,
+        counted: Bools,
+        distances: Mapping[Any, Any],
+        longest: Mapping[Hashable, int],
+        engine: Engine,
+        workers: Workers,
+    ) -> JudgedRows:
+        """Return the rows of a table judged.
+
+        counted: whether each row makes shares. If not all rows do, `known` is a list of columns.
+        """
+        sizes, number = self._classes(table, engine, workers)
+        failing, values = sizes < self.k, dict[tuple[Criterion, Hashable], Floats]()
+        if not self.models:
+            return JudgedRows(sizes, failing, values)
+        columns = self.columns
+        _, scores = score_counted(
+            table,
+            self.known,
+            columns,
+            self.measures,
+            distances,
+            engine,
+            weights=self.weights,
+            counted=True,
+            whole=whole,
+        )
+        broken, of_counted = self._broken(
+            int(counted.sum()),
+            lambda measure, name: np.asarray(scores[measure.name][columns.index(name)].scores),
+            longest,
+        )
+        failing[counted] |= broken
+        if not counted.all():
+            failing = (np.bincount(number, failing) > 0)[number]
+        for key, own in of_counted.items():
+            values[key] = np.full(len(counted), np.nan)
+            values[key][counted] = own
+        return JudgedRows(sizes, failing, values)
+
+    def _classes(
+        self, table: CountedTable, engine: Engine, workers: Workers
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return for each distinct row the rows of its smallest class, and the number of its class if it has one."""
+        rows = len(table.multiplicities)
+        sizes, number = np.full(rows, table.multiplicities.sum()), np.zeros(rows, np.int64)
+        if isinstance(self.known, AnyKnown):
+            if self.sizes:
+                _, of_sizes = score_counted(table, self.known, [NO_ATTRIBUTE], [find_measure(SIZE)], {}, engine)
+                sizes = np.asarray(of_sizes[SIZE][0].scores)
+        elif self.known:
+            sizes, number = table.numbered_classes(self.known, workers)
+        return sizes, number
 
     def reached(self, k: int) -> list[CriterionValue]:
         """Return the value of each criterion on sizes. k: the rows of the smallest class that is left."""
@@ -216,7 +291,20 @@ class ClassCriteria:
         return [CriterionValue(own, k if isinstance(own.quantity, ModelQuantity) else 0, True) for own in self.sizes]
 
 
-def failing_rows(
+def suppressing_attackers(criteria: CriterionSet) -> list[ClassCriteria]:
+    """Return the criteria of a set by attacker, see `ClassCriteria.by_attacker`; raise InputError for too many sets."""
+    attackers = ClassCriteria.by_attacker(criteria)
+    for own in attackers:
+        if own.weights is not None and not own.sets_of_known():
+            raise InputError(
+                f"criterion {str(own.models[0][0])!r}: with weights=, rows are suppressed for each set of columns that "
+                f"the attacker may know: expected all of at most {MOST_SETS} sets, got more, or a sample. Give a lower "
+                "number of known columns, or leave weights= out."
+            )
+    return attackers
+
+
+def suppress_in_turns(
     attackers: Sequence[ClassCriteria],
     table: CountedTable,
     distances: Mapping[Any, Any],
@@ -236,15 +324,21 @@ def failing_rows(
     while settled < len(attackers) and not failing.all():
         own, left = attackers[turn % len(attackers)], np.flatnonzero(~failing)
         some = table if len(left) == len(failing) else table.some(left)
-        gone, values[turn % len(attackers)] = own.failing_rows(some, table, distances, longest, engine, workers)
+        gone, values[turn % len(attackers)] = own.judge_rows(some, table, distances, longest, engine, workers)
         failing[left] = gone
         turn += 1
         if gone.any():
-            # Whole classes over a list of columns go, so that the attacker's other classes stay as they are.
+            # An attacker who knows a list of columns is done after its turn: its other classes kept all their rows.
+            # One who knows any few columns must look again.
             settled = 0 if isinstance(own.known, AnyKnown) else 1
         else:
             settled += 1
     return failing, [] if failing.all() else [value for own in values for value in own]
+
+
+def _worse(criterion: Criterion) -> np.ufunc:
+    """Return the function that takes the worse of two values of a criterion, and ignores NaN."""
+    return np.fmax if criterion.at_most else np.fmin
 
 
 def _finish(model: Model, score: float, longest: int) -> float:

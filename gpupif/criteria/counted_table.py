@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -30,6 +31,8 @@ from ..utils.progress import Reporter, announce_compilation
 
 # The share of the memory that the distinct rows of a table may take.
 MEMORY_SHARE = 0.5
+# Classes are counted with a counter for each combination of values, if there are at most so many.
+MOST_COUNTERS = 2**18
 
 
 @dataclass(frozen=True)
@@ -110,9 +113,19 @@ class CountedTable:
 
     def class_sizes(self, known: Sequence[Hashable], workers: Workers) -> npt.NDArray[Any]:
         """Return for each distinct row how many rows of the table agree with it on some columns."""
-        classes = self.classes(known, workers)
-        sizes: npt.NDArray[Any] = classes.rows.counts[classes.number]
-        return sizes
+        return self.numbered_classes(known, workers)[0]
+
+    def numbered_classes(
+        self, known: Sequence[Hashable], workers: Workers
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return for each distinct row the rows of its class over some columns, and a number of this class, from 0."""
+        columns = [self.columns[self.place(name)] for name in known]
+        cardinalities = [column.cardinality for column in columns]
+        if math.prod(cardinalities) > MOST_COUNTERS:
+            classes = self.classes(known, workers)
+            return classes.rows.counts[classes.number], classes.number
+        number = np.ravel_multi_index([column.codes for column in columns], cardinalities)
+        return np.bincount(number, self.multiplicities).astype(np.int64)[number], number
 
     def weights(self, name: Hashable, columns: Sequence[Column]) -> TableWeights:
         """Return the sampling weights in a column, by distinct row and by value of other columns. Raises InputError."""

@@ -185,6 +185,9 @@ class CriterionSet:
         """Raise InputError for an argument of `gpupif.risk` that is wrong, or that no criterion needs."""
         size = {"sampling_fraction": self.given.sampling_fraction, "population": self.given.population_size}
         check_size(size, self.given.weights, self.missing)
+        for name, argument in self.given.columns.items():
+            if name in self.scored:
+                raise InputError(f"{argument}: column {name!r} has another role too. Name it in one of them only.")
         quantities = [criterion.quantity for criterion in self.criteria]
         needed = {name for own in quantities if isinstance(own, RiskQuantity) for name in own.figure.needs}
         if not all(criterion.is_of_sizes for criterion in self.criteria):
@@ -202,6 +205,12 @@ class CriterionSet:
         check_exist(
             about if criterion.attacker is None else f"attackers: {criterion.attacker!r}", known_columns(known), names
         )
+        for name, argument in self.given.columns.items():
+            if name in known_columns(known):
+                raise InputError(
+                    f"{about}: the attacker knows column {name!r}, which {argument}= names too. Leave it out of one of "
+                    "them."
+                )
         if isinstance(quantity, RiskQuantity):
             for name in sorted(quantity.figure.needs - self.given.given):
                 command = " (--adversary-gain 300, say)" if name == "game" else ""
@@ -232,15 +241,19 @@ class CriterionSet:
                 "classes overlap. Limit another figure, such as k."
             )
         if isinstance(known, AnyKnown):
-            criteria = self.scored if isinstance(quantity, ScoreQuantity) else [NO_ATTRIBUTE]
-            pool = list(known.pool or ()) if known.known else criteria
-            others = min(len(pool) - (name in pool) for name in criteria)
+            scored: list[Hashable] = [NO_ATTRIBUTE]
+            if isinstance(quantity, ScoreQuantity):
+                scored = self.scored
+            elif isinstance(quantity, ModelQuantity) and quantity.sensitive:
+                scored = [name for name in self.sensitive if quantity.column in (None, str(name))]
+            pool = list(known.pool or ()) if known.known else scored
+            others = min(len(pool) - (name in pool) for name in scored)
             if isinstance(criterion.known, int) and criterion.known > others:
                 raise InputError(
                     f"{about}: known: expected at most {others}, the number of columns that may be known, "
                     f"got {criterion.known}. Give a lower number, or more quasi-identifiers."
                 )
-            check_known(about, known, criteria, pool)
+            check_known(about, known, scored, pool)
 
     @staticmethod
     def _check_column(about: str, column: str | None, names: Sequence[Hashable], what: str) -> None:
@@ -341,6 +354,16 @@ class CriterionSet:
                     )
             values[criterion] = worst_of(criterion, by_column)
         return values
+
+
+def check_attackers_used(attackers: Mapping[str, Known], criteria: Sequence[Criterion]) -> None:
+    """Raise InputError for an attacker whom no criterion names."""
+    idle = attackers.keys() - {criterion.attacker for criterion in criteria}
+    if idle:
+        raise InputError(
+            f"attackers: {min(idle)!r}: no criterion is on this attacker, who would be ignored. Write the name before "
+            f"a criterion, such as '{min(idle)}: k>=3', or leave the attacker out."
+        )
 
 
 def named_by_attackers(attackers: Mapping[str, Known], others: Sequence[Hashable] = ()) -> dict[Hashable, str]:

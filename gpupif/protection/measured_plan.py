@@ -114,7 +114,7 @@ def _criteria_of_classes(asked: CountedRequest) -> dict[str, Any]:
     columns = list(dict.fromkeys(name for own in attackers for name in own.columns))
     require = [criterion for own in attackers for criterion in own.criteria]
     named = {own.attacker: criteria.known(own) for own in require if own.attacker is not None}
-    # The arguments of local recoding have no others.
+    # Local recoding takes neither attackers nor weights; both are empty there.
     others = {"attackers": named, "weights": criteria.given.weights if columns else None}
     return {
         "require": [str(criterion) for criterion in require],

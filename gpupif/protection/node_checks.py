@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gpupif.kernels import class_bounds
 
 from ..attack.attackers import AnyKnown
-from ..criteria.class_criteria import ClassCriteria, failing_rows
+from ..criteria.class_criteria import ClassCriteria, suppress_in_turns
 from ..criteria.counted_scores import known_columns, score_counted
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
@@ -32,8 +32,6 @@ from .lattice import Levels, Reason
 
 # After PASSED nodes in a row that did not fail by the sizes of their classes, sizes are not looked at first.
 PASSED = 4
-# If an attacker may know more sets of columns, no bound is made of the classes over each of them.
-MOST_SETS = 200
 
 
 class Suppression(NamedTuple):
@@ -105,7 +103,9 @@ class NodeChecks:
         self._attackers, self._most = suppression or Suppression([], 0)
         # The criteria on classes over the quasi-identifiers, of which bounds are made.
         self._on_classes = ClassCriteria.from_set(criteria)
-        self._sizes_decide = [own.is_over(self._known) and not own.models for own in self._attackers] == [True]
+        # The sizes of the classes over the quasi-identifiers alone decide which rows go.
+        only = self._attackers[0] if len(self._attackers) == 1 else None
+        self._sizes_decide = only is not None and only.is_over(self._known) and not only.models
         if criteria.missing == "wildcard" or criteria.given.weights is not None:
             # Classes overlap, or their shares are of weights: the bounds are on numbers of rows.
             self._on_classes = replace(self._on_classes, models=[])
@@ -113,7 +113,7 @@ class NodeChecks:
         # The fewest rows of a class over the sets of columns that other attackers may know.
         self._others = dict[tuple[Hashable, ...], int]()
         for own in self._attackers:
-            for known in own.sets_of_known(MOST_SETS) if own.k > 1 else ():
+            for known in own.sets_of_known() if own.k > 1 else ():
                 if known and set(known) != set(self._known):
                     columns = self._in_order(known)
                     self._others[columns] = max(own.k, self._others.get(columns, 1))
@@ -137,10 +137,12 @@ class NodeChecks:
             self._selecting = [criterion for criterion in criteria.criteria if not criterion.of_each_class]
             self.prunes = True
             self.selects = bool(self._selecting) or not self._sizes_decide
+        scored = list(self._selecting)
+        for attacker in self._attackers:
+            scored += [criterion for criterion, _ in attacker.models]
+            scored += [] if attacker.sets_of_known() else attacker.sizes
         bounded = [criterion for criterion, _ in self._on_classes.models]
-        scored = [own for by in self._attackers if isinstance(by.known, AnyKnown) for own in by.sizes]
-        scored += [own for by in self._attackers for own, _ in by.models]
-        self.may_score_all = any(own not in bounded for own in [*self._selecting, *scored])
+        self.may_score_all = any(criterion not in bounded for criterion in scored)
         # The last node at which rows were judged, with its table and the rows of classes that break a criterion.
         self._last: tuple[Levels, CountedTable, npt.NDArray[np.bool_]] | None = None
         # The class that was found to be too small last: its columns, its node, and how many rows it needs.
@@ -253,7 +255,10 @@ class NodeChecks:
         return number
 
     def _rows_left(self, names: tuple[Hashable, ...], node: Levels, classes: ClassRows) -> npt.NDArray[np.int64]:
-        """Return for each class over some columns at a node, which name all with levels, how many rows are left."""
+        """Return for each class over some columns at a node how many rows are left.
+
+        names: columns, among them all that have levels.
+        """
         if self._suppression is None:
             return classes.counts
         if self._sizes_decide:
@@ -267,7 +272,7 @@ class NodeChecks:
         if self._last is not None and self._last[0] == node:
             return self._last[1:]
         table = self.at_levels(node)
-        failing, values = failing_rows(
+        failing, values = suppress_in_turns(
             self._attackers, table, self._criteria.distances, self._longest, self._engine, self._workers
         )
         self._keep(node, values)
@@ -295,7 +300,7 @@ class NodeChecks:
         if node not in self._fewest:
             fewest = self._bound_suppressed(node) if self._bounds else (self._rows_of_small(node),) * 2
             for columns, k in self._others.items():
-                # Rows of classes that are too small are suppressed, whoever's turn is the first.
+                # At its first turn or later, each attacker suppresses these rows, since classes only shrink.
                 small = self._rows_of_small(node, columns, k) if fewest[0] <= self._most else 0
                 fewest = max(fewest[0], small), max(fewest[1], small)
             self._fewest[node] = fewest

@@ -16,7 +16,7 @@ from ..criteria.counted_risk import arguments_for
 from ..criteria.counted_scores import known_columns
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion, read_criteria
-from ..criteria.criterion_set import CriterionSet, named_by_attackers, named_columns
+from ..criteria.criterion_set import CriterionSet, check_attackers_used, named_by_attackers, named_columns
 from ..criteria.quantities import ModelQuantity, RiskQuantity
 from ..disclosure.request import check_values
 from ..disclosure.risk_figures import NOTHING_GIVEN, RiskArguments
@@ -91,12 +91,7 @@ class ProtectRequest:
         for name, given in (("cells", self.cells), ("local", self.local)):
             if not isinstance(given, bool):
                 raise InputError(f"{name}: expected True or False, got {brief(given)}.")
-        idle = self.attackers.keys() - {criterion.attacker for criterion in self.criteria}
-        if idle:
-            raise InputError(
-                f"attackers: {min(idle)!r}: no criterion is on this attacker, who would be ignored. Write the name "
-                f"before a criterion, such as '{min(idle)}: k>=3', or leave the attacker out."
-            )
+        check_attackers_used(self.attackers, self.criteria)
         for name in self.distances:
             if name not in self.sensitive:
                 raise InputError(

@@ -89,8 +89,7 @@ def left_rows(whole, criteria, weighted=False):
                 for rows in naive.classes(left, sorted(known)).values():
                     for criterion in limits:
                         if breaks(rows, whole, criterion, weighted):
-                            people_only = weighted and len(sets) > 1 and not criterion.startswith("k")
-                            gone |= {row["row"] for row in rows if row["w"] or not people_only}
+                            gone |= {row["row"] for row in rows}
             left = [row for row in left if row["row"] not in gone]
             of_values = any(not limit.startswith("k") for limit in limits)
             if weighted and of_values and not any(row["w"] for row in left):
@@ -265,6 +264,54 @@ def test_the_same_rows_go_in_every_kind_of_table(tmp_path, weighted):
     # The columns that attackers know decide too: a treatment of them before is looked at.
     assert {*plan.treatments[0].named()} == {*NAMES, "zip", "ill", *(["w"] if weighted else [])}
     assert np.flatnonzero(find_kept_rows(table, plan, Reporter())).tolist() == expected
+
+
+@pytest.mark.parametrize("most", ["class_criteria.MOST_SETS", "counted_table.MOST_COUNTERS"])
+def test_the_same_rows_go_however_classes_are_counted(monkeypatch, most):
+    monkeypatch.setattr(f"gpupif.criteria.{most}", 0)
+    criteria = ["known=2: k>=4", "anyone: k>=7", "known=b: k>=20"]
+    table, _ = sample(3, 150)
+    expected = left_by_definition(table, criteria)
+    assert 0 < len(expected) < 150
+    assert gpupif.treat(table, [suppression(criteria)]).table.index.tolist() == expected
+
+
+@pytest.mark.parametrize("said", ["", "known=a,b: ", "known=2: "])
+def test_a_row_of_weight_0_goes_with_its_class_however_the_attacker_is_named(said):
+    table = pd.DataFrame(
+        {"a": list("xxyyyyz"), "b": list("uuuuuuu"), "ill": list("pqpqpqp"), "w": [1, 0, 1, 1, 1, 1, 0]}
+    )
+    treatment = gpupif.treatments.SuppressRows(
+        require=[f"{said}distinct_l>=2"], quasi_identifiers=["a", "b"], sensitive="ill", weights="w"
+    )
+    # Of the last class no shares are made.
+    assert gpupif.treat(table, [treatment]).table.index.tolist() == [2, 3, 4, 5, 6]
+
+
+def test_a_class_of_weight_0_is_whole_in_the_cost():
+    rows = [*[("x", "p", 1)] * 3, ("x", "q", 0), *[("y", "p", 1), ("y", "q", 1), ("y", "p", 1)] * 4, ("z", "p", 1)]
+    table = pd.DataFrame([*rows, ("z", "q", 2)], columns=["a", "ill", "w"]).assign(b="u")
+    found = gpupif.protect(
+        table,
+        ["known=1: distinct_l>=2"],
+        hierarchies={"a": {"values": {"x": ["*"], "y": ["*"], "z": ["*"]}}, "b": {"values": {"u": ["*"]}}},
+        quasi_identifiers=["a", "b"],
+        sensitive="ill",
+        weights="w",
+        suppress=0.3,
+        objective="discernibility",
+    )
+    assert (found.suppressed_rows, found.levels, found.loss) == (4, {"a": 0, "b": 0}, 12**2 + 2**2 + 18 * 4)
+
+
+@pytest.mark.parametrize(("least", "left"), [(3, 4), (5, 0)])
+@pytest.mark.parametrize("known", [[], gpupif.AnyKnown(0)])
+def test_an_attacker_may_know_nothing(known, least, left):
+    table = pd.DataFrame({"a": list("xxyy")})
+    treatment = gpupif.treatments.SuppressRows(
+        require=f"x: k>={least}", quasi_identifiers=["a"], attackers={"x": known}
+    )
+    assert len(gpupif.treat(table, [treatment]).table) == left
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -13,7 +13,7 @@ from ...attack.arguments import Arguments, Knowledge, as_attackers, as_known
 from ...attack.attackers import AGGREGATES, AnyKnown
 from ...attack.distances import has_order, make_axis
 from ...attack.priors import make_prior
-from ...criteria.class_criteria import ClassCriteria, failing_rows
+from ...criteria.class_criteria import ClassCriteria, suppress_in_turns, suppressing_attackers
 from ...criteria.counted_scores import known_columns
 from ...criteria.counted_table import CountedTable
 from ...criteria.criterion_set import CriterionSet
@@ -87,7 +87,7 @@ def rows_of_failing_classes(criteria: CriterionSet, table: TreatedTable) -> RowF
     The rows have to fit into memory as codes unless the criteria are of one attacker who knows a list of columns, and
     no shares are of weights. Raises InputError if they do not fit.
     """
-    attackers = ClassCriteria.by_attacker(criteria)
+    attackers = suppressing_attackers(criteria)
     classes = attackers[0]
     if len(attackers) > 1 or isinstance(classes.known, AnyKnown) or not classes.known or classes.weights is not None:
         return table.facts_of({"0": _counted_failing(criteria, attackers, table)})
@@ -111,9 +111,10 @@ def rows_of_failing_classes(criteria: CriterionSet, table: TreatedTable) -> RowF
 def _counted_failing(
     criteria: CriterionSet, attackers: Sequence[ClassCriteria], table: TreatedTable
 ) -> npt.NDArray[np.bool_]:
-    """Return the result of `class_criteria.failing_rows` for the rows of a table."""
+    """Return the result of `class_criteria.suppress_in_turns` for the rows of a table."""
     used = {name for own in attackers for name in (*known_columns(own.known), *own.columns, own.weights)}
-    names = [name for name in table.names if name in used]
+    # An attacker who knows nothing uses no column: any one has the number of rows.
+    names = [name for name in table.names if name in used] or list(table.names[:1])
     distances, longest = distances_of(criteria, attackers, table)
     columns = [
         table_column(name, own)
@@ -130,7 +131,7 @@ def _counted_failing(
         codes = layout.unpack(distinct.rows.keys)
         columns = [replace(column, codes=own) for column, own in zip(columns, codes, strict=True)]
         counted = CountedTable(columns, distinct.rows.counts.astype(np.int64), rows, is_distinct=True)
-        failing, _ = failing_rows(attackers, counted, distances, longest, engine, workers)
+        failing, _ = suppress_in_turns(attackers, counted, distances, longest, engine, workers)
         return np.asarray(failing[distinct.number])
 
 

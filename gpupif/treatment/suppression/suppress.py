@@ -11,7 +11,7 @@ import numpy as np
 from ...attack.arguments import as_attackers
 from ...attack.hierarchy_files import TextOrder, TextTree, read_named_files
 from ...criteria.criterion import read_criteria
-from ...criteria.criterion_set import CriterionSet, named_by_attackers, named_columns
+from ...criteria.criterion_set import CriterionSet, check_attackers_used, named_by_attackers, named_columns
 from ...criteria.quantities import RiskQuantity
 from ...disclosure.risk_figures import RiskArguments
 from ...errors import InputError
@@ -277,8 +277,7 @@ class SuppressRows(Treatment):
         With where and require: known columns by the name of each attacker, as in `Suppress`.
     weights:
         With where and require: the column of sampling weights. With require, shares in classes are of weights, and
-        ``k`` counts rows. A row of weight 0 is suppressed with its class. If the attacker knows any few columns, it is
-        suppressed by criteria on sizes only.
+        ``k`` counts rows. A row of weight 0 makes no share, and is suppressed if any of its classes is.
     known, missing:
         With where: see `Suppress`. ``known`` replaces the quasi-identifiers as the columns that the attacker knows, for
         example with any two of them.
@@ -292,7 +291,8 @@ class SuppressRows(Treatment):
     InputError
         None or several of where, k and require are given. A criterion is not on each class. Quasi-identifiers are
         needed and not given. A condition is wrong. A column does not exist. Criteria are of several attackers, of any
-        few known columns or of weights, and the table does not fit into memory as codes.
+        few known columns or of weights, and the table does not fit into memory as codes. A column of weights is known
+        or sensitive. With weights, the attacker knows any of more than 200 sets of columns, or of a sample of sets.
 
     Notes
     -----
@@ -326,7 +326,7 @@ class SuppressRows(Treatment):
         if way == "where":
             check_condition(self.where, self.attackers)
         if way == "require":
-            as_attackers(self.attackers)
+            check_attackers_used(as_attackers(self.attackers) or {}, read_criteria(self.require))
             check_of_classes(self.require, any_attacker=True)
 
     def named(self) -> Sequence[Hashable]:
@@ -334,9 +334,11 @@ class SuppressRows(Treatment):
         names = [*(self.quasi_identifiers or ()), *(self.sensitive or ()), *(self.columns or ())]
         if self.require is not None:
             for criterion in read_criteria(self.require):
-                names += named_columns(criterion.known, names) if isinstance(criterion.known, tuple) else []
-            names += [*named_by_attackers(as_attackers(self.attackers) or {})]
-            names += [] if self.weights is None else [self.weights]
+                if isinstance(criterion.known, tuple):
+                    names += named_columns(criterion.known, names)
+            names += named_by_attackers(as_attackers(self.attackers) or {})
+            if self.weights is not None:
+                names.append(self.weights)
         return list(dict.fromkeys(names))
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:

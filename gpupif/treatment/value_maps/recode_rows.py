@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from ...criteria.class_criteria import ClassCriteria, failing_rows
+from ...criteria.class_criteria import ClassCriteria, suppress_in_turns
 from ...criteria.counted_table import CountedTable
 from ...engines.choose import choose_engine, requested_device
 from ...errors import InputError
@@ -114,7 +114,7 @@ class RecodeRows(Treatment):
                     at_node.append(table_column(name, relabeled(own, *groups)))
                 # The sensitive attributes have the counts of all rows, with which classes are compared.
                 counted = CountedTable(at_node, np.ones(len(left), np.int64), rows)
-                failing, _ = failing_rows([classes], counted, distances, longest, engine, workers)
+                failing, _ = suppress_in_turns([classes], counted, distances, longest, engine, workers)
                 chosen[left[~failing]] = node
                 recoded_rows[node] = int(np.count_nonzero(~failing))
                 left = left[failing]

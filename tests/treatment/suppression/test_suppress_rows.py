@@ -9,6 +9,12 @@ import gpupif
 from tests.helpers import naive_suppression as naive
 from tests.helpers.suppression_tables import COLUMNS, people, treat, tuples
 
+OF_PAY = {"require": "distinct_l>=2", "quasi_identifiers": ["sex"], "sensitive": "pay", "weights": "w"}
+
+
+def two_of(among, **others):
+    return {"require": "x: distinct_l>=2", "attackers": {"x": gpupif.AnyKnown(2, among=among, **others)}}
+
 
 def test_rows_of_small_classes_are_removed():
     table = people()
@@ -58,6 +64,13 @@ def test_rows_with_a_cell_that_meets_the_condition_are_removed():
         ({"k": 0, "quasi_identifiers": COLUMNS}, "k: expected a whole number of rows, 1 or more"),
         ({"k": 2, "quasi_identifiers": ["nowhere"]}, "no column 'nowhere'"),
         ({"where": "csg > 1"}, "Did you mean 'csf'"),
+        (OF_PAY | {"attackers": {"x": ["sex"]}}, "attackers: 'x': no criterion is on this attacker"),
+        (OF_PAY | {"sensitive": "w"}, "weights: column 'w' has another role too"),
+        (OF_PAY | {"quasi_identifiers": ["sex", "w"]}, "weights: column 'w' has another role too"),
+        (OF_PAY | {"require": "known=sex,w: alpha<=0.9"}, "the attacker knows column 'w', which weights= names too"),
+        (OF_PAY | two_of(["sex", "pay"]), "expected at most 1, the number of other columns named in among=, got 2"),
+        (OF_PAY | two_of(["sex", "w"]), "the attacker knows column 'w', which weights= names too"),
+        (OF_PAY | two_of(COLUMNS, subsets=1), "expected all of at most 200 sets, got more, or a sample"),
         (
             {"require": "t<=0.2", "quasi_identifiers": ["home"], "sensitive": ["pay"], "distances": {"pya": "nominal"}},
             "distances: no column 'pya' in sensitive=.*Did you mean 'pay'",
@@ -68,4 +81,4 @@ def test_rows_with_a_cell_that_meets_the_condition_are_removed():
 )
 def test_bad_input_is_refused(arguments, message):
     with pytest.raises(gpupif.InputError, match=message):
-        treat(people(), gpupif.treatments.SuppressRows(**arguments))
+        treat(people().assign(w=1), gpupif.treatments.SuppressRows(**arguments))
