@@ -50,6 +50,7 @@ def report(
         if is_table:
             shared.check(source)
             from_file = FileRoles(roles, source, shared.sep, [*(known or ()), *(attributes or ())])
+            from_file.warn_of_weights()
             known = from_file.quasi_identifiers("quasi-identifiers", known)
             documents = _of_table(source, known, from_file.sensitive(attributes), advice, redact, shared)
         else:

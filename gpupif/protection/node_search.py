@@ -163,6 +163,7 @@ class NodeSearch:
             device=asked.engine.device,
             seconds={},
             attacker=attacker_line(criteria.quasi_identifiers, criteria.scored),
+            weighed=bool(request.importance),
         )
 
     def _frontier(self, losses: Mapping[Levels, float]) -> list[FrontierNode]:

@@ -86,7 +86,7 @@ class Protection(Displayable):
     objective: what was minimised, such as "entropy" or "utility(income, information)". unit: the unit of its loss.
     loss: the loss. For "entropy" it is the sum of `losses`, each times the importance of the column.
     loss_share: the loss as a share of the loss with every column at its top.
-    highest_loss: the loss with every column at its top.
+    highest_loss: the loss with every column at its top. weighed: whether losses are weighed by importance.
     risk: the value of each criterion in the treated table, which was treated by the plan and measured like any table.
         Empty if Ctrl-C ended the measuring: the plan is then kept without it.
     before: the value of each criterion in the table before.
@@ -142,6 +142,7 @@ class Protection(Displayable):
     device: str
     seconds: Mapping[str, float]
     attacker: str
+    weighed: bool = False
 
     @property
     def is_met(self) -> bool:
@@ -240,7 +241,7 @@ class Protection(Displayable):
 
     def _cost(self) -> str:
         """Return what the plan loses, and whether another plan may lose less, in words."""
-        weighed = "" if math.isclose(math.fsum(self.losses.values()), self.loss) else ", weighed by importance"
+        weighed = ", weighed by importance" * self.weighed
         bits = f"{self.loss:,.0f} of {self.highest_loss:,.0f} bits{weighed}"
         lost = f"{as_part(self.loss_share)} of the information in the quasi-identifiers is lost ({bits})"
         if self.objective != "entropy":

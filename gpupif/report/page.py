@@ -44,7 +44,7 @@ def write_report(
     redact: bool = False,
     overwrite: bool = False,
 ) -> None:
-    """Write a report on results, whole or not at all; only its owner can read it, as it may show values of cells.
+    """Write a report on results, whole or not at all. Only its owner can read a new file, which may show values.
 
     documents: of the results, see `records`. title: the table that they are of. redact: whether values of cells are
     hidden. Raises what `check_report` does.

@@ -54,10 +54,15 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
             "protect, compare, treat and nightly; got other JSON."
         )
     versions = document.get("versions")
-    version = document.get("gpupif", versions.get("gpupif") if isinstance(versions, dict) else __version__)
+    version = document.get("gpupif", versions.get("gpupif") if isinstance(versions, dict) else None)
     if version != __version__:
+        made_by = "a version that it does not name" if version is None else f"gpupif {brief(version)}"
         raise InputError(
-            f"report: {path}: is of gpupif {brief(version)}; this is {__version__}. Report it with that version, or "
-            "make it again with this one."
+            f"report: {path}: is of {made_by}; this is {__version__}. Report it with that version, or make it again with "
+            "this one."
         )
+    verdict, request = document.get("verdict", []), document.get("request") or {}
+    source = request.get("input") or {} if isinstance(request, dict) else None
+    if not (isinstance(verdict, list) and all(isinstance(line, str) for line in verdict) and isinstance(source, dict)):
+        raise InputError(f"report: {path}: its verdict or its request is damaged. Make the record again.")
     return document

@@ -48,7 +48,7 @@ HEADINGS = {
     "classes": "equivalence classes",
     "uniques": "rows alone in their class",
     "unique_share": "their share",
-    "rows_below": "rows in classes below the k asked for",
+    "rows_below": "rows in small classes (of fewer than 5 rows, if no other k was asked for)",
     "highest": "highest risk of a row (prosecutor)",
     "average": "mean risk of a row (prosecutor)",
     "marketer": "rows found by an attack on all (marketer)",

@@ -477,9 +477,9 @@ class Scores:
     def report(self, path: str | os.PathLike[str], *, redact: bool = False, overwrite: bool = True) -> None:
         """Write a report of the scores: one HTML file with figures and tables, complete in itself.
 
-        path: a file whose name ends in .html; it appears whole or not at all, and only its owner can read it. redact:
-        whether values of cells are hidden. Raises OutputError if the file cannot be written, and InputError if Jinja2
-        or Plotly is not installed (``pip install 'gpupif[report]'``).
+        path: a file whose name ends in .html; it appears whole or not at all. Only its owner can read a new file; a
+        file that is replaced keeps its rights. redact: whether values of cells are hidden. Raises OutputError if the
+        file cannot be written, and InputError if Jinja2 or Plotly is not installed (``pip install '.[report]'``).
         """
         from ..report.page import check_report, write_report
         from .score_report import score_document
