@@ -58,8 +58,8 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     if version != __version__:
         made_by = "a version that it does not name" if version is None else f"gpupif {brief(version)}"
         raise InputError(
-            f"report: {path}: is of {made_by}; this is {__version__}. Report it with that version, or make it again with "
-            "this one."
+            f"report: {path}: is of {made_by}; this is {__version__}. Report it with that version, or make it again "
+            "with this one."
         )
     verdict, request = document.get("verdict", []), document.get("request") or {}
     source = request.get("input") or {} if isinstance(request, dict) else None

@@ -287,6 +287,7 @@ def test_nights_are_reported(run, table):
     assert "FAILED" in later.words
 
 
+VERSION = gpupif.__version__
 BAD = {
     "no result": ('{"a": 1}', "expected a result of gpupif in JSON"),
     "no JSON": ("{", "expected JSON, got what is none"),
@@ -294,7 +295,12 @@ BAD = {
         '{"gpupif": "0.0.1", "measures": [], "columns": [], "pif": {}, "top": []}',
         "is of gpupif '0.0.1'",
     ),
-    "damaged": ('{"measures": [], "columns": 5, "pif": {}, "top": []}', "is damaged"),
+    "no version": ('{"measures": [], "columns": [], "pif": {}, "top": []}', "a version that it does not name"),
+    "damaged": (f'{{"gpupif": "{VERSION}", "measures": [], "columns": 5, "pif": {{}}, "top": []}}', "is damaged"),
+    "a damaged verdict": (
+        f'{{"gpupif": "{VERSION}", "verdict": 5, "measures": [], "columns": [], "pif": {{}}, "top": []}}',
+        "its verdict or its request is damaged",
+    ),
     "a list": ("[1]", "expected keys and their values"),
 }
 
