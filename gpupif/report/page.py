@@ -112,7 +112,7 @@ def _libraries() -> tuple[Any, Callable[[], str]]:
         from plotly.offline import get_plotlyjs
     except ImportError as error:
         raise InputError(
-            f"report: needs Jinja2 and Plotly, and {error.name} is not installed: pip install '.[report]'."
+            f"report: needs Jinja2 and Plotly, and {error.name} is not installed: pip install 'gpupif[report]'."
         ) from None
     loader = FunctionLoader(_template)
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True), get_plotlyjs

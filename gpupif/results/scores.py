@@ -479,7 +479,7 @@ class Scores:
 
         path: a file whose name ends in .html; it appears whole or not at all. Only its owner can read a new file; a
         file that is replaced keeps its rights. redact: whether values of cells are hidden. Raises OutputError if the
-        file cannot be written, and InputError if Jinja2 or Plotly is not installed (``pip install '.[report]'``).
+        file cannot be written, and InputError if Jinja2 or Plotly is not installed (``pip install 'gpupif[report]'``).
         """
         from ..report.page import check_report, write_report
         from .score_report import score_document
