@@ -42,17 +42,18 @@ def classes_sentence(classes: ClassRisks) -> str:
     return f"{alone}, {few}; an attack on all rows finds {as_part(classes.marketer)} of them."
 
 
-def attributes_sentence(attributes: pd.DataFrame, rows: int) -> str:
+def attributes_sentence(attributes: pd.DataFrame, rows: int, weighted: bool) -> str:
     """Return what the classes give away of sensitive attributes, for the verdict; empty without attributes.
 
-    rows: of the table.
+    rows: of the table. weighted: whether shares are of sampling weights.
     """
     if "homogeneous_rows" in attributes and (number := int(attributes["homogeneous_rows"].max())):
         most = attributes.index[highest_place(attributes["homogeneous_rows"])]
         return f"Classes of one value give {quoted(most)} of {number:,} rows ({as_part(number / rows)}) away for sure."
     if "alpha" in attributes:
         most = attributes.index[highest_place(attributes["alpha"])]
-        return f"In some class {as_part(attributes['alpha'].max())} of the rows have the same {quoted(most)}."
+        who = "people, by their weights," if weighted else "rows"
+        return f"In some class {as_part(attributes['alpha'].max())} of the {who} have the same {quoted(most)}."
     return ""
 
 

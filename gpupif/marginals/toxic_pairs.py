@@ -126,7 +126,8 @@ class ToxicPairs(Displayable):
         said = [f"{size} x {len(self.columns)} columns: {number:,} {kind} of columns, by what they tell together."]
         first: dict[Any, Any] = self.pairs.iloc[0].to_dict()
         told = f"{_joined(first, self.size, 'column', quoted)} tell most: {bits(first['joint_entropy'])}"
-        said.append(f"{told}; {as_part(first['unique_share'])} of rows are unique on them.")
+        unique = "of rows are unique" if self.people is None else "of the people are unique in the population"
+        said.append(f"{told}; {as_part(first['unique_share'])} {unique} on them.")
         if len(self.values):
             rarest: dict[Any, Any] = self.values.iloc[0].to_dict()
             who = _joined(rarest, self.size, "column", quoted)
@@ -139,17 +140,21 @@ class ToxicPairs(Displayable):
         draw_verdict(self, console)
         console.print()
         title = f"Columns with the most joint information{_shown(self.top, len(self.pairs))}"
-        console.print(_table(title, self.pairs.head(self.top), self.size, {"columns": "column"}))
+        console.print(_table(title, self.pairs.head(self.top), self.size, {"columns": "column"}, self._unit))
         people = self.rows if self.people is None else self.people
         most = f"If all rows differed, it would be {bits(math.log2(people))}; independent columns share 0 bits."
         draw_line(console, most if people > 1 else "", "dim")
         console.print()
         title = f"Values far rarer together than if they were independent{_shown(self.top, self._combinations)}"
-        console.print(_table(title, self.values, self.size, {"columns": "column", "values": "value"}))
+        console.print(_table(title, self.values, self.size, {"columns": "column", "values": "value"}, self._unit))
         draw_line(console, "Rarity: by how many bits rarer than expected; 0 is independent.", "dim")
         spent = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in self.seconds.items())
         console.print()
         draw_line(console, f"Device {self.device}, {spent}")
+
+    @property
+    def _unit(self) -> str:
+        return "rows" if self.people is None else "people"
 
     @property
     def _combinations(self) -> int:
@@ -280,13 +285,16 @@ def _shown(top: int, found: int) -> str:
     return f" (the first {top:,} of {found:,})" if top < found else ""
 
 
-def _table(title: str, frame: pd.DataFrame, size: int, joined: Mapping[str, str]) -> PrintedTable:
+def _table(title: str, frame: pd.DataFrame, size: int, joined: Mapping[str, str], unit: str) -> PrintedTable:
     """Return a printed table of pairs or triples.
 
-    joined: headings, and for each the prefix of the columns whose values are joined below it.
+    joined: headings, and for each the prefix of the columns whose values are joined below it. unit: "rows" or "people".
     """
     keys = [key for key in frame.columns if key in HEADINGS]
-    headings = [*(Heading(name, text=True) for name in joined), *(HEADINGS[key] for key in keys)]
+    headings = [
+        *(Heading(name, text=True) for name in joined),
+        *(HEADINGS[key]._replace(name=HEADINGS[key].name.replace("rows", unit)) for key in keys),
+    ]
     rows = []
     for record in frame.to_dict("records"):
         names = [_joined(record, size, prefix, as_found) for prefix in joined.values()]

@@ -114,9 +114,12 @@ def cell_table(top: pd.DataFrame, measures: Sequence[str]) -> PrintedTable:
     if "index" in top and (top["index"] == top["row"]).all():
         top = top.drop(columns="index")
     words = ("index", "column", "value", "attacker", "known")
+    # Rows are counted in whole numbers, people by their weights.
+    is_weighed = "cohort_size" in top and top["cohort_size"].dtype.kind == "f"
+    people = {"cohort_size": "cohort, people"} if is_weighed else {}
     heads = [
         Heading(
-            CELL_HEADS.get(key, key.replace("_", " ")),
+            people.get(key, CELL_HEADS.get(key, key.replace("_", " "))),
             key in words,
             as_found if key == "value" else as_cell,
             key in ("index", "prior", *measures[1:]),

@@ -26,7 +26,9 @@ def open_axes(ax: Any = None, down: int = 0, across: int = 0) -> Any:
         from matplotlib import pyplot
         from matplotlib.axes import Axes
     except ModuleNotFoundError as error:
-        raise InputError("plot: plots need Matplotlib, which is not installed here: pip install 'gpupif[plot]'.") from error
+        raise InputError(
+            "plot: plots need Matplotlib, which is not installed here: pip install 'gpupif[plot]'."
+        ) from error
     if ax is None:
         size = (max(WIDTH, AROUND + EACH * across), max(HEIGHT, AROUND + EACH * down))
         return pyplot.subplots(figsize=size, layout="constrained")[1]
