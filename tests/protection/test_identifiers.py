@@ -115,14 +115,15 @@ def test_a_warning_names_columns_that_look_like_identifiers(tmp_path):
     for table in every_kind(people(), tmp_path):
         _, said = protect(table, **KNOWN)
         assert len(said) == 1
-        assert "columns 'person_id' (numbers of persons), 'email' (e-mail addresses) look like identifiers" in said[0]
+        kinds = "'person_id' (numbers of persons), 'email' (e-mail addresses), 'household' (household numbers)"
+        assert f"columns {kinds} look like identifiers" in said[0]
         assert "identifiers=" in said[0]
         assert "pseudonymise=" in said[0]
         assert "keep=" in said[0]
 
 
 def test_a_warning_names_only_identifiers_that_no_argument_names():
-    table = people()
+    table = people().drop(columns="household")
     assert protect(table, identifiers="email", keep="person_id", **KNOWN)[1] == []
     assert "column 'email' (e-mail addresses) looks like" in protect(table, keep="person_id", **KNOWN)[1][0]
     assert protect(table.drop(columns=["person_id", "email"]), **KNOWN)[1] == []
@@ -143,7 +144,7 @@ def test_a_warning_names_free_text_and_unnamed_codes():
 @pytest.mark.usefixtures("on_cpu")
 def test_only_the_first_rows_are_examined(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "LOOKED_AT", 60)
-    table = people().drop(columns="person_id")
+    table = people().drop(columns=["person_id", "household"])
     table.loc[60:, "email"] = "none"
     for kind in every_kind(table, tmp_path):
         assert "'email' (e-mail addresses)" in protect(kind, **KNOWN)[1][0]
