@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..encoding.column import Column
 from ..measures import Measure
 from ..pipeline.chunk_encoding import ChunkIndex
 from ..pipeline.table_plan import Plan
@@ -161,7 +162,15 @@ def codes_of_rows(plan: Plan, rows: Rows, index: ChunkIndex) -> Callable[[int], 
 
 
 def _asked_cells(cells: Sequence[RiskyCell], keys: Sequence[list[int]], plan: Plan) -> ExplainedCells:
-    return ExplainedCells(plan.job, plan.columns, cells, keys)
+    return ExplainedCells(plan.job, [_with_missing(column, plan.rows) for column in plan.columns], cells, keys)
+
+
+def _with_missing(column: Column, rows: int) -> Column:
+    """Return a column of a plan with the count of its missing values, which it lacks if these match every value."""
+    left = rows - int(column.counts.sum())
+    if column.missing or not left:
+        return column
+    return replace(column, counts=np.append(column.counts, left), missing=True)
 
 
 def _count_cells(plan: Plan, asked: ExplainedCells, rows: Rows) -> list[CohortCount]:

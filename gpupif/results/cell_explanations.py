@@ -114,9 +114,7 @@ class ExplainedCells:
         """Return what anyone sees of a cell with this code; the prior is NaN for a cell without a value."""
         priors, own = self.job.priors[column], self.columns[column]
         prior = float(priors[code]) if code < len(priors) else np.nan
-        # Missing values that match every value have no count of their own.
-        cells = int(own.counts[code]) if code < len(own.counts) else own.missing_rows
-        return {"value": own.values([code])[0], "cells": cells, "prior": prior}
+        return {"value": own.values([code])[0], "cells": int(own.counts[code]), "prior": prior}
 
     def _explain(self, column: int, code: int, count: CohortCount) -> dict[str, Any]:
         """Return what an attacker sees of a cell with this code. A cell without a value has no posterior either."""
