@@ -94,10 +94,14 @@ def _of_table(
     from ..results.score_report import score_document
     from ..scoring.files import score_for_now
     from ..utils.display import as_json
+    from ..utils.validation import check_exist
 
     files = find_input(table, shared.sep)
+    names = table_names(files)[0]
+    check_exist("quasi_identifiers", known or (), names)
+    check_exist("sensitive", attributes or (), names)
     if known is None:
-        known = [str(name) for name in table_names(files)[0] if name not in (attributes or ())]
+        known = [str(name) for name in names if name not in (attributes or ())]
     columns = [*known, *(attributes or ())]
     with temporary_folder(shared.temp) as folder:
         arguments = Arguments.from_user(["cig", "csf"], columns, known=known)

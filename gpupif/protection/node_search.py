@@ -162,7 +162,9 @@ class NodeSearch:
             identifiers=request.identifiers,
             device=asked.engine.device,
             seconds={},
-            attacker=attacker_line(criteria.quasi_identifiers, criteria.scored),
+            attacker=attacker_line(
+                criteria.quasi_identifiers, criteria.scored if request.quasi_identifiers is None else ()
+            ),
             weighed=bool(request.importance),
         )
 
