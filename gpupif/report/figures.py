@@ -58,16 +58,16 @@ def figure(
     return {"said": said, "data": list(data), "layout": {"height": height, **layout}}
 
 
-def landscape(found: Any) -> list[Figure]:
+def landscape(shape: Any) -> list[Figure]:
     """Return the risk landscape: the median and the highest CIG in bands of rows by columns."""
-    columns = labels(found.columns[:MOST_COLUMNS])
-    ends = [0.0, *(100 * found.rows.cumsum() / max(1, found.rows.sum())).tolist()]
+    columns = labels(shape.columns[:MOST_COLUMNS])
+    ends = [0.0, *(100 * shape.rows.cumsum() / max(1, shape.rows.sum())).tolist()]
     bands = [
-        f"band {band + 1} of {len(found.rows)}: {rows:,} rows, {ends[band]:.3g} to {ends[band + 1]:.3g} % of rows by "
+        f"band {band + 1} of {len(shape.rows)}: {rows:,} rows, {ends[band]:.3g} to {ends[band + 1]:.3g} % of rows by "
         f"risk<br>RIG {low:.4g} to {high:.4g} bits"
-        for band, (rows, low, high) in enumerate(zip(found.rows, found.low, found.high, strict=True))
+        for band, (rows, low, high) in enumerate(zip(shape.rows, shape.low, shape.high, strict=True))
     ]
-    shown = {name: [numbers(row[:MOST_COLUMNS]) for row in getattr(found, name)] for name in ("median", "highest")}
+    shown = {name: [numbers(row[:MOST_COLUMNS]) for row in getattr(shape, name)] for name in ("median", "highest")}
     trace = {
         "type": "heatmap",
         "x": columns,
@@ -84,15 +84,15 @@ def landscape(found: Any) -> list[Figure]:
     return [figure(said, [trace], 520, y="rows, riskiest first", **axes)]
 
 
-def boxes(found: Any, unit: str, what: str) -> list[Figure]:
+def boxes(histogram: Any, unit: str, what: str) -> list[Figure]:
     """Return the distribution of scores in each column as boxes, from a `Histogram`."""
-    names = labels(found.columns)[:MOST_COLUMNS]
+    names = labels(histogram.columns)[:MOST_COLUMNS]
     ends: dict[str, list[float | None]] = {name: [] for name in BOX}
-    for counts in found.counts[:MOST_COLUMNS]:
+    for counts in histogram.counts[:MOST_COLUMNS]:
         below = counts.cumsum()
         for name, share in BOX.items():
             step = int((below <= share * (below[-1] - 1)).sum()) if below[-1] else math.nan
-            ends[name].append(number(step * found.step))
+            ends[name].append(number(step * histogram.step))
     trace = {"type": "box", "orientation": "h", "y": names, **ends, "hoverinfo": "x+y"}
     said = f"Boxes: the distribution of {what} in each column."
     axes: dict[str, Any] = {"yaxis": {"type": "category", "autorange": "reversed"}, "xaxis": {"rangemode": "tozero"}}

@@ -158,28 +158,28 @@ class Sections:
         return Cell(as_found(value))
 
     def _scores(self, document: Document) -> Iterable[Section]:
-        found, cells = document.get("landscape"), document.get("histograms", {})
-        if found is not None and len(found.rows):
+        bands, cells = document.get("landscape"), document.get("histograms", {})
+        if bands is not None and len(bands.rows):
             notes = [
-                f"Every row of the table, sorted by its row information gain (RIG) and gathered into {len(found.rows)} "
+                f"Every row of the table, sorted by its row information gain (RIG) and gathered into {len(bands.rows)} "
                 "bands of about equally many rows; rows with equal RIG share a band. Columns are sorted by FIG. The "
                 "further a colour is from the background, the higher the median CIG of the band's cells.",
-                f"Medians are exact to {found.step:g} bits, of an even number of cells the lower one in the middle. "
+                f"Medians are exact to {bands.step:g} bits, of an even number of cells the lower one in the middle. "
                 "Highest values are exact."
-                + f" {found.unknown_rows:,} rows with a cell without a score are in no band." * bool(found.unknown_rows)
+                + f" {bands.unknown_rows:,} rows with a cell without a score are in no band." * bool(bands.unknown_rows)
                 + f" Shown are the {figures.MOST_COLUMNS} columns of the highest FIG."
-                * (len(found.columns) > figures.MOST_COLUMNS),
+                * (len(bands.columns) > figures.MOST_COLUMNS),
             ]
-            yield Section("Risk landscape", notes, figures.landscape(found))
+            yield Section("Risk landscape", notes, figures.landscape(bands))
             yield Section(
                 "Risk of rows",
                 ["RIG is the sum of a row's CIG. PIF_n is its n-th percentile: n % of rows have no more."],
-                figures.gains(found.gains, found.gain_step, document["pif"]),
+                figures.gains(bands.gains, bands.gain_step, document["pif"]),
             )
-        yield self._columns(document, found, cells)
+        yield self._columns(document, bands, cells)
         yield from self._riskiest(document)
 
-    def _columns(self, document: Document, found: Any, cells: Mapping[str, Any]) -> Section:
+    def _columns(self, document: Document, bands: Any, cells: Mapping[str, Any]) -> Section:
         """Return the section on the risk of each column."""
         records = document["columns"]
         drawn: list[Figure] = []
@@ -193,7 +193,7 @@ class Sections:
             said = "Bars: the FIG of each column, per row, over the entropy of the column."
             drawn += figures.bars(said, [row["column"] for row in order], series, "bits per row", "overlay")
             notes.append("FIG per row beside the entropy of the column, which is what there is to learn on average.")
-        boxes = {**({} if found is None else {"cig": found.cells}), **cells}
+        boxes = {**({} if bands is None else {"cig": bands.cells}), **cells}
         for measure, unit in (("cig", ", bits"), ("csf", "")):
             if measure in boxes:
                 drawn += figures.boxes(boxes[measure], unit, measure.upper())
@@ -224,15 +224,15 @@ class Sections:
             yield Section("Riskiest cells and values", notes * bool(seen), drawn, tables)
 
     def _attackers(self, document: Document) -> Iterable[Section]:
-        several = document["attackers"]
+        attackers = document["attackers"]
         records = [
-            {**own, "attacker": name, "knows": ", ".join(map(as_text, own["known"]))} for name, own in several.items()
+            {**own, "attacker": name, "knows": ", ".join(map(as_text, own["known"]))} for name, own in attackers.items()
         ]
         keys = f"attacker knows fig pif_50 pif_95 pif_99 pif_100 csf_mean csf_max {OF_ROWS}"
-        columns = next(iter(several.values()))["columns"]
+        columns = next(iter(attackers.values()))["columns"]
         drawn: list[Figure] = []
         if columns and "cig_mean" in columns[0]:
-            series = {name: [column["cig_mean"] for column in own["columns"]] for name, own in several.items()}
+            series = {name: [column["cig_mean"] for column in own["columns"]] for name, own in attackers.items()}
             drawn = figures.bars(
                 "Bars: the mean CIG of each column against each attacker.",
                 [column["column"] for column in columns],

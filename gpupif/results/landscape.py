@@ -25,7 +25,7 @@ from ..utils.exact_sums import sum_rows
 BANDS = 200
 # Row information gains are cut at multiples of 1 / GAIN_STEPS bits.
 GAIN_STEPS = 1024
-# Most counters of steps (128 MiB), and the widths of steps to choose from, in steps a unit.
+# Most counters of steps (128 MiB), and the widths of steps to choose from, in steps per unit.
 MOST_COUNTERS = 1 << 24
 STEPS_PER_UNIT = (100, 50, 20, 10, 5, 2, 1)
 FloatArray = npt.NDArray[np.float64]
@@ -199,7 +199,7 @@ def _gain_steps(gains: FloatArray) -> IntArray:
 def _bands(by_gain: IntArray, bands: int) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return the band of each step of RIG, and low and high of each band. by_gain: rows by step, infinite ones last."""
     occupied = np.flatnonzero(by_gain)
-    # By the rows above a step, of which each band has about as many.
+    # The band of a step follows from how many rows have a higher RIG.
     rows_above = by_gain.sum() - np.cumsum(by_gain)
     _, numbers = np.unique(rows_above[occupied] * bands // max(1, by_gain.sum()), return_inverse=True)
     band_of_step = np.zeros(len(by_gain), np.int64)
@@ -217,7 +217,7 @@ def _count(
     scores: Any, measure: str, highest: FloatArray, bands: int, band_of: Callable[[Any, Workers], IntArray]
 ) -> tuple[_Steps, int]:
     """Return the counts of steps in each band, and the steps per unit. band_of: returns the band of each row."""
-    per_unit = next((width for width in STEPS_PER_UNIT if bands * (highest * width + 2).sum() <= MOST_COUNTERS), 1)
+    per_unit = next((steps for steps in STEPS_PER_UNIT if bands * (highest * steps + 2).sum() <= MOST_COUNTERS), 1)
     sizes = np.floor(highest * per_unit + 0.5).astype(np.int64) + 2
 
     def count(chunks: Iterable[Any], workers: Workers) -> _Steps:

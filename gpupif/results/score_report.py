@@ -17,7 +17,7 @@ CELLS, MOST_ROWS = 100, 1_000_000
 def score_document(scores: Any, redact: bool = False) -> dict[str, Any]:
     """Return the document of scores. Scores of a Dask frame are kept meanwhile.
 
-    redact: see `Displayable.verdict`. What takes scores that are not kept, as in a file of some cells, is left out.
+    redact: see `Displayable.verdict`. Figures that need all scores are left out of files of some cells.
     Raises InputError if a part of the rows is missing.
     """
     if not scores._backing.whole:
