@@ -258,7 +258,10 @@ def test_the_command_line_scores_any_known_columns_beyond_memory(run, folder):
     assert document["known_any"]["known"] == 1
     assert document["spilled_bytes"] > 0
     assert {column["column"] for column in document["mean"]["columns"]} == set(expected.columns)
-    assert "Mean" in run("score", "people.csv", "-o", "shown", "--known-any", "1", "--memory-limit", "16GiB").out
+    assert (
+        "The mean over attackers"
+        in run("score", "people.csv", "-o", "shown", "--known-any", "1", "--memory-limit", "16GiB").out
+    )
     limited = ("--known-any", "1", "--memory-limit", "1MiB")
     assert_refused(run("score", "people.csv", "-o", "x", *limited), ["--memory-limit: expected at least"])
     assert_refused(run("score", "people.csv", "-o", "x", "--known-any", "99"), ["--known-any: expected at most"])

@@ -234,7 +234,7 @@ def test_a_table_is_scored_and_measured(run, table):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", [(), ("--memory-limit", "1GiB")])
+@pytest.mark.parametrize("limit", [(), ("--memory-limit", "16GiB")])
 def test_scores_in_files_show_the_same(run, table, limit):
     assert run("score", table, "-o", "s.parquet", "--report", "scored.html", *limit).code == 0
     assert run("report", "s.parquet", "-o", "opened.html").code == 0
