@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
+from functools import cache
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
@@ -108,6 +109,16 @@ class Arena:
         self._free = merged
 
 
+@cache
+def _helper_threads(number: int) -> ThreadPoolExecutor:
+    """Return the helper threads of all runs: to start threads takes longer than to score a small table."""
+    return ThreadPoolExecutor(number, thread_name_prefix="gpupif")
+
+
+# A process that was forked has none of its parent's threads.
+os.register_at_fork(after_in_child=_helper_threads.cache_clear)
+
+
 class Workers:
     """The calling thread and helper threads during a scoring run (a context manager), and their working memory.
 
@@ -117,15 +128,13 @@ class Workers:
     def __init__(self, threads: int | None = None, memory: int = 0) -> None:
         self.empty = Arena(memory).empty
         self.threads = threads or default_threads()
-        helpers = self.threads - 1
-        self._pool = ThreadPoolExecutor(helpers, thread_name_prefix="gpupif") if helpers else None
 
     def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        # The arena goes with its last array.
+        self.empty = np.empty
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Return the results of function(*task), in the order of the tasks. Raise the error of the first task that
@@ -148,12 +157,14 @@ class Workers:
                     waiting.clear()
 
         helpers = min(self.threads, len(waiting)) - 1
-        others = [self._pool.submit(copy_context().run, work) for _ in range(helpers)] if self._pool is not None else []
+        pool = _helper_threads(self.threads - 1) if helpers > 0 else None
+        others = [pool.submit(copy_context().run, work) for _ in range(helpers)] if pool is not None else []
         try:
             work()
         finally:
             waiting.clear()
-            wait(others)
+            # A helper that other runs keep busy has nothing left to do here.
+            wait([other for other in others if not other.cancel()])
         if errors:
             raise errors[min(errors)]
         return results
