@@ -175,7 +175,7 @@ class Comparison(Displayable):
 
     def verdict(self, redact: bool = False) -> list[str]:
         """See `Displayable.verdict`."""
-        said = attacker_line(self.quasi_identifiers, ())
+        said = attacker_line(self.quasi_identifiers, list(self.columns.index))
         gone = f", {self.rows_taken_away:,} taken away" if self.rows_taken_away else ""
         rows = f"{self.rows:,} {plural(self.rows, 'row')}{gone}, before and after treatment. {said}"
         risk = self.risk.to_dict("index")
