@@ -101,17 +101,21 @@ class Roles(Mapping[Hashable, str]):
         """The columns that an attacker may know or would learn, in their order."""
         return [name for name, role in self.of.items() if role in (QUASI, SENSITIVE)]
 
-    def check(self, names: Sequence[Hashable], labels: Sequence[Hashable] = ()) -> None:
-        """Raise InputError if these are not the columns of the table, and ColumnNotFoundError for a column that it
-        lacks.
+    def check(self, names: Sequence[Hashable], labels: Sequence[Hashable] = ()) -> Roles:
+        """Return the roles of the columns of a table, which may lack identifiers and columns that are left out.
 
-        labels: columns that only label rows. They need no role.
+        labels: columns that only label rows. They need no role. Raises InputError for a column without a role, and
+        ColumnNotFoundError for another column that the table lacks.
         """
-        check_exist(self.said, self.of, list(dict.fromkeys([*names, *labels])))
+        there = list(dict.fromkeys([*names, *labels]))
+        # A treated table has them no more.
+        own = {name: role for name, role in self.of.items() if name in there or role not in (IDENTIFIER, LEFT_OUT)}
+        check_exist(self.said, own, there)
         lacking = [name for name in names if name not in self.of and name not in labels]
         if lacking:
             listed = ", ".join(map(repr, lacking))
             raise InputError(f"{self.said}: expected a role for each column, got none for {listed}. Add what it is.")
+        return replace(self, of=own)
 
     def known(self) -> list[Hashable]:
         """Return the quasi-identifiers. Raise InputError if there are none."""
@@ -185,8 +189,7 @@ def with_roles(table: Any, roles: Any) -> tuple[Any, Roles]:
     Raises InputError for roles of another table.
     """
     found, held = as_roles(roles), held_table(table)
-    found.check(*table_names(held))
-    return held, found
+    return held, found.check(*table_names(held))
 
 
 def score_by_roles(

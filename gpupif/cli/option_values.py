@@ -43,8 +43,8 @@ class FileRoles:
         from ..io.paths import find_input
         from ..io.read import open_source
 
-        roles, source = read_roles(file), open_source(find_input(table, sep))
-        roles.check(source.names, source.index_names)
+        source = open_source(find_input(table, sep))
+        roles = read_roles(file).check(source.names, source.index_names)
         self._filled = FilledArguments(roles, given, among)
         self.taken = self._filled.taken
 

@@ -20,12 +20,14 @@ class CompareRequest(NamedTuple):
 
     columns: names, of the table before. dropped: columns among them that the table after lacks. row_id: the column that
     names rows; None if rows are aligned by their order. weights: the column of sampling weights; None without weights.
+    weights_after: the same if the table after has it too, else None.
     """
 
     columns: Sequence[Hashable]
     dropped: Collection[Hashable]
     row_id: Hashable
     weights: Hashable = None
+    weights_after: Hashable = None
 
     def read(self, side: int) -> list[Hashable]:
         """Return the columns to read of the table before (side 0) or after (side 1).
@@ -151,7 +153,7 @@ def choose_columns(before: Any, after: Any, columns: Any, row_id: Hashable, weig
             f"after: has none of the columns of the table before ({', '.join(map(str, wanted))}). Expected the same "
             "table, treated."
         )
-    return CompareRequest(wanted, dropped, row_id, weights)
+    return CompareRequest(wanted, dropped, row_id, weights, weights if weights in second else None)
 
 
 def _more(names: Sequence[Hashable]) -> str:

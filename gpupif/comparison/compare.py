@@ -117,8 +117,9 @@ def compare(
         Above 0, up to 1.
     weights:
         A column of the table before with the sampling weight of each row: how many people it stands for. It is not
-        compared. With it `.estimates` has weighted totals, means, quantiles and shares. All other figures count each
-        row once. Default: the weight of `roles`, else none.
+        compared. With it `.estimates` has weighted totals, means, quantiles and shares. If the table after has the
+        column too, scores of cells and shares of sensitive values are weighted, as in `gpupif.score` and
+        `gpupif.risk`. All other figures count each row once. Default: the weight of `roles`, else none.
     roles:
         Roles of the columns, as from `gpupif.read_roles`, or the path of a file of roles. They say which columns are
         quasi-identifiers and which are sensitive, if no other argument does. Every column of the table before needs a
@@ -220,7 +221,7 @@ def compare(
     utility = measure_all(versions, released, by_column, pairs, levels, wanted)
     frame = pd.DataFrame(estimates, columns=["column", "estimate", "other", "before", "after"])
     done = time.perf_counter()
-    asked = RiskRequest(known, attributes, apart)
+    asked = RiskRequest(known, attributes, apart, request.weights_after)
     figures = measure_risk(before, asked, "category")
     with warnings.catch_warnings():
         # The table before has warned of them.
@@ -232,6 +233,7 @@ def compare(
         rows_taken_away=taken_away,
         quasi_identifiers=known,
         sensitive=attributes,
+        weights=asked.weights,
         dropped=list(request.dropped),
         risk=side_by_side(figures, readings),
         cells=cells_side_by_side(figures, readings),

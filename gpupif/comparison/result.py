@@ -95,6 +95,8 @@ class Comparison(Displayable):
     rows_taken_away: int. Rows of the table before that the table after lacks.
     quasi_identifiers: list of names.
     sensitive: list of names.
+    weights: the column whose sampling weights weight the scores and the shares of sensitive values in `risk` and
+        `cells`; None if each row counts once.
     dropped: list of names. The columns that the table after lacks.
     risk: frame, one row for each figure. Figures that a table does not have are None.
         Rows: ``pif50``, ``pif95``, ``pif99`` (bits); ``p50_cig`` to ``max_cig`` (bits) and ``p50_csf`` to ``max_csf``:
@@ -129,9 +131,9 @@ class Comparison(Displayable):
         "coefficient" of the column `other` when `column` is fitted by least squares on a constant and all other
         measured columns; these are over the rows of a table with a value in all measured columns. With weights, for
         all columns: "weighted_total", "weighted_mean" and "weighted_q5" to "weighted_q95" of numbers (the least number
-        up to which that share of the people is), and "weighted_share" of the value `other`; over the cells with a
-        value. before, after, difference: floats, in the unit of the column; NaN where a table has too few rows, or a
-        column follows from others.
+        up to which that share of the people is), and "weighted_share" of the value `other` at the released detail, see
+        `gpupif.compare`; over the cells with a value. before, after, difference: floats, in the unit of the column;
+        NaN where a table has too few rows, or a column follows from others.
     seconds: dict. Wall time by stage.
     """
 
@@ -139,6 +141,7 @@ class Comparison(Displayable):
     rows_taken_away: int
     quasi_identifiers: Sequence[Hashable]
     sensitive: Sequence[Hashable]
+    weights: Hashable
     dropped: Sequence[Hashable]
     risk: pd.DataFrame
     cells: pd.DataFrame
@@ -167,16 +170,12 @@ class Comparison(Displayable):
         """
         return plot_columns(self.columns, self.cells, figure, ax, options)
 
-    @property
-    def _scored(self) -> list[Hashable]:
-        return [*self.quasi_identifiers, *self.sensitive]
-
     def __repr__(self) -> str:
         return f"<Comparison of {self.rows:,} rows x {len(self.columns)} columns>"
 
     def verdict(self, redact: bool = False) -> list[str]:
         """See `Displayable.verdict`."""
-        said = attacker_line(self.quasi_identifiers, self._scored)
+        said = attacker_line(self.quasi_identifiers, list(self.columns.index))
         gone = f", {self.rows_taken_away:,} taken away" if self.rows_taken_away else ""
         rows = f"{self.rows:,} {plural(self.rows, 'row')}{gone}, before and after treatment. {said}"
         risk = self.risk.to_dict("index")
@@ -186,8 +185,10 @@ class Comparison(Displayable):
             if key in risk
         ]
         utility = self.utility
-        kept = [f"{_percent(utility.information_kept)} of the information is kept"]
-        kept += [f"{utility.cells_changed:,} of {utility.cells:,} cells changed"]
+        kept = [f"{utility.cells_changed:,} of {utility.cells:,} cells changed"]
+        # Constant columns have no information.
+        if share := _percent(utility.information_kept):
+            kept.insert(0, f"{share} of the information is kept")
         if utility.cells_suppressed:
             kept.append(f"{utility.cells_suppressed:,} suppressed")
         return [rows, *([f"{'; '.join(figures)}."] if figures else []), f"{', '.join(kept)}."]
@@ -196,7 +197,7 @@ class Comparison(Displayable):
         draw_verdict(self, console)
         if len(self.risk):
             console.print()
-            console.print(risk_table(self.risk))
+            console.print(risk_table(self.risk, self.weights))
         if "after_wildcard" in self.risk:
             draw_line(console, BOTH_READINGS, "dim")
         tables = [utility_table(self.utility, self.linkage), columns_table(self.columns)]
@@ -224,7 +225,7 @@ def _value(value: Any) -> str:
     return f"{int(value):,}" if float(value).is_integer() else as_cell(float(value))
 
 
-def risk_table(risk: pd.DataFrame) -> PrintedTable:
+def risk_table(risk: pd.DataFrame, weights: Hashable) -> PrintedTable:
     """Draw risk side by side; if cells were suppressed, with both readings and which is worse."""
     shown = ["before", "after"] if "after_wildcard" not in risk else list(READINGS)
     titles = READINGS if "after_wildcard" in risk else {name: name for name in shown}
@@ -232,7 +233,8 @@ def risk_table(risk: pd.DataFrame) -> PrintedTable:
     rows = [
         [FIGURES.get(str(name), str(name)), *(row[key] for key in shown)] for name, row in risk.to_dict("index").items()
     ]
-    return draw_table("Risk", headings, rows)
+    weighted = "" if weights is None else f" (scores and shares weighted by {as_text(weights)})"
+    return draw_table(f"Risk{weighted}", headings, rows)
 
 
 def utility_table(utility: Utility, linkage: Linkage | None) -> PrintedTable:
@@ -287,10 +289,10 @@ def continuous_table(found: Continuous) -> PrintedTable:
 
 
 def estimates_table(estimates: pd.DataFrame) -> PrintedTable:
-    """Draw the estimates that differ most, for their size before."""
+    """Draw the estimates by their relative difference, the largest first."""
     size = estimates["before"].abs().where(estimates["before"] != 0, 1.0)
     order = (estimates["difference"].abs() / size).sort_values(ascending=False, kind="stable").index
-    kept = estimates.loc[sorted(order[:SHOWN_ESTIMATES])]
+    kept = estimates.loc[order[:SHOWN_ESTIMATES]]
     more = f" that differ most (the first {len(kept)} of {len(estimates)})" if len(kept) < len(estimates) else ""
     headings = [
         Heading("estimate", text=True),

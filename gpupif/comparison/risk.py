@@ -35,17 +35,19 @@ LOW_IS_RISKY = ("k", "distinct_l")
 class RiskRequest:
     """The columns of a table whose risk is measured. Cells of both kinds of columns are scored.
 
-    known: the quasi-identifiers. sensitive: sensitive attributes. distances: of their values, by column.
+    known: the quasi-identifiers. sensitive: sensitive attributes. distances: of their values, by column. weights: the
+    column of sampling weights, as in `gpupif.score` and, with sensitive attributes, `gpupif.risk`; None without.
     """
 
     known: Sequence[Hashable]
     sensitive: Sequence[Hashable]
     distances: Mapping[Hashable, Any]
+    weights: Hashable = None
 
     def without(self, dropped: Collection[Hashable]) -> RiskRequest:
         """Return the request for a table without these columns."""
         known, sensitive = ([name for name in own if name not in dropped] for own in (self.known, self.sensitive))
-        return RiskRequest(known, sensitive, self.distances)
+        return replace(self, known=known, sensitive=sensitive)
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,9 @@ def measure_risk(table: Any, request: RiskRequest, missing: str) -> RiskFigures:
     with warnings.catch_warnings():
         # If there is a single quasi-identifier, nothing else is known when it is scored: the caller cannot change this.
         warnings.simplefilter("ignore", NothingKnownWarning)
-        scores = _score(table, Arguments.from_user(CELL_MEASURES, scored, known=list(request.known), missing=missing))
+        known = list(request.known)
+        arguments = Arguments.from_user(CELL_MEASURES, scored, known=known, missing=missing, weights=request.weights)
+        scores = _score(table, arguments)
     figures: dict[str, float] = dict(zip(map(_pif_name, GAIN_PERCENTS), scores.pif(GAIN_PERCENTS), strict=True))
     cells: dict[tuple[str, Hashable, float], float] = {}
     for measure in CELL_MEASURES:
@@ -109,6 +113,7 @@ def _class_figures(
         distance=dict(distances) or None,
         groups=1 if request.sensitive else 0,
         missing=missing,
+        weights=request.weights if request.sensitive else None,
     )
     figures: dict[str, float] = {
         "k": risks.classes.k,

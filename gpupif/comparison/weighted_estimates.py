@@ -71,8 +71,11 @@ def _estimates(column: ReleasedColumn, people: Sequence[npt.NDArray[np.int64]], 
         for percent in PERCENTS:
             yield name, f"weighted_q{percent:g}", None, *(_quantile(values, own, percent) for own in people)
         return
-    order = np.argsort(value_order(column.shared.column(name))[:-1])
     labels = column.shared.labels.to_pylist()
+    at_detail = np.zeros(column.size, np.int64)
+    np.add.at(at_detail, np.arange(len(labels)) if column.is_lost else column.detail[:-1], people[0])
+    people = at_detail[:-1], people[1]
+    order = np.argsort(value_order(column.shared.column(name))[:-1])
     for number in order[(people[0] + people[1])[order] > 0].tolist():
         parts = [own[number] / own.sum() if own.any() else math.nan for own in people]
         yield name, "weighted_share", labels[number], *map(float, parts)

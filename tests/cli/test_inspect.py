@@ -160,7 +160,7 @@ def test_labels_of_rows_need_no_role(folder, run):
         (["inspect", "it is.csv", "--memory-limit", "1MB"], "--memory-limit: expected at least"),
         (["risk", "it is.csv"], "--quasi-identifiers: expected columns, got none. Name them, or give their --roles."),
         (["risk", "it is.csv", "--roles", "none.toml"], "--roles: none.toml: could not be read"),
-        (["suda", "people.csv", "--roles", "r.toml"], "--roles: r.toml: no column 'id', 'town, now'"),
+        (["suda", "people.csv", "--roles", "r.toml"], "--roles: r.toml: no column 'town, now', 'religion'"),
         (["toxic", "it is.csv", "--roles", "few.toml"], "--roles: few.toml: expected a role for each column"),
         (["score", "it is.csv", "-o", "s.csv", "--roles", "no.toml"], "--roles: no.toml: expected at least one column"),
         (["suda", "it is.csv", "--roles", "one.toml", "--weights", "age"], "--roles: one.toml: expected a quasi"),

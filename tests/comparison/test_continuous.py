@@ -198,6 +198,9 @@ def test_weighted_estimates_are_those_of_the_definitions():
     assert found["sex", "weighted_share", "m"] == pytest.approx((2.5 / 8, 3.5 / 9))
     roles = {"pay": "quasi-identifier", "sex": "sensitive", "people": "weight"}
     assert by_estimate(gpupif.compare(before, after, roles=roles)) == found
+    recoded = before.assign(pay=["low", "low", None, "high", None]).drop(columns="people")
+    shares = by_estimate(gpupif.compare(before, recoded, weights="people"))
+    assert shares["pay", "weighted_share", "low"] == pytest.approx((1.5 / 5, 1.5 / 4))
     for wrong, words in (
         ([1, 2, 3, 4, -1], "expected a number of people, 0 or more, got -1"),
         (list("abcde"), "people"),

@@ -26,10 +26,11 @@ def before():
     )
 
 
-def assert_figures(column, table, missing):
+def assert_figures(column, table, missing, weights=None):
     """A column of the table of risk is the risk of a table."""
-    scores = gpupif.score(table, ["cig", "csf"], known=["age", "sex"], missing=missing)
-    classes = gpupif.risk(table, ["age", "sex"], "ill", missing=missing)
+    columns = ["age", "sex", "ill"]
+    scores = gpupif.score(table, ["cig", "csf"], columns=columns, known=columns[:2], missing=missing, weights=weights)
+    classes = gpupif.risk(table, ["age", "sex"], "ill", missing=missing, weights=weights)
     assert column[["pif50", "pif95", "pif99"]].tolist() == scores.pif([50, 95, 99])
     for measure in ("cig", "csf"):
         found = scores.percentiles(measure, [50, 95, 99, 100]).max()
@@ -61,6 +62,24 @@ def test_suppressed_cells_are_read_both_ways_and_the_worse_is_reported(before):
     for reading in ("category", "wildcard"):
         alone = gpupif.compare(before, after, sensitive="ill", suppressed=reading).risk
         assert alone["after"].tolist() == found[f"after_{reading}"].tolist()
+
+
+def test_risk_is_weighted_if_both_tables_have_the_weights(before):
+    before = before.assign(people=np.arange(60) % 7 + 0.5)
+    after = before.assign(age=before["age"] // 10 * 10)
+    found = gpupif.compare(before, after, sensitive="ill", weights="people", linkage=None)
+    assert_figures(found.risk["before"], before, "category", "people")
+    assert_figures(found.risk["after"], after, "category", "people")
+    assert "Risk (scores and shares weighted by people)" in str(found)
+    without = gpupif.compare(before, after.drop(columns="people"), sensitive="ill", weights="people", linkage=None)
+    assert_figures(without.risk["before"], before.drop(columns="people"), "category")
+    assert without.weights is None
+    assert "weighted by" not in str(without)
+
+
+def test_a_constant_table_has_a_whole_verdict():
+    table = pd.DataFrame({"a": ["x", "x"]})
+    assert gpupif.compare(table, table).verdict()[-1] == "0 of 2 cells changed."
 
 
 def test_k_is_the_worse_reading_of_suppressed_cells():

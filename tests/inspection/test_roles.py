@@ -120,6 +120,8 @@ def test_roles_of_another_table_are_refused():
     roles = gpupif.results.Roles({"a": "sensitive", "b": "quasi-identifier"})
     roles.check(["b", "a"])
     roles.check(["b", "index", "a"], ["index"])
+    treated = gpupif.results.Roles({"a": "sensitive", "id": "identifier", "note": "leave out"}).check(["a", "id"])
+    assert dict(treated) == {"a": "sensitive", "id": "identifier"}
     with pytest.raises(gpupif.errors.ColumnNotFoundError, match="roles: no column 'b' in the table"):
         roles.check(["a"])
     with pytest.raises(gpupif.InputError, match="roles: expected a role for each column, got none for 'c', 'd'"):
