@@ -101,6 +101,8 @@ def _suppress_cells(asked: CountedRequest, found: Protection) -> Suppress:
         quasi_identifiers=known,
         sensitive=list(request.sensitive) or None,
         attackers=request.attackers or None,
+        weights=request.given.weights,
+        missing="wildcard" if request.missing == "wildcard" else None,
         importance=dict(request.importance) or None,
         distances=_distances(asked, [name for name in asked.criteria.scored if not found.levels.get(name)]),
     )
@@ -109,13 +111,13 @@ def _suppress_cells(asked: CountedRequest, found: Protection) -> Suppress:
 def _criteria_of_classes(asked: CountedRequest) -> dict[str, Any]:
     """Return the arguments by which a treatment judges classes."""
     attackers, criteria = ClassCriteria.by_attacker(asked.criteria), asked.criteria
+    matching = {"missing": "wildcard"} if criteria.missing == "wildcard" else {}
     if len(attackers) == 1 and attackers[0].is_over(criteria.quasi_identifiers) and not attackers[0].models:
-        return {"k": attackers[0].k}
+        return {"k": attackers[0].k, **matching}
     columns = list(dict.fromkeys(name for own in attackers for name in own.columns))
     require = [criterion for own in attackers for criterion in own.criteria]
     named = {own.attacker: criteria.known(own) for own in require if own.attacker is not None}
-    # Local recoding takes neither attackers nor weights; both are empty there.
-    others = {"attackers": named, "weights": criteria.given.weights if columns else None}
+    others = {"attackers": named, "weights": criteria.given.weights if columns else None, **matching}
     return {
         "require": [str(criterion) for criterion in require],
         "sensitive": columns or None,

@@ -77,16 +77,11 @@ class ProtectRequest:
             changed = {own for own, done in self.identifiers.items() if done != KEEP}
             if name in {*self.sensitive, *(self.quasi_identifiers or ()), *changed}:
                 raise InputError(f"{argument}: column {name!r} has another role too. Name it in one of them only.")
-        if self.suppress and self.missing == "wildcard":
-            raise InputError(
-                "suppress: does not go with missing='wildcard': classes that overlap have no rows to suppress. Leave "
-                "one of them out."
-            )
         of_risk = any(isinstance(criterion.quantity, RiskQuantity) for criterion in self.criteria)
-        if self.cells and (self.given.weights is not None or of_risk):
+        if self.cells and of_risk:
             raise InputError(
-                "cells: does not go with sampling weights, nor with criteria on figures of gpupif.risk, such as "
-                "population.k_map. Leave it out: whole rows are suppressed then."
+                "cells: does not go with criteria on figures of gpupif.risk, such as population.k_map. Leave it out: "
+                "whole rows are suppressed then."
             )
         for name, given in (("cells", self.cells), ("local", self.local)):
             if not isinstance(given, bool):
@@ -122,14 +117,18 @@ class ProtectRequest:
             raise InputError(
                 "local: expected with suppress=, the share of the rows that may be recoded further; got none."
             )
-        if self.cells or self.given.weights is not None:
-            other = "cells=" if self.cells else "weights="
-            raise InputError(f"local: does not go with {other}. Leave one of them out.")
+        if self.cells:
+            raise InputError("local: does not go with cells=. Leave one of them out.")
+        if self.missing == "wildcard":
+            raise InputError(
+                "local: does not go with missing='wildcard': a row with a missing value would match rows of other "
+                "rounds, which may break criteria. Leave one of them out."
+            )
         for criterion in self.criteria:
-            if not (criterion.of_default_attacker and criterion.of_each_class):
+            if not criterion.of_each_class:
                 raise InputError(
-                    f"local: criterion {str(criterion)!r} is not on each equivalence class over the quasi-identifiers: "
-                    "rows that are recoded further could break it. Leave local= or the criterion out."
+                    f"local: criterion {str(criterion)!r} is not on each equivalence class: rows that are recoded "
+                    "further could break it. Leave local= or the criterion out."
                 )
 
     @property

@@ -114,23 +114,29 @@ class MeasuredCriteria:
         return CountedTable(columns, multiplicities, len(rows)).kept(every), distinct.number
 
     def _breaking_cells(self, criteria: CriterionSet, criterion: Criterion, table: CountedTable) -> list[Breaking]:
-        quantity, known = criterion.quantity, criteria.known(criterion)
+        quantity, known, weights = criterion.quantity, criteria.known(criterion), criteria.given.weights
 
-        def scored(columns: Sequence[Hashable], measure: Measure) -> list[Floats]:
+        def scored(columns: Sequence[Hashable], measure: Measure, weights: Hashable = weights) -> list[Floats]:
             given = table, known, columns, [measure], criteria.distances, self._engine
-            _, scores = score_counted(*given, missing=criteria.missing)
+            _, scores = score_counted(*given, missing=criteria.missing, weights=weights)
             return [np.asarray(own.scores).astype(float) for own in scores[measure.name]]
 
         if isinstance(quantity, ClassQuantity) or (isinstance(quantity, ModelQuantity) and not quantity.sensitive):
-            sizes = scored([NO_ATTRIBUTE], find_measure(SIZE))[0]
+            sizes = scored([NO_ATTRIBUTE], find_measure(SIZE), None)[0]
             below = criterion.smallest_class_of_all or getattr(quantity, "parameter", None) or sizes.min() + 1
             return [Breaking(None, np.where(sizes < below, -sizes, math.nan))]
         named = quantity.column
         if isinstance(quantity, ModelQuantity):
             measure = find_measure(quantity.model.measure(quantity.l_values, criteria.missing == "wildcard"))
-            columns = [name for name in criteria.sensitive if named in (None, str(name))]
+            columns = [name for name in criteria.learnt(known) if named in (None, str(name))]
+            # A class without a known value has no number of values. Rows of weight 0 make no share.
+            zeros = quantity.model.name == "distinct_l"
+            people = None if weights is None else table.weights(weights, []).multiplicities
+            by_column = [
+                np.where((zeros & (own == 0)) | (people == 0), math.nan, own) for own in scored(columns, measure)
+            ]
             # Only the riskiest rows: the criterion compares the highest risk with its limit.
-            return [Breaking(None, _highest(as_risk(measure, scores))) for scores in scored(columns, measure)]
+            return [Breaking(None, _highest(as_risk(measure, own))) for own in by_column]
         assert isinstance(quantity, ScoreQuantity)
         columns = [name for name in criteria.scored if named in (None, str(name))]
         measure = quantity.measure or find_measure("cig")
