@@ -214,7 +214,9 @@ class ClassCriteria:
         reached = self.reached(int(sizes[left].min()))
         for criterion, own_columns in self.models:
             of_left = {name: float(_worse(criterion).reduce(values[criterion, name][left])) for name in own_columns}
-            reached.append(worst_of(criterion, of_left))
+            worst = worst_of(criterion, of_left)
+            # Where no class has a known value, none breaks the criterion.
+            reached.append(worst._replace(is_met=worst.is_met or worst.value is None))
         return failing, reached
 
     def _counted_rows(self, table: CountedTable) -> Bools:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from ..criteria.class_criteria import ClassCriteria
@@ -94,14 +94,17 @@ def _make_plan(asked: CountedRequest, found: Protection, cells: bool = False) ->
 
 def _suppress_cells(asked: CountedRequest, found: Protection) -> Suppress:
     """Return the treatment that suppresses single cells until all criteria hold."""
-    request, known = asked.request, list(asked.criteria.quasi_identifiers)
+    request, known, given = asked.request, list(asked.criteria.quasi_identifiers), asked.criteria.given
     return Suppress(
         columns=[name for name in known if name not in request.strata],
         require=[str(criterion) for criterion in request.criteria],
         quasi_identifiers=known,
         sensitive=list(request.sensitive) or None,
         attackers=request.attackers or None,
-        weights=request.given.weights,
+        weights=given.weights,
+        household=given.household,
+        game=None if given.game is None else asdict(given.game),
+        population_size=given.population_size,
         missing="wildcard" if request.missing == "wildcard" else None,
         importance=dict(request.importance) or None,
         distances=_distances(asked, [name for name in asked.criteria.scored if not found.levels.get(name)]),

@@ -23,6 +23,7 @@ from ..disclosure.risk_figures import NOTHING_GIVEN, RiskArguments
 from ..errors import InputError, did_you_mean
 from ..hierarchies.hierarchy import Hierarchy
 from ..marginals.request import CountRequest
+from ..treatment.suppression.suppress import refuse_population
 from ..utils.validation import brief, check_exist, check_not_known, check_word, is_number
 from .identifiers import ARGUMENTS, DROP, KEEP
 from .objectives import ObjectiveChoice, as_objective
@@ -77,12 +78,8 @@ class ProtectRequest:
             changed = {own for own, done in self.identifiers.items() if done != KEEP}
             if name in {*self.sensitive, *(self.quasi_identifiers or ()), *changed}:
                 raise InputError(f"{argument}: column {name!r} has another role too. Name it in one of them only.")
-        of_risk = any(isinstance(criterion.quantity, RiskQuantity) for criterion in self.criteria)
-        if self.cells and of_risk:
-            raise InputError(
-                "cells: does not go with criteria on figures of gpupif.risk, such as population.k_map. Leave it out: "
-                "whole rows are suppressed then."
-            )
+        if self.cells:
+            refuse_population(self.criteria, "cells")
         for name, given in (("cells", self.cells), ("local", self.local)):
             if not isinstance(given, bool):
                 raise InputError(f"{name}: expected True or False, got {brief(given)}.")
@@ -119,12 +116,13 @@ class ProtectRequest:
             )
         if self.cells:
             raise InputError("local: does not go with cells=. Leave one of them out.")
-        if self.missing == "wildcard":
-            raise InputError(
-                "local: does not go with missing='wildcard': a row with a missing value would match rows of other "
-                "rounds, which may break criteria. Leave one of them out."
-            )
         for criterion in self.criteria:
+            if self.missing == "wildcard" and not (criterion.is_of_sizes or criterion.is_of_distinct_values):
+                raise InputError(
+                    f"local: criterion {str(criterion)!r} does not go with missing='wildcard': a row with a missing "
+                    "value also matches rows of other rounds, with which it may break the criterion. Leave one of them "
+                    "out."
+                )
             if not criterion.of_each_class:
                 raise InputError(
                     f"local: criterion {str(criterion)!r} is not on each equivalence class: rows that are recoded "

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from ...attack.arguments import as_attackers
 from ...attack.hierarchy_files import TextOrder, TextTree, read_named_files
-from ...criteria.criterion import read_criteria
+from ...criteria.criterion import Criterion, read_criteria
 from ...criteria.criterion_set import CriterionSet, check_attackers_used, named_by_attackers, named_columns
 from ...criteria.quantities import RiskQuantity
+from ...disclosure.attack_game import Game
 from ...disclosure.risk_figures import RiskArguments
-from ...errors import InputError
+from ...errors import InputError, did_you_mean
 from ...utils.validation import check_exist
 from ..coded_columns import CodedColumn
 from ..field_checks import not_empty, positive, whole
@@ -29,7 +30,10 @@ WAYS = ("where", "k", "require")
 ONLY_WITH: Mapping[str, Sequence[str]] = {
     "where": ("known", "attackers", "weights"),
     "k": ("quasi_identifiers", "importance"),
-    "require": ("quasi_identifiers", "importance", "sensitive", "distances", "attackers", "weights"),
+    "require": (
+        *("quasi_identifiers", "importance", "sensitive", "distances", "attackers"),
+        *("weights", "household", "game", "population_size"),
+    ),
 }
 # The bytes of memory for each row, and for each cell that criteria need, while cells are suppressed. Measured.
 ROW_BYTES, COLUMN_BYTES = 64, 8
@@ -69,9 +73,14 @@ class Suppress(Treatment):
     weights:
         With where and require: the name of the column of sampling weights, see `gpupif.score`. With require, shares of
         values are of weights, and ``k`` counts rows.
+    household, game, population_size:
+        With require: what figures of `gpupif.risk` need, such as ``"households.risk.highest<=0.2"``: the column of
+        households; the amounts of a `gpupif.models.Game` by name; the number of people in the population. Figures that
+        need a population itself suppress no cells.
     missing:
         The reading of missing values, of original ones, too: "category" is a value of its own, "wildcard" matches any
         value. Default with where: "category". Default with k and require: criteria must hold under both readings.
+        Estimated population uniques have no second reading.
         "wildcard" alone suppresses fewer cells (sdcMicro's ``alpha=1``), but an attacker may tell rows apart by their
         missing values. Its time grows with the square of the number of rows.
     importance:
@@ -107,6 +116,9 @@ class Suppress(Treatment):
     known: Any = None
     attackers: Mapping[str, Any] | None = None
     weights: Hashable | None = None
+    household: Hashable | None = None
+    game: Mapping[str, float] | None = None
+    population_size: Annotated[int | None, whole("people")] = None
     missing: Literal["category", "wildcard"] | None = None
     importance: Mapping[Hashable, float] | None = None
     distances: Mapping[Hashable, Any] | None = None
@@ -118,9 +130,8 @@ class Suppress(Treatment):
             check_condition(self.where, self.attackers)
         elif way == "require":
             check_attackers_used(as_attackers(self.attackers) or {}, read_criteria(self.require))
-            for criterion in read_criteria(self.require):
-                if isinstance(criterion.quantity, RiskQuantity):
-                    raise InputError(f"criterion {str(criterion)!r}: a figure of gpupif.risk suppresses no cells.")
+            refuse_population(read_criteria(self.require), "require")
+            _risk_arguments(self)
         check_exist("distances", self.distances or {}, self.named(), "columns=, quasi_identifiers= and sensitive=")
         check_exist("importance", self.importance or {}, self.columns, "columns=")
         for name, importance in (self.importance or {}).items():
@@ -155,6 +166,16 @@ class Suppress(Treatment):
         }
         record = {**counted, "criteria": reached}
         return SuppressStep(facts, writes=names, record=record, revealing=list(counted))
+
+
+def refuse_population(criteria: Iterable[Criterion], argument: str) -> None:
+    """Raise InputError for a criterion on a population, by which no cells are suppressed. argument: for messages."""
+    for criterion in criteria:
+        if isinstance(criterion.quantity, RiskQuantity) and "population" in criterion.quantity.figure.needs:
+            raise InputError(
+                f"{argument}: cells are not suppressed by criterion {str(criterion)!r}: a plan would have to hold the "
+                "population, to treat any table by it. Suppress whole rows, or leave the criterion out."
+            )
 
 
 def check_way(treatment: Any, ways: Sequence[str], only: Mapping[str, Sequence[str]]) -> str:
@@ -194,7 +215,8 @@ def columns_of_criteria(treatment: Any, columns: Iterable[Hashable]) -> list[Has
             if isinstance(criterion.known, tuple):
                 names += named_columns(criterion.known, names)
         names += named_by_attackers(as_attackers(treatment.attackers) or {})
-        names += [] if treatment.weights is None else [treatment.weights]
+        columns_of_rows = (treatment.weights, getattr(treatment, "household", None))
+        names += [name for name in columns_of_rows if name is not None]
     return list(dict.fromkeys(names))
 
 
@@ -208,7 +230,24 @@ def criteria_of(treatment: Any, known: Sequence[Hashable], table: TreatedTable) 
         read_distances(treatment.distances),
         names=table.names,
         missing=getattr(treatment, "missing", None) or "category",
-        given=RiskArguments(weights=treatment.weights),
+        given=_risk_arguments(treatment),
+    )
+
+
+def _risk_arguments(treatment: Any) -> RiskArguments:
+    """Return the arguments of `gpupif.risk` in a treatment."""
+    if not isinstance(treatment, Suppress):
+        return RiskArguments(weights=treatment.weights)
+    amounts = [own.name for own in fields(Game)]
+    for name in treatment.game or ():
+        if name not in amounts:
+            hint = did_you_mean(name, amounts)
+            raise InputError(f"game: there is no amount {name!r}.{hint} Expected some of {', '.join(amounts)}.")
+    return RiskArguments(
+        weights=treatment.weights,
+        household=treatment.household,
+        game=None if treatment.game is None else Game(**treatment.game),
+        population_size=treatment.population_size,
     )
 
 

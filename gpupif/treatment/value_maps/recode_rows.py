@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from ..suppression.scored_condition import COLUMN_BYTES, ROW_BYTES, columns_of_a
 from ..suppression.suppress import check_of_classes, check_way, columns_of_criteria, criteria_of
 from ..treatment import Tools, TreatedTable, Treatment
 
-WAYS, WITH_REQUIRE = ("k", "require"), ("sensitive", "distances", "attackers", "weights")
+WAYS, WITH_REQUIRE = ("k", "require"), ("sensitive", "distances", "attackers", "weights", "missing")
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class RecodeRows(Treatment):
     require: criteria on each equivalence class, as in `SuppressRows`.
     sensitive, distances, attackers, weights: with require, as in `SuppressRows`. The quasi-identifiers are the columns
         of `levels`. Other columns that attackers know stay as they are.
+    missing: the reading of missing values, as in `SuppressRows`. With "wildcard" a row with a missing value also
+        matches rows of other nodes: ``k`` and ``distinct_l`` still hold then, other criteria need not.
     remove: True: rows whose class breaks a criterion at every node are removed. False: these rows stay, at the last
         node. Default False.
 
@@ -67,11 +69,12 @@ class RecodeRows(Treatment):
     distances: Mapping[Hashable, Any] | None = None
     attackers: Mapping[str, Any] | None = None
     weights: Hashable | None = None
+    missing: Literal["category", "wildcard"] | None = None
     remove: bool = False
 
     def check(self) -> None:
         super().check()
-        if check_way(self, WAYS, {"k": (), "require": WITH_REQUIRE}) == "require":
+        if check_way(self, WAYS, {"k": ("missing",), "require": WITH_REQUIRE}) == "require":
             check_of_classes(self.require, self.attackers)
         check_exist("distances", self.distances or {}, self.sensitive or (), "sensitive=")
         lengths = {name: len(own) for name, own in self.levels.items()}
