@@ -14,7 +14,6 @@ import numpy.typing as npt
 from gpupif.kernels.class_bounds import ENTROPY, RECURSIVE, SHARES, SLACK
 
 from ..attack.attackers import AnyKnown, choose_subsets
-from ..attack.weights import read_weights
 from ..disclosure.models import Model
 from ..disclosure.request import NO_ATTRIBUTE
 from ..engines.base import Engine
@@ -223,8 +222,8 @@ class ClassCriteria:
         """Return for each distinct row whether it makes shares: its weight is above 0, or there are no weights."""
         if self.weights is None:
             return np.ones(len(table.multiplicities), bool)
-        weights = table.columns[table.place(self.weights)]
-        return np.asarray(read_weights(weights).of_code[weights.codes] > 0)
+        codes = table.columns[table.place(self.weights)].codes
+        return np.asarray(table.units(self.weights).of_code[codes] > 0)
 
     def _by_set(self, table: CountedTable) -> list[ClassCriteria]:
         """Return the criteria on attributes as they are judged: against one attacker, or set by set of known columns.

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..attack.weights import TableWeights, add_chunk, read_weights
+from ..attack.weights import TableWeights, Units, add_chunk, read_weights
 from ..encoding.column import Column, value_order
 from ..encoding.plain_values import refuse_intervals
 from ..engines.base import Counter
@@ -124,11 +124,15 @@ class CountedTable:
         number = np.ravel_multi_index([column.codes for column in columns], cardinalities)
         return np.asarray(np.bincount(number, self.multiplicities).astype(np.int64)[number])
 
+    def units(self, name: Hashable) -> Units:
+        """Return the sampling weights in a column. Raises InputError for a wrong one."""
+        # The rows of a counted table are in no order that a user knows.
+        return read_weights(self.columns[self.place(name)], lambda _: -1)
+
     def weights(self, name: Hashable, columns: Sequence[Column]) -> TableWeights:
         """Return the sampling weights in a column, by distinct row and by value of other columns. Raises InputError."""
-        column = self.columns[self.place(name)]
-        units = read_weights(column)
-        people = units.multiplicities(column.codes) * self.multiplicities
+        units = self.units(name)
+        people = units.multiplicities(self.columns[self.place(name)].codes) * self.multiplicities
         counts = {own.name: np.zeros(own.cardinality, np.int64) for own in columns}
         with Workers() as workers:
             add_chunk(columns, [own.codes for own in columns], people, counts, workers)

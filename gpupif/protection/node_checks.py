@@ -141,7 +141,7 @@ class NodeChecks:
         scored = list(self._selecting)
         for attacker in self._attackers:
             scored += [criterion for criterion, _ in attacker.models]
-            scored += [] if attacker.sets_of_known() else attacker.sizes
+            scored += [] if attacker.sets_of_known() and not self._matching else attacker.sizes
         bounded = [criterion for criterion, _ in self._on_classes.models]
         self.may_score_all = any(criterion not in bounded for criterion in scored)
         # The last node at which rows were judged, with its table and the rows of classes that break a criterion.
