@@ -157,7 +157,12 @@ def frames_of(table, folder):
 
 @pytest.mark.usefixtures("on_cpu")
 @pytest.mark.parametrize(
-    "criteria", [["k>=4"], ["k>=2", "neighbour: t(pay)<=0.45", "known=2: distinct_l(ill)>=3"]], ids=" and ".join
+    "criteria",
+    [
+        ["k>=4"],
+        pytest.param(["k>=2", "neighbour: t(pay)<=0.45", "known=2: distinct_l(ill)>=3"], marks=pytest.mark.slow),
+    ],
+    ids=" and ".join,
 )
 def test_every_kind_of_table_is_treated_the_same(criteria, tmp_path):
     table, hierarchies = example(3, 300)
