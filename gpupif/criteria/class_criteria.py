@@ -6,22 +6,20 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels.class_bounds import ENTROPY, RECURSIVE, SHARES, SLACK
 
-from ..attack.attackers import AnyKnown
-from ..attack.weights import read_weights
+from ..attack.attackers import AnyKnown, choose_subsets
 from ..disclosure.models import Model
 from ..disclosure.request import NO_ATTRIBUTE
 from ..engines.base import Engine
-from ..errors import InputError
 from ..measures import Measure, find_measure
 from ..rows.threads import Workers
-from .counted_scores import SIZE, score_counted
+from .counted_scores import SIZE, known_columns, score_counted
 from .counted_table import CountedTable
 from .criterion import Criterion
 from .criterion_set import CriterionSet, CriterionValue, worst_of
@@ -36,19 +34,6 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 
-class JudgedRows(NamedTuple):
-    """Distinct rows that are judged by the criteria of an attacker.
-
-    sizes: int64 array (rows,), the rows of the smallest class of each row. failing: booleans (rows,), whether any class
-    of the row breaks a criterion. values: by criterion and sensitive attribute the worst value of the classes of each
-    row, NaN for rows of weight 0.
-    """
-
-    sizes: npt.NDArray[Any]
-    failing: Bools
-    values: dict[tuple[Criterion, Hashable], Floats]
-
-
 @dataclass(frozen=True)
 class ClassCriteria:
     """Criteria on each equivalence class over the columns that one attacker knows.
@@ -58,12 +43,16 @@ class ClassCriteria:
         criterion if any of its classes does.
     weights: the column of sampling weights of which the shares of sensitive values are made, None for none. Sizes count
         rows. A row of weight 0 makes no share, and breaks a criterion if any of its classes does.
+    missing: "category" or "wildcard". With "wildcard" the class of a row is all rows that match it: they agree with it
+        on all known columns in which both have a value. Shares are of known sensitive values. A class without any
+        breaks no criterion on them.
     """
 
     sizes: Sequence[Criterion]
     models: Sequence[tuple[Criterion, Sequence[Hashable]]]
     known: Sequence[Hashable] | AnyKnown
     weights: Hashable = None
+    missing: str = "category"
 
     @classmethod
     def by_attacker(cls, criteria: CriterionSet) -> list[ClassCriteria]:
@@ -86,7 +75,7 @@ class ClassCriteria:
     def from_set(cls, criteria: CriterionSet) -> ClassCriteria:
         """Return the criteria of a set that are on each class over the quasi-identifiers; there may be none."""
         first = [own for own in cls.by_attacker(criteria)[:1] if own.is_over(criteria.quasi_identifiers)]
-        return first[0] if first else cls([], [], criteria.quasi_identifiers)
+        return first[0] if first else cls([], [], criteria.quasi_identifiers, missing=criteria.missing)
 
     @classmethod
     def _of_attacker(
@@ -99,7 +88,7 @@ class ClassCriteria:
                 named = [name for name in criteria.learnt(known) if quantity.column in (None, str(name))]
                 models.append((criterion, named))
         sizes = [criterion for criterion in own if criterion.smallest_class_of_all is not None]
-        return cls(sizes, models, known, criteria.given.weights if models else None)
+        return cls(sizes, models, known, criteria.given.weights if models else None, criteria.missing)
 
     def is_over(self, columns: Sequence[Hashable]) -> bool:
         """Return whether the classes are over these columns."""
@@ -153,10 +142,18 @@ class ClassCriteria:
         class_sizes: by row. scores: returns by row the score of its cell. longest: by attribute the longest
         distance of two values, for criteria on distances.
         """
-        return (np.asarray(class_sizes) < self.k) | self._broken(len(class_sizes), scores, longest)[0]
+        by_cell = {
+            (_measure(criterion), name): scores(_measure(criterion), name)
+            for criterion, columns in self.models
+            for name in columns
+        }
+        return (np.asarray(class_sizes) < self.k) | self._broken(len(class_sizes), by_cell, longest)[0]
 
     def _broken(
-        self, rows: int, scores: Callable[[Measure, Hashable], npt.NDArray[Any]], longest: Mapping[Hashable, int]
+        self,
+        rows: int,
+        scores: Mapping[tuple[Measure, Hashable], npt.NDArray[Any]],
+        longest: Mapping[Hashable, int],
     ) -> tuple[Bools, dict[tuple[Criterion, Hashable], Floats]]:
         """Return whether each row breaks a criterion on attributes, and by criterion and attribute its values."""
         broken, values = np.zeros(rows, bool), dict[tuple[Criterion, Hashable], Floats]()
@@ -164,9 +161,9 @@ class ClassCriteria:
             assert isinstance(criterion.quantity, ModelQuantity)
             model = criterion.quantity.model
             for name in columns:
-                distinct, place = np.unique(scores(_measure(criterion), name), return_inverse=True)
+                distinct, place = np.unique(scores[_measure(criterion), name], return_inverse=True)
                 finished = [_finish(model, own, longest.get(name, 1)) for own in distinct.tolist()]
-                met = np.array([criterion.is_met(own) for own in finished], bool)
+                met = np.array([math.isnan(own) or criterion.is_met(own) for own in finished], bool)
                 broken |= ~met[place]
                 values[criterion, name] = np.array(finished, float)[place]
         return broken, values
@@ -174,7 +171,6 @@ class ClassCriteria:
     def judge_rows(
         self,
         table: CountedTable,
-        whole: CountedTable,
         distances: Mapping[Any, Any],
         longest: Mapping[Hashable, int],
         engine: Engine,
@@ -182,126 +178,101 @@ class ClassCriteria:
     ) -> tuple[Bools, list[CriterionValue]]:
         """Return for each distinct row whether any class of it breaks a criterion, and the values in all other rows.
 
-        table: some rows of `whole`, see `CountedTable.some`. longest: see `failing`. If no row of a weight above 0 is
-        left, all rows fail.
+        table: may be some rows of a table, see `CountedTable.whole`. longest: see `failing`. If no row of a weight
+        above 0 is left, all rows fail.
         """
         counted = self._counted_rows(table)
         if not counted.any():
             return ~counted, []
-        sizes, failing = np.full(len(counted), table.rows), np.zeros(len(counted), bool)
-        values = dict[tuple[Criterion, Hashable], Floats]()
-        for alone in self._as_judged():
-            judged = alone._judge(table, whole, counted, distances, longest, engine, workers)
-            sizes, failing = np.minimum(sizes, judged.sizes), failing | judged.failing
-            for (criterion, name), own in judged.values.items():
+        sizes = self.smallest_classes(table, engine, workers)
+        failing, values = sizes < self.k, dict[tuple[Criterion, Hashable], Floats]()
+        for judged in self._by_set(table):
+            columns = judged.columns
+            _, scores = score_counted(
+                table,
+                judged.known,
+                columns,
+                judged.measures,
+                distances,
+                engine,
+                missing=self.missing,
+                weights=self.weights,
+            )
+            by_cell = {
+                (measure, name): np.asarray(own.scores)
+                for measure in judged.measures
+                for name, own in zip(columns, scores[measure.name], strict=True)
+            }
+            broken, own_values = judged._broken(len(counted), by_cell, longest)
+            failing |= broken
+            for (criterion, name), own in own_values.items():
                 values[criterion, name] = _worse(criterion)(own, values.get((criterion, name), own))
         left = ~failing
         if not left[counted].any():
             return np.ones(len(left), bool), []
         reached = self.reached(int(sizes[left].min()))
-        for criterion, columns in self.models:
-            of_left = {name: float(_worse(criterion).reduce(values[criterion, name][left])) for name in columns}
-            reached.append(worst_of(criterion, of_left))
+        for criterion, own_columns in self.models:
+            of_left = {name: float(_worse(criterion).reduce(values[criterion, name][left])) for name in own_columns}
+            worst = worst_of(criterion, of_left)
+            # Where no class has a known value, none breaks the criterion.
+            reached.append(worst._replace(is_met=worst.is_met or worst.value is None))
         return failing, reached
 
     def _counted_rows(self, table: CountedTable) -> Bools:
         """Return for each distinct row whether it makes shares: its weight is above 0, or there are no weights."""
         if self.weights is None:
             return np.ones(len(table.multiplicities), bool)
-        weights = table.columns[table.place(self.weights)]
-        return np.asarray(read_weights(weights).of_code[weights.codes] > 0)
+        codes = table.columns[table.place(self.weights)].codes
+        return np.asarray(table.units(self.weights).of_code[codes] > 0)
 
-    def _as_judged(self) -> list[ClassCriteria]:
-        """Return the criteria as they are judged: as they are, or for each set of columns that the attacker may know.
+    def _by_set(self, table: CountedTable) -> list[ClassCriteria]:
+        """Return the criteria on attributes as they are judged: against one attacker, or set by set of known columns.
 
-        With weights a row of weight 0 has a class over each set, but no score if the attacker knows any few columns.
-        Sizes alone are counted faster by set.
+        The worst score over sets hides the class of a row over one set if the row has a class without a known value,
+        or of weight 0, over another.
         """
-        sets = self.sets_of_known()
-        if not sets or (self.models and self.weights is None) or not isinstance(self.known, AnyKnown):
+        if not self.models:
+            return []
+        if not isinstance(self.known, AnyKnown) or (self.weights is None and self.missing == "category"):
             return [self]
+        pool, columns = known_columns(self.known), self.columns
+        names = [name for name in table.names if name in {*pool, *columns}]
+        scored, among = ([names.index(name) for name in own] for own in (columns, pool))
+        subsets = choose_subsets(self.known, names, scored, among, table.rows)
+        learnt = dict[tuple[Hashable, ...], set[Hashable]]()
+        for name in columns:
+            for known in subsets.for_column(name):
+                learnt.setdefault(known, set()).add(name)
         by_set = []
-        for known in sets:
-            learnt = [
-                (criterion, [name for name in columns if name not in known]) for criterion, columns in self.models
-            ]
-            by_set.append(replace(self, known=known, models=[own for own in learnt if own[1]]))
+        for known, some in learnt.items():
+            models = [(criterion, [name for name in own if name in some]) for criterion, own in self.models]
+            by_set.append(replace(self, known=known, models=[own for own in models if own[1]]))
         return by_set
 
-    def _judge(
-        self,
-        table: CountedTable,
-        whole: CountedTable,
-        counted: Bools,
-        distances: Mapping[Any, Any],
-        longest: Mapping[Hashable, int],
-        engine: Engine,
-        workers: Workers,
-    ) -> JudgedRows:
-        """Return the rows of a table judged.
+    def smallest_classes(self, table: CountedTable, engine: Engine, workers: Workers) -> npt.NDArray[Any]:
+        """Return for each distinct row the rows of its smallest class, or all rows without criteria on sizes."""
+        sizes = np.full(len(table.multiplicities), table.multiplicities.sum())
+        sets: Sequence[Sequence[Hashable] | AnyKnown] = self.sets_of_known() or [self.known]
+        for known in sets if self.sizes else ():
+            sizes = np.minimum(sizes, self._class_sizes(table, known, engine, workers))
+        return sizes
 
-        counted: whether each row makes shares. If not all rows do, `known` is a list of columns.
-        """
-        sizes, number = self._classes(table, engine, workers)
-        failing, values = sizes < self.k, dict[tuple[Criterion, Hashable], Floats]()
-        if not self.models:
-            return JudgedRows(sizes, failing, values)
-        columns = self.columns
-        _, scores = score_counted(
-            table,
-            self.known,
-            columns,
-            self.measures,
-            distances,
-            engine,
-            weights=self.weights,
-            counted=True,
-            whole=whole,
-        )
-        broken, of_counted = self._broken(
-            int(counted.sum()),
-            lambda measure, name: np.asarray(scores[measure.name][columns.index(name)].scores),
-            longest,
-        )
-        failing[counted] |= broken
-        if not counted.all():
-            failing = (np.bincount(number, failing) > 0)[number]
-        for key, own in of_counted.items():
-            values[key] = np.full(len(counted), np.nan)
-            values[key][counted] = own
-        return JudgedRows(sizes, failing, values)
-
-    def _classes(
-        self, table: CountedTable, engine: Engine, workers: Workers
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return for each distinct row the rows of its smallest class, and the number of its class if it has one."""
-        rows = len(table.multiplicities)
-        sizes, number = np.full(rows, table.multiplicities.sum()), np.zeros(rows, np.int64)
-        if isinstance(self.known, AnyKnown):
-            if self.sizes:
-                _, of_sizes = score_counted(table, self.known, [NO_ATTRIBUTE], [find_measure(SIZE)], {}, engine)
-                sizes = np.asarray(of_sizes[SIZE][0].scores)
-        elif self.known:
-            sizes, number = table.numbered_classes(self.known, workers)
-        return sizes, number
+    def _class_sizes(
+        self, table: CountedTable, known: Sequence[Hashable] | AnyKnown, engine: Engine, workers: Workers
+    ) -> npt.NDArray[Any]:
+        """Return for each distinct row the rows of its smallest class."""
+        if not isinstance(known, AnyKnown):
+            if not known:
+                return np.full(len(table.multiplicities), table.multiplicities.sum())
+            if self.missing == "category":
+                return table.class_sizes(known, workers)
+        _, scores = score_counted(table, known, [NO_ATTRIBUTE], [find_measure(SIZE)], {}, engine, missing=self.missing)
+        return np.asarray(scores[SIZE][0].scores)
 
     def reached(self, k: int) -> list[CriterionValue]:
         """Return the value of each criterion on sizes. k: the rows of the smallest class that is left."""
         # The limit of other figures of sizes, such as unique rows, is 0: no class that is left breaks it.
         return [CriterionValue(own, k if isinstance(own.quantity, ModelQuantity) else 0, True) for own in self.sizes]
-
-
-def suppressing_attackers(criteria: CriterionSet) -> list[ClassCriteria]:
-    """Return the criteria of a set by attacker, see `ClassCriteria.by_attacker`; raise InputError for too many sets."""
-    attackers = ClassCriteria.by_attacker(criteria)
-    for own in attackers:
-        if own.weights is not None and not own.sets_of_known():
-            raise InputError(
-                f"criterion {str(own.models[0][0])!r}: with weights=, rows are suppressed for each set of columns that "
-                f"the attacker may know: expected all of at most {MOST_SETS} sets, got more, or a sample. Give a lower "
-                "number of known columns, or leave weights= out."
-            )
-    return attackers
 
 
 def suppress_in_turns(
@@ -324,13 +295,13 @@ def suppress_in_turns(
     while settled < len(attackers) and not failing.all():
         own, left = attackers[turn % len(attackers)], np.flatnonzero(~failing)
         some = table if len(left) == len(failing) else table.some(left)
-        gone, values[turn % len(attackers)] = own.judge_rows(some, table, distances, longest, engine, workers)
+        gone, values[turn % len(attackers)] = own.judge_rows(some, distances, longest, engine, workers)
         failing[left] = gone
         turn += 1
         if gone.any():
             # An attacker who knows a list of columns is done after its turn: its other classes kept all their rows.
-            # One who knows any few columns must look again.
-            settled = 0 if isinstance(own.known, AnyKnown) else 1
+            # If classes overlap, they did not.
+            settled = 0 if isinstance(own.known, AnyKnown) or own.missing == "wildcard" else 1
         else:
             settled += 1
     return failing, [] if failing.all() else [value for own in values for value in own]
@@ -343,8 +314,9 @@ def _worse(criterion: Criterion) -> np.ufunc:
 
 def _finish(model: Model, score: float, longest: int) -> float:
     """Return the value of a class from the score of its cells."""
-    if math.isnan(score):
-        return score
+    if math.isnan(score) or (model.name == "distinct_l" and not score):
+        # The class has no known value.
+        return math.nan
     return score / longest if model.name == "t" else float(model.finish(score, None))
 
 

@@ -13,7 +13,6 @@ from gpupif.kernels.codes import add_multiplicities
 
 from ..attack.joined_columns import POPULATION, SAMPLE, JoinedColumns
 from ..attack.population import MatchedRows
-from ..attack.weights import read_weights
 from ..disclosure.models import MODELS
 from ..disclosure.partition_search import Partition, Stopwatch
 from ..disclosure.population_risks import MatchedClasses, PresenceRanking
@@ -43,9 +42,7 @@ def arguments_for(given: RiskArguments, table: CountedTable) -> RiskArguments:
         given = replace(given, sampling_fraction=None, population_size=people)
     if given.weights is None:
         return given
-    # The rows of a counted table are in no order that a user knows.
-    units = read_weights(table.columns[table.place(given.weights)], lambda _: -1)
-    return replace(given, zero_weights=not units.of_code.all())
+    return replace(given, zero_weights=not table.units(given.weights).of_code.all())
 
 
 def counted_risks(

@@ -85,15 +85,14 @@ def score_counted(
     missing: str = "category",
     weights: Hashable = None,
     counted: bool = False,
-    whole: CountedTable | None = None,
 ) -> tuple[Job, dict[str, list[CellScores]]]:
     """Score the cells of a counted table. Return the job, and by measure the scores of each scored column.
 
     If the attacker knows any few columns, the score of a cell is the worst over attackers. scored: columns, or
     `NO_ATTRIBUTE` for a column with one value. only_extremes: whether the lowest and the highest score are enough.
     missing: see `CriterionSet`. weights: a column of sampling weights, as in `gpupif.score`. counted: whether rows of
-    weight 0 are left out; else their cells are scored too. whole: the table that the rows are some of, with whose
-    distributions classes are compared, see `CountedTable.some`. Default: the rows are all rows.
+    weight 0 are left out; else their cells are scored too. Classes are compared with the distributions of
+    `CountedTable.whole`.
     """
     pool = known_columns(known)
     every: list[Column] = [
@@ -120,8 +119,9 @@ def score_counted(
         any_known=known if isinstance(known, AnyKnown) else None,
     )
     weighted = None if weights is None else table.weights(weights, columns)
-    if weighted is not None and whole is not None:
-        of_whole = whole.weights(weights, [column for column in whole.columns if column.name in weighted.counts])
+    if weighted is not None and table.whole is not None:
+        # Known columns may be coarser than those of the whole table; only scored columns are compared.
+        of_whole = table.whole.weights(weights, [column for column in table.whole.columns if column.name in scored])
         weighted = replace(weighted, counts={**weighted.counts, **of_whole.counts})
     job, _ = request.job(columns, table.rows, "host", lambda *_: None, weighted)
     subsets = request.subsets(table.rows)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..attack.weights import TableWeights, add_chunk, read_weights
+from ..attack.weights import TableWeights, Units, add_chunk, read_weights
 from ..encoding.column import Column, value_order
 from ..encoding.plain_values import refuse_intervals
 from ..engines.base import Counter
@@ -46,6 +46,8 @@ class CountedTable:
     orders: for each column of ordered categories, all values in their order.
     is_distinct: bool. False if some of the rows may be equal, because values or columns were removed.
     population: CountedTable or None. The population that the table is a part of. None without one.
+    whole: CountedTable or None. The table that these rows are some of, with whose distributions classes are compared.
+        The columns have its counts. None if these are all rows.
     """
 
     columns: Sequence[Column]
@@ -54,6 +56,7 @@ class CountedTable:
     orders: Mapping[Hashable, Sequence[Any]] = field(default_factory=dict)
     is_distinct: bool = False
     population: CountedTable | None = None
+    whole: CountedTable | None = None
 
     @classmethod
     def from_table(
@@ -113,25 +116,23 @@ class CountedTable:
 
     def class_sizes(self, known: Sequence[Hashable], workers: Workers) -> npt.NDArray[Any]:
         """Return for each distinct row how many rows of the table agree with it on some columns."""
-        return self.numbered_classes(known, workers)[0]
-
-    def numbered_classes(
-        self, known: Sequence[Hashable], workers: Workers
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return for each distinct row the rows of its class over some columns, and a number of this class, from 0."""
         columns = [self.columns[self.place(name)] for name in known]
         cardinalities = [column.cardinality for column in columns]
         if math.prod(cardinalities) > MOST_COUNTERS:
             classes = self.classes(known, workers)
-            return classes.rows.counts[classes.number], classes.number
+            return np.asarray(classes.rows.counts[classes.number])
         number = np.ravel_multi_index([column.codes for column in columns], cardinalities)
-        return np.bincount(number, self.multiplicities).astype(np.int64)[number], number
+        return np.asarray(np.bincount(number, self.multiplicities).astype(np.int64)[number])
+
+    def units(self, name: Hashable) -> Units:
+        """Return the sampling weights in a column. Raises InputError for a wrong one."""
+        # The rows of a counted table are in no order that a user knows.
+        return read_weights(self.columns[self.place(name)], lambda _: -1)
 
     def weights(self, name: Hashable, columns: Sequence[Column]) -> TableWeights:
         """Return the sampling weights in a column, by distinct row and by value of other columns. Raises InputError."""
-        column = self.columns[self.place(name)]
-        units = read_weights(column)
-        people = units.multiplicities(column.codes) * self.multiplicities
+        units = self.units(name)
+        people = units.multiplicities(self.columns[self.place(name)].codes) * self.multiplicities
         counts = {own.name: np.zeros(own.cardinality, np.int64) for own in columns}
         with Workers() as workers:
             add_chunk(columns, [own.codes for own in columns], people, counts, workers)
@@ -143,13 +144,15 @@ class CountedTable:
         rows: a mask, or the numbers of the rows.
         """
         columns = [replace(column, codes=column.codes[rows]) for column in self.columns]
-        return replace(self, columns=columns, multiplicities=self.multiplicities[rows])
+        whole = self.whole or self
+        return replace(self, columns=columns, multiplicities=self.multiplicities[rows], whole=whole)
 
     def kept(self, rows: npt.NDArray[np.bool_]) -> CountedTable:
         """Return the table with some of its distinct rows, at least one. rows: the mask of the rows that are kept."""
         multiplicities = self.multiplicities[rows]
         columns = [_used(column, column.codes[rows], multiplicities) for column in self.columns]
-        return replace(self, columns=columns, multiplicities=multiplicities, rows=int(multiplicities.sum()))
+        rows_left = int(multiplicities.sum())
+        return replace(self, columns=columns, multiplicities=multiplicities, rows=rows_left, whole=None)
 
 
 class _FindRows:

@@ -121,6 +121,21 @@ class CriterionSet:
         names = [name for known in self._known_by_criterion.values() for name in known_columns(known)]
         return list(dict.fromkeys([*self.scored, *names, *self.given.columns]))
 
+    def read_as(self, missing: str) -> CriterionSet:
+        """Return this set for a table with suppressed cells, read as "category" or "wildcard".
+
+        Figures that are not defined then are left out: estimated uniques need classes that do not overlap.
+        """
+        given = self.given
+        if missing == "wildcard":
+            given = replace(given, sampling_fraction=None, population_size=None)
+        defined = [
+            own
+            for own in self.criteria
+            if not isinstance(own.quantity, RiskQuantity) or own.quantity.figure.needs <= given.given
+        ]
+        return replace(self, criteria=defined, missing=missing, given=given)
+
     def with_criteria(self, criteria: Sequence[Criterion]) -> CriterionSet:
         """Return this set with other criteria."""
         return replace(self, criteria=criteria)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..attack.request import warn_of_unique
-from ..criteria.class_criteria import ClassCriteria, suppressing_attackers
+from ..criteria.class_criteria import ClassCriteria
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion_set import CriterionSet
 from ..engines.base import Engine
@@ -68,7 +68,7 @@ class CountedRequest:
     def suppression(self) -> Suppression | None:
         """The rows that may be suppressed, None for none."""
         most = math.floor(self.request.suppress * self.counted.rows)
-        return Suppression(suppressing_attackers(self.criteria), most) if most else None
+        return Suppression(ClassCriteria.by_attacker(self.criteria), most) if most else None
 
     def by_column(self, node: Levels) -> dict[Hashable, int]:
         """Return the levels of a node by column."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from ..criteria.class_criteria import ClassCriteria
@@ -94,13 +94,18 @@ def _make_plan(asked: CountedRequest, found: Protection, cells: bool = False) ->
 
 def _suppress_cells(asked: CountedRequest, found: Protection) -> Suppress:
     """Return the treatment that suppresses single cells until all criteria hold."""
-    request, known = asked.request, list(asked.criteria.quasi_identifiers)
+    request, known, given = asked.request, list(asked.criteria.quasi_identifiers), asked.criteria.given
     return Suppress(
         columns=[name for name in known if name not in request.strata],
         require=[str(criterion) for criterion in request.criteria],
         quasi_identifiers=known,
         sensitive=list(request.sensitive) or None,
         attackers=request.attackers or None,
+        weights=given.weights,
+        household=given.household,
+        game=None if given.game is None else asdict(given.game),
+        population_size=given.population_size,
+        missing="wildcard" if request.missing == "wildcard" else None,
         importance=dict(request.importance) or None,
         distances=_distances(asked, [name for name in asked.criteria.scored if not found.levels.get(name)]),
     )
@@ -109,13 +114,13 @@ def _suppress_cells(asked: CountedRequest, found: Protection) -> Suppress:
 def _criteria_of_classes(asked: CountedRequest) -> dict[str, Any]:
     """Return the arguments by which a treatment judges classes."""
     attackers, criteria = ClassCriteria.by_attacker(asked.criteria), asked.criteria
+    matching = {"missing": "wildcard"} if criteria.missing == "wildcard" else {}
     if len(attackers) == 1 and attackers[0].is_over(criteria.quasi_identifiers) and not attackers[0].models:
-        return {"k": attackers[0].k}
+        return {"k": attackers[0].k, **matching}
     columns = list(dict.fromkeys(name for own in attackers for name in own.columns))
     require = [criterion for own in attackers for criterion in own.criteria]
     named = {own.attacker: criteria.known(own) for own in require if own.attacker is not None}
-    # Local recoding takes neither attackers nor weights; both are empty there.
-    others = {"attackers": named, "weights": criteria.given.weights if columns else None}
+    others = {"attackers": named, "weights": criteria.given.weights if columns else None, **matching}
     return {
         "require": [str(criterion) for criterion in require],
         "sensitive": columns or None,

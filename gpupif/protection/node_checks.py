@@ -105,8 +105,9 @@ class NodeChecks:
         self._on_classes = ClassCriteria.from_set(criteria)
         # The sizes of the classes over the quasi-identifiers alone decide which rows go.
         only = self._attackers[0] if len(self._attackers) == 1 else None
-        self._sizes_decide = only is not None and only.is_over(self._known) and not only.models
-        if criteria.missing == "wildcard" or criteria.given.weights is not None:
+        self._matching = criteria.missing == "wildcard"
+        self._sizes_decide = only is not None and only.is_over(self._known) and not only.models and not self._matching
+        if self._matching or criteria.given.weights is not None:
             # Classes overlap, or their shares are of weights: the bounds are on numbers of rows.
             self._on_classes = replace(self._on_classes, models=[])
         self.splits_classes = any(not {*known_columns(own.known)} <= {*self._known} for own in self._attackers)
@@ -140,7 +141,7 @@ class NodeChecks:
         scored = list(self._selecting)
         for attacker in self._attackers:
             scored += [criterion for criterion, _ in attacker.models]
-            scored += [] if attacker.sets_of_known() else attacker.sizes
+            scored += [] if attacker.sets_of_known() and not self._matching else attacker.sizes
         bounded = [criterion for criterion, _ in self._on_classes.models]
         self.may_score_all = any(criterion not in bounded for criterion in scored)
         # The last node at which rows were judged, with its table and the rows of classes that break a criterion.
@@ -205,14 +206,13 @@ class NodeChecks:
         return int(table.multiplicities[failing].sum())
 
     def kept_rows(self, node: Levels) -> npt.NDArray[np.bool_]:
-        """Return for each distinct row of the table whether its class at a node is not suppressed."""
-        names = tuple(column.name for column in self._levels)
+        """Return for each distinct row of the table whether it is not suppressed at a node."""
+        levels = {column.name: column.levels[level] for column, level in zip(self._levels, node, strict=True)}
+        names = tuple(self._table.names if self.splits_classes else levels)
         classes = self._classes(names, node, None)
         assert classes is not None
-        codes = [
-            column.levels[level].codes[self._table.columns[self._table.place(column.name)].codes]
-            for column, level in zip(self._levels, node, strict=True)
-        ]
+        columns = [self._table.columns[self._table.place(name)] for name in names]
+        codes = [levels[own.name].codes[own.codes] if own.name in levels else own.codes for own in columns]
         return self._rows_left(names, node, classes)[self._class_numbers(names, classes, codes)] > 0
 
     def classes_at(self, node: Levels, column: Hashable = None) -> NodeClasses:
@@ -287,7 +287,8 @@ class NodeChecks:
         if not columns:
             return {}
         walking = [measure for measure in judged[0].measures if measure.walks]
-        job, _ = score_counted(self._table, self._known, columns, walking, self._criteria.distances, self._engine)
+        given = self._table, self._known, columns, walking, self._criteria.distances, self._engine
+        job, _ = score_counted(*given, missing=self._criteria.missing)
         assert job.axes is not None
         axes = [job.axes[place] for place in job.scored_columns]
         return {name: axis.longest for name, axis in zip(columns, axes, strict=True) if axis is not None}
@@ -297,13 +298,19 @@ class NodeChecks:
 
         The first bound also holds for all nodes below this node, see `kernels.class_bounds`.
         """
-        if node not in self._fewest:
-            fewest = self._bound_suppressed(node) if self._bounds else (self._rows_of_small(node),) * 2
+        if node not in self._fewest and self._matching:
+            # Coarser values make more rows match a row. Of shares nothing is known.
+            table = self.at_levels(node)
+            short = [own.smallest_classes(table, self._engine, self._workers) < own.k for own in self._attackers]
+            fewest = max(int(table.multiplicities[own].sum()) for own in short)
+            self._fewest[node] = fewest, fewest
+        elif node not in self._fewest:
+            bounds = self._bound_suppressed(node) if self._bounds else (self._rows_of_small(node),) * 2
             for columns, k in self._others.items():
                 # At its first turn or later, each attacker suppresses these rows, since classes only shrink.
-                small = self._rows_of_small(node, columns, k) if fewest[0] <= self._most else 0
-                fewest = max(fewest[0], small), max(fewest[1], small)
-            self._fewest[node] = fewest
+                small = self._rows_of_small(node, columns, k) if bounds[0] <= self._most else 0
+                bounds = max(bounds[0], small), max(bounds[1], small)
+            self._fewest[node] = bounds
         return self._fewest[node]
 
     def _rows_of_small(self, node: Levels, columns: tuple[Hashable, ...] = (), least: int = 0) -> int:
@@ -409,7 +416,7 @@ class NodeChecks:
         # Ordered categories that stay as they are keep their order.
         orders = {name: order for name, order in self._table.orders.items() if name not in coarser}
         population = None if self._population is None else self._population.at_levels(node)
-        return CountedTable(columns, rows.counts, self._table.rows, orders, True, population)
+        return CountedTable(columns, rows.counts, self._table.rows, orders, True, population, self._table.whole)
 
 
 def _values_of_classes(criteria: Sequence[Criterion], counts: npt.NDArray[np.int64]) -> list[CriterionValue]:

@@ -208,8 +208,9 @@ class NodeSearch:
 
 
 def _least_safe(values: Sequence[CriterionValue]) -> CriterionValue:
-    """Return the least safe of several values of a criterion."""
-    return (max if values[0].criterion.at_most else min)(values, key=lambda own: own.value or 0.0)
+    """Return the least safe of several values of a criterion, of which some may not be defined."""
+    defined = [own for own in values if own.value is not None] or values
+    return (max if values[0].criterion.at_most else min)(defined, key=lambda own: own.value or 0.0)
 
 
 def _checks_of(search: LatticeSearch) -> str:

@@ -115,17 +115,20 @@ def protect(
         judged again, until no row fails. All other criteria then hold for the rows that are left. The search compares
         classes with the whole table, suppressed rows among them, as ARX does (for ``t``, ``basic_beta``,
         ``enhanced_beta`` and ``delta``). `Protection.risk` compares them with the treated table, and may break the
-        limit: `Protection.searched` has the values of the search, and the printed result says where both differ.
+        limit: `Protection.searched` has the values of the search, and the printed result says where both differ. If
+        missing values match every value, the class of a row is all rows that match it.
     cells:
         Suppress single cells instead of these rows, as few as make all criteria hold; if a criterion needs it, also
         cells of further rows. Whole rows are suppressed after all if these cells are in more rows than `suppress`
-        allows (``.rows_with_cells``), or if no cells make all criteria hold (``.cells_unreached``).
+        allows (``.rows_with_cells``), or if no cells make all criteria hold (``.cells_unreached``). Criteria then hold
+        in both readings of missing values, unless `missing` is "wildcard". No criterion may need a population.
     local:
         Local recoding: recode rows further that `suppress` would suppress at the best node, in rounds
         (`gpupif.treatments.RecodeRows`). Each round takes the node at which the rows that are left lose the least bits,
         weighed by importance, rows of classes that break a criterion losing all. The next round is of these rows. Rows
         in such classes at every node are suppressed. The best node itself is found as without `local`. All criteria
-        have to be on classes over the quasi-identifiers. ``.local`` has the rounds and their loss.
+        have to be on classes, of any attacker; with missing values that match every value, on k or ``distinct_l``.
+        ``.local`` has the rounds and their loss.
     time_limit:
         Seconds after which no further node is checked (None: no limit). The result is then the best plan so far, and
         says how much cheaper another plan could be. The same happens when the user interrupts the search (Ctrl-C). A

@@ -23,6 +23,7 @@ from ..disclosure.risk_figures import NOTHING_GIVEN, RiskArguments
 from ..errors import InputError, did_you_mean
 from ..hierarchies.hierarchy import Hierarchy
 from ..marginals.request import CountRequest
+from ..treatment.suppression.suppress import refuse_population
 from ..utils.validation import brief, check_exist, check_not_known, check_word, is_number
 from .identifiers import ARGUMENTS, DROP, KEEP
 from .objectives import ObjectiveChoice, as_objective
@@ -77,17 +78,8 @@ class ProtectRequest:
             changed = {own for own, done in self.identifiers.items() if done != KEEP}
             if name in {*self.sensitive, *(self.quasi_identifiers or ()), *changed}:
                 raise InputError(f"{argument}: column {name!r} has another role too. Name it in one of them only.")
-        if self.suppress and self.missing == "wildcard":
-            raise InputError(
-                "suppress: does not go with missing='wildcard': classes that overlap have no rows to suppress. Leave "
-                "one of them out."
-            )
-        of_risk = any(isinstance(criterion.quantity, RiskQuantity) for criterion in self.criteria)
-        if self.cells and (self.given.weights is not None or of_risk):
-            raise InputError(
-                "cells: does not go with sampling weights, nor with criteria on figures of gpupif.risk, such as "
-                "population.k_map. Leave it out: whole rows are suppressed then."
-            )
+        if self.cells:
+            refuse_population(self.criteria, "cells")
         for name, given in (("cells", self.cells), ("local", self.local)):
             if not isinstance(given, bool):
                 raise InputError(f"{name}: expected True or False, got {brief(given)}.")
@@ -122,14 +114,19 @@ class ProtectRequest:
             raise InputError(
                 "local: expected with suppress=, the share of the rows that may be recoded further; got none."
             )
-        if self.cells or self.given.weights is not None:
-            other = "cells=" if self.cells else "weights="
-            raise InputError(f"local: does not go with {other}. Leave one of them out.")
+        if self.cells:
+            raise InputError("local: does not go with cells=. Leave one of them out.")
         for criterion in self.criteria:
-            if not (criterion.of_default_attacker and criterion.of_each_class):
+            if self.missing == "wildcard" and not (criterion.is_of_sizes or criterion.is_of_distinct_values):
                 raise InputError(
-                    f"local: criterion {str(criterion)!r} is not on each equivalence class over the quasi-identifiers: "
-                    "rows that are recoded further could break it. Leave local= or the criterion out."
+                    f"local: criterion {str(criterion)!r} does not go with missing='wildcard': a row with a missing "
+                    "value also matches rows of other rounds, with which it may break the criterion. Leave one of them "
+                    "out."
+                )
+            if not criterion.of_each_class:
+                raise InputError(
+                    f"local: criterion {str(criterion)!r} is not on each equivalence class: rows that are recoded "
+                    "further could break it. Leave local= or the criterion out."
                 )
 
     @property

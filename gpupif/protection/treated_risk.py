@@ -55,7 +55,7 @@ def measure_treated(table: Any, plan: Plan, criteria: CriterionSet, cells: bool 
     """Treat a table of any kind by a plan, and measure its criteria.
 
     cells: whether the plan suppresses single cells. Missing values are then read in two ways, as a value of their own
-    and as any value, and the worse reading counts.
+    and as any value, and the worse reading counts, unless the criteria are for the second reading alone.
     """
     with contextlib.ExitStack() as opened, warnings.catch_warnings():
         # These warnings were given for the table before.
@@ -64,14 +64,15 @@ def measure_treated(table: Any, plan: Plan, criteria: CriterionSet, cells: bool 
         treated = _treated(table, plan, opened)
         criteria = replace(criteria, given=_with_treated_population(criteria, plan, opened))
         values = measure_table(treated.table, criteria)
-        if not cells:
-            sizes = _smallest_and_unique(treated.table, values, criteria)
-            return TreatedRisk(values, treated.record.rows_removed or 0, 0, *sizes)
-        matching = measure_table(treated.table, replace(criteria, missing="wildcard"))
-        worse = [_worse(own, other) for own, other in zip(values, matching, strict=True)]
-        last = treated.record.treatments[-1]
-        sizes = _smallest_and_unique(treated.table, worse, criteria)
-        return TreatedRisk(worse, int(last.found["rows"]), sum((last.suppressed or {}).values()), *sizes)
+        rows, suppressed = treated.record.rows_removed or 0, 0
+        if cells:
+            if criteria.missing != "wildcard":
+                matching = {own.criterion: own for own in measure_table(treated.table, criteria.read_as("wildcard"))}
+                values = [_worse(own, matching.get(own.criterion, own)) for own in values]
+            last = treated.record.treatments[-1]
+            rows, suppressed = int(last.found["rows"]), sum((last.suppressed or {}).values())
+        sizes = _smallest_and_unique(treated.table, values, criteria)
+        return TreatedRisk(values, rows, suppressed, *sizes)
 
 
 def with_population(counted: CountedTable, table: Any, criteria: CriterionSet, missing: str) -> CountedTable:

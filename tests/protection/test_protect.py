@@ -145,6 +145,10 @@ def test_the_frontier_has_no_dominated_plan():
     assert found.loss in [one.loss for one in found.frontier]
 
 
+OF_HOUSES = {"weights": "w", "household": "house"}
+OF_PEOPLE = {"sampling_fraction": 0.1, "game": gpupif.models.Game(adversary_gain=10, adversary_cost=4)}
+
+
 def test_cells_are_suppressed_in_place_of_rows():
     table, hierarchies = people(1)
     arguments = {"hierarchies": given(hierarchies), "suppress": 0.15}
@@ -161,6 +165,40 @@ def test_cells_are_suppressed_in_place_of_rows():
     assert cells.suppressed_rows == holes.any(axis=1).sum()
     assert cells.suppressed_cells == holes.sum().sum()
     assert (rows.suppressed_cells, rows.rows_with_cells, cells.rows_with_cells) == (0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("criteria", "arguments"),
+    [
+        (["k>=3", "alpha<=0.8"], {"weights": "w", "sensitive": "ill"}),
+        (["k>=3"], {"missing": "wildcard"}),
+        pytest.param(
+            ["k>=3", "estimated.individual.highest<=0.3", "households.risk.highest<=0.9"],
+            OF_HOUSES,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            ["k>=2", "uniques.sample_uniques<=0", "games.prosecutor.attacked<=40"], OF_PEOPLE, marks=pytest.mark.slow
+        ),
+    ],
+    ids=str,
+)
+def test_cells_are_suppressed_by_weights_figures_of_risk_and_one_reading(criteria, arguments, tmp_path):
+    table, hierarchies = people(1)
+    table["w"], table["house"] = np.arange(len(table)) % 4, np.arange(len(table)) // 3
+    arguments = {"hierarchies": given(hierarchies), "quasi_identifiers": NAMES, "suppress": 0.4, **arguments}
+    cells = gpupif.protect(table, criteria, cells=True, **arguments)
+    assert cells.is_met
+    assert cells.suppressed_cells > 0
+    assert [str(own.criterion) for own in cells.risk] == criteria
+    cells.plan.save(tmp_path / "plan.toml")
+    after = gpupif.treat(table, tmp_path / "plan.toml").table
+    assert after[NAMES].isna().sum().sum() == cells.suppressed_cells
+    of_risk = {name: arguments[name] for name in {*arguments} & {"weights", "missing"}}
+    assert gpupif.risk(after, NAMES, **of_risk).k == cells.smallest_class
+    if "missing" in arguments:
+        both = gpupif.protect(table, criteria, cells=True, **{**arguments, "missing": "category"})
+        assert cells.suppressed_cells < both.suppressed_cells
 
 
 def test_rows_are_suppressed_if_cells_would_be_in_too_many_rows():

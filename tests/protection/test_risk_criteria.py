@@ -373,15 +373,10 @@ BAD = {
         "expected one of them, got both",
     ),
     "a fraction above 1": ("uniques.uniques<=3", {"sampling_fraction": 10}, "sampling_fraction: expected"),
-    "suppressed rows with wildcards": (
-        "k>=2",
-        {"missing": "wildcard", "suppress": 0.1},
-        "suppress: does not go with missing='wildcard'",
-    ),
-    "suppressed cells": (
+    "suppressed cells by a population": (
         ["k>=2", "population.k_map>=2"],
         {"population": city(0), "suppress": 0.1, "cells": True},
-        "cells: does not go with",
+        "cells: cells are not suppressed by criterion 'population.k_map>=2'",
     ),
     "missing values": ("k>=2", {"quasi_identifiers": ["gap", "home"], "missing": "error"}, "column 'gap': 1 missing"),
     "missing values in the population": (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import re
 
 import numpy as np
 import pandas as pd
@@ -14,10 +12,10 @@ import gpupif
 from gpupif.treatment.kept_rows import find_kept_rows
 from gpupif.utils.progress import Reporter
 from tests.helpers import naive_protection as naive
-from tests.helpers.class_criteria import NAMES, example, figure
+from tests.helpers.class_criteria import NAMES, example
 from tests.helpers.naive_objectives import cost
+from tests.helpers.naive_turns import ATTACKERS, left_rows, named_attackers, with_gaps
 
-ATTACKERS = {"neighbour": ["a", "zip"], "anyone": gpupif.AnyKnown(2, among=["a", "b", "zip"]), "all": None}
 CASES = {
     "a list": ["known=a,c: k>=4"],
     "a list and k": ["known=a: k>=9", "k>=2"],
@@ -49,59 +47,11 @@ def sample(seed, rows=50):
     return table, hierarchies
 
 
-def attackers_of(criteria):
-    """The sets of columns that each attacker may know, and the criteria, the default attacker first."""
-    found = {}
-    for criterion in criteria:
-        said, _, limit = criterion.rpartition(":")
-        number = re.fullmatch(r"known=(\d+)", said)
-        if said == "anyone" or number:
-            pool, size = (["a", "b", "zip"], 2) if said == "anyone" else (NAMES, int(number[1]))
-            sets = tuple(map(frozenset, itertools.combinations(pool, size)))
-        else:
-            names = {"": NAMES, "all": NAMES, "neighbour": ["a", "zip"]}.get(said) or said[6:].split(",")
-            sets = (frozenset(names),)
-        found.setdefault(sets, []).append(limit.strip())
-    return sorted(found.items(), key=lambda item: item[0] != (frozenset(NAMES),))
-
-
-def values(rows, weighted):
-    """The sensitive values of rows, each as often as the row's weight."""
-    return [row["ill"] for row in rows for _ in range(row["w"] if weighted else 1)]
-
-
-def breaks(rows, whole, criterion, weighted):
-    name = criterion[: criterion.rindex("=") - 1]
-    if name == "k":
-        return len(rows) < int(criterion[3:])
-    own = values(rows, weighted)
-    return bool(own) and not naive.is_met(figure(own, values(whole, weighted), name), criterion)
-
-
-def left_rows(whole, criteria, weighted=False):
-    """The rows that stay: attackers take turns until no row goes."""
-    left, before = list(whole), None
-    while before != len(left):
-        before = len(left)
-        for sets, limits in attackers_of(criteria):
-            gone = set()
-            for known in sets:
-                for rows in naive.classes(left, sorted(known)).values():
-                    for criterion in limits:
-                        if breaks(rows, whole, criterion, weighted):
-                            gone |= {row["row"] for row in rows}
-            left = [row for row in left if row["row"] not in gone]
-            of_values = any(not limit.startswith("k") for limit in limits)
-            if weighted and of_values and not any(row["w"] for row in left):
-                left = []
-    return left
-
-
-def best(rows, hierarchies, criteria, most, weighted=False):
+def best(rows, hierarchies, criteria, most, weighted=False, matching=False):
     """The node with the least loss that suppresses at most `most` rows, its loss, and the rows that stay there."""
     good = []
     for node in naive.nodes(hierarchies):
-        left = left_rows(naive.treated(rows, hierarchies, node), criteria, weighted)
+        left = left_rows(naive.treated(rows, hierarchies, node), criteria, weighted, matching)
         if len(rows) - len(left) <= most and left:
             good.append((naive.loss(rows, hierarchies, node, {}), node, [row["row"] for row in left]))
     if not good:
@@ -110,19 +60,22 @@ def best(rows, hierarchies, criteria, most, weighted=False):
     return min((node, left) for loss, node, left in good if loss <= least * (1 + 1e-12)), least
 
 
-def check(seed, criteria, share, weighted=False):
+def check(seed, criteria, share, weighted=False, matching=False):
     table, hierarchies = sample(seed)
-    rows = [{**row, "row": number} for number, row in enumerate(table.to_dict("records"))]
     given = {name: {"values": dict(groups)} for name, groups in hierarchies.items()}
+    if matching:
+        with_gaps(table, hierarchies, seed)
+    rows = [{**row, "row": number} for number, row in enumerate(table.to_dict("records"))]
     arguments = {
         "hierarchies": given,
         "quasi_identifiers": NAMES,
         "sensitive": ["ill"] if any("k>" not in criterion for criterion in criteria) else None,
-        "attackers": {name: own for name, own in ATTACKERS.items() if f"{name}:" in " ".join(criteria)} or None,
+        "attackers": named_attackers(criteria),
         "weights": "w" if weighted else None,
         "suppress": share,
+        "missing": "wildcard" if matching else "category",
     }
-    node, loss = best(rows, hierarchies, criteria, math.floor(share * len(rows) + 1e-9), weighted)
+    node, loss = best(rows, hierarchies, criteria, math.floor(share * len(rows) + 1e-9), weighted, matching)
     if node is None:
         with pytest.raises(gpupif.InputError, match="no treatment meets the criteria"):
             gpupif.protect(table, criteria, **arguments)
@@ -152,6 +105,19 @@ def test_the_plan_is_the_best_of_all_nodes(criteria, share, seed):
 @pytest.mark.parametrize("seed", some_slow([0], range(1, 4)))
 def test_shares_of_weights_decide(criteria, share, seed):
     check(seed, criteria, share, weighted=True)
+
+
+MATCHING = [["k>=6"], ["k>=2", "known=2: k>=4", "known=b: k>=20"], ["k>=2", "known=a,b: distinct_l>=2"]]
+SLOWLY = [*WEIGHTED, *(own for own in CASES.values() if own not in MATCHING)]
+
+
+@pytest.mark.parametrize("share", some_slow([0.2], [0.1]))
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("criteria", some_slow([*MATCHING, SLOWLY[1]], [SLOWLY[0], *SLOWLY[2:]]), ids=" and ".join)
+@pytest.mark.parametrize("seed", some_slow([0], range(1, 4)))
+def test_rows_that_match_too_few_rows_go_until_none_does(criteria, weighted, share, seed):
+    if not weighted or any("k>" not in criterion for criterion in criteria):
+        check(seed, criteria, share, weighted, matching=True)
 
 
 OBJECTIVES = [
@@ -192,13 +158,14 @@ def test_objectives_count_the_rows_that_are_left_of_classes(objective, criteria,
         assert levels not in costs or node.loss == pytest.approx(costs[levels], rel=1e-12)
 
 
-def left_by_definition(table, criteria, weighted=False):
+def left_by_definition(table, criteria, weighted=False, matching=False):
+    table = table.astype(object).where(table.notna(), None)
     rows = [{**row, "row": number} for number, row in enumerate(table.to_dict("records"))]
-    return [row["row"] for row in left_rows(rows, criteria, weighted)]
+    return [row["row"] for row in left_rows(rows, criteria, weighted, matching)]
 
 
 def suppression(criteria, weighted=False, **arguments):
-    attackers = {name: own for name, own in ATTACKERS.items() if f"{name}:" in " ".join(criteria)}
+    attackers = named_attackers(criteria) or {}
     return gpupif.treatments.SuppressRows(
         require=criteria,
         quasi_identifiers=NAMES,
@@ -224,7 +191,7 @@ def test_rows_go_until_no_class_of_any_attacker_breaks_a_criterion(criteria, wei
     table, _ = sample(seed, 150)
     table["b"] = table["b"].where(np.random.default_rng(seed).random(150) > 0.1)
     weighted = weighted and any("k>" not in criterion for criterion in criteria)
-    expected = left_by_definition(table.astype(object).where(table.notna(), None), criteria, weighted)
+    expected = left_by_definition(table, criteria, weighted)
     treated = gpupif.treat(table, [suppression(criteria, weighted)])
     assert treated.table.index.tolist() == expected
     assert [own.rows_removed for own in treated.record.treatments] == [150 - len(expected)]
@@ -235,18 +202,20 @@ def test_rows_go_until_no_class_of_any_attacker_breaks_a_criterion(criteria, wei
 
 
 @pytest.mark.usefixtures("on_cpu")
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_same_rows_go_in_every_kind_of_table(tmp_path, weighted):
+@pytest.mark.parametrize(("weighted", "missing"), [(False, None), (True, None), (True, "wildcard")])
+def test_the_same_rows_go_in_every_kind_of_table(tmp_path, weighted, missing):
     from dask import dataframe as dd
 
     criteria = ["k>=2", "anyone: k>=4", "neighbour: t<=0.6", "known=a,b: distinct_l>=2"]
     table, _ = sample(5, 200)
     table["name"] = np.arange(200)
-    plan = gpupif.Plan([suppression(criteria, weighted)])
+    if missing:
+        with_gaps(table, {}, 5)
+    plan = gpupif.Plan([suppression(criteria, weighted, missing=missing)])
     plan.save(tmp_path / "plan.toml")
     plan = gpupif.Plan.from_any(tmp_path / "plan.toml")
     assert plan.treatments[0].attackers["anyone"] == {"known": 2, "among": ["a", "b", "zip"]}
-    expected = left_by_definition(table, criteria, weighted)
+    expected = left_by_definition(table, criteria, weighted, bool(missing))
     assert 0 < len(expected) < 200
     frames = [gpupif.treat(table, plan), gpupif.treat(dd.from_pandas(table, npartitions=3), plan)]
     table.iloc[:110].to_parquet(tmp_path / "t1.parquet", index=False)
@@ -266,14 +235,29 @@ def test_the_same_rows_go_in_every_kind_of_table(tmp_path, weighted):
     assert np.flatnonzero(find_kept_rows(table, plan, Reporter())).tolist() == expected
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("most", ["class_criteria.MOST_SETS", "counted_table.MOST_COUNTERS"])
-def test_the_same_rows_go_however_classes_are_counted(monkeypatch, most):
+def test_the_same_rows_go_however_classes_are_counted(monkeypatch, most, weighted):
     monkeypatch.setattr(f"gpupif.criteria.{most}", 0)
-    criteria = ["known=2: k>=4", "anyone: k>=7", "known=b: k>=20"]
+    criteria = ["known=2: k>=4", "anyone: k>=7", "known=b: k>=20", *["anyone: distinct_l>=3"] * weighted]
     table, _ = sample(3, 150)
-    expected = left_by_definition(table, criteria)
+    expected = left_by_definition(table, criteria, weighted)
     assert 0 < len(expected) < 150
-    assert gpupif.treat(table, [suppression(criteria)]).table.index.tolist() == expected
+    assert gpupif.treat(table, [suppression(criteria, weighted)]).table.index.tolist() == expected
+
+
+def test_rows_go_by_the_sets_of_a_sample():
+    table, _ = sample(3, 150)
+    known = gpupif.AnyKnown(2, among=["a", "b", "zip"], subsets=1, seed=4)
+    (chosen,) = gpupif.score(table, "csf", columns=["ill"], known=known).subsets.for_column("ill")
+    left = []
+    for own, columns in ((known, NAMES), (list(chosen), NAMES)):
+        treatment = gpupif.treatments.SuppressRows(
+            require="x: distinct_l>=4", quasi_identifiers=columns, sensitive="ill", attackers={"x": own}, weights="w"
+        )
+        left.append(gpupif.treat(table, [treatment]).table.index.tolist())
+    assert 0 < len(left[0]) < 150
+    assert left[0] == left[1]
 
 
 @pytest.mark.parametrize("said", ["", "known=a,b: ", "known=2: "])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from ...criteria.counted_scores import SIZE, score_counted
 from ...criteria.counted_table import CountedTable
 from ...criteria.criterion import Criterion
 from ...criteria.criterion_set import CriterionSet, CriterionValue
-from ...criteria.quantities import ClassQuantity, ModelQuantity, ScoreQuantity
+from ...criteria.quantities import ClassQuantity, ModelQuantity, RiskQuantity, ScoreQuantity
 from ...disclosure.request import NO_ATTRIBUTE
 from ...encoding.column import Column
 from ...engines.base import Engine
@@ -59,14 +58,14 @@ class MeasuredCriteria:
         engine: Engine,
     ) -> None:
         self._criteria = criteria
-        self._by_reading = {reading: replace(criteria, missing=reading) for reading in readings}
+        self._by_reading = {reading: criteria.read_as(reading) for reading in readings}
         self._names, self._columns, self._engine = list(names), columns, engine
 
     def values(self, rows: KeyedRows, readings: Sequence[str] | None = None) -> dict[str, list[CriterionValue]]:
         """Return the value of each criterion, by reading. readings: default None, the readings that must hold."""
         table, _ = self._counted(rows)
         asked = self._by_reading if readings is None else readings
-        return {reading: replace(self._criteria, missing=reading).measure(table, self._engine) for reading in asked}
+        return {reading: self._criteria.read_as(reading).measure(table, self._engine) for reading in asked}
 
     def hold(self, rows: KeyedRows) -> bool:
         """Return whether all criteria hold for rows."""
@@ -87,7 +86,7 @@ class MeasuredCriteria:
 
     def classes(self) -> tuple[list[ClassCriterion], list[Criterion]]:
         """Return the criteria that only require a size of equivalence classes, and all other criteria."""
-        criteria = next(iter(self._by_reading.values()))
+        criteria = self._criteria
         classes: list[ClassCriterion] = []
         others = []
         for criterion in criteria.criteria:
@@ -114,23 +113,31 @@ class MeasuredCriteria:
         return CountedTable(columns, multiplicities, len(rows)).kept(every), distinct.number
 
     def _breaking_cells(self, criteria: CriterionSet, criterion: Criterion, table: CountedTable) -> list[Breaking]:
-        quantity, known = criterion.quantity, criteria.known(criterion)
+        quantity, known, weights = criterion.quantity, criteria.known(criterion), criteria.given.weights
 
-        def scored(columns: Sequence[Hashable], measure: Measure) -> list[Floats]:
+        def scored(columns: Sequence[Hashable], measure: Measure, weights: Hashable = weights) -> list[Floats]:
             given = table, known, columns, [measure], criteria.distances, self._engine
-            _, scores = score_counted(*given, missing=criteria.missing)
+            _, scores = score_counted(*given, missing=criteria.missing, weights=weights)
             return [np.asarray(own.scores).astype(float) for own in scores[measure.name]]
 
         if isinstance(quantity, ClassQuantity) or (isinstance(quantity, ModelQuantity) and not quantity.sensitive):
-            sizes = scored([NO_ATTRIBUTE], find_measure(SIZE))[0]
+            sizes = scored([NO_ATTRIBUTE], find_measure(SIZE), None)[0]
             below = criterion.smallest_class_of_all or getattr(quantity, "parameter", None) or sizes.min() + 1
             return [Breaking(None, np.where(sizes < below, -sizes, math.nan))]
+        if isinstance(quantity, RiskQuantity):
+            return [Breaking(None, _highest(scored([NO_ATTRIBUTE], find_measure("individual_risk"))[0]))]
         named = quantity.column
         if isinstance(quantity, ModelQuantity):
             measure = find_measure(quantity.model.measure(quantity.l_values, criteria.missing == "wildcard"))
-            columns = [name for name in criteria.sensitive if named in (None, str(name))]
+            columns = [name for name in criteria.learnt(known) if named in (None, str(name))]
+            # A class without a known value has no number of values. Rows of weight 0 make no share.
+            zeros = quantity.model.name == "distinct_l"
+            people = None if weights is None else table.weights(weights, []).multiplicities
+            by_column = [
+                np.where((zeros & (own == 0)) | (people == 0), math.nan, own) for own in scored(columns, measure)
+            ]
             # Only the riskiest rows: the criterion compares the highest risk with its limit.
-            return [Breaking(None, _highest(as_risk(measure, scores))) for scores in scored(columns, measure)]
+            return [Breaking(None, _highest(as_risk(measure, own))) for own in by_column]
         assert isinstance(quantity, ScoreQuantity)
         columns = [name for name in criteria.scored if named in (None, str(name))]
         measure = quantity.measure or find_measure("cig")

@@ -13,7 +13,7 @@ from ...attack.arguments import Arguments, Knowledge, as_attackers, as_known
 from ...attack.attackers import AGGREGATES, AnyKnown
 from ...attack.distances import has_order, make_axis
 from ...attack.priors import make_prior
-from ...criteria.class_criteria import ClassCriteria, suppress_in_turns, suppressing_attackers
+from ...criteria.class_criteria import ClassCriteria, suppress_in_turns
 from ...criteria.counted_scores import known_columns
 from ...criteria.counted_table import CountedTable
 from ...criteria.criterion_set import CriterionSet
@@ -84,12 +84,13 @@ def cells_where(
 def rows_of_failing_classes(criteria: CriterionSet, table: TreatedTable) -> RowFacts:
     """Return the rows of equivalence classes that break a criterion on classes, as facts: booleans (rows,), "0".
 
-    The rows have to fit into memory as codes unless the criteria are of one attacker who knows a list of columns, and
-    no shares are of weights. Raises InputError if they do not fit.
+    The rows have to fit into memory as codes unless the criteria are of one attacker who knows a list of columns, no
+    shares are of weights, and a missing value is a value of its own. Raises InputError if they do not fit.
     """
-    attackers = suppressing_attackers(criteria)
+    attackers = ClassCriteria.by_attacker(criteria)
     classes = attackers[0]
-    if len(attackers) > 1 or isinstance(classes.known, AnyKnown) or not classes.known or classes.weights is not None:
+    is_counted = len(attackers) > 1 or classes.weights is not None or classes.missing == "wildcard"
+    if is_counted or isinstance(classes.known, AnyKnown) or not classes.known:
         return table.facts_of({"0": _counted_failing(criteria, attackers, table)})
     scored = classes.columns or list(classes.known[:1])
     size = find_measure("class_size")
@@ -112,7 +113,7 @@ def _counted_failing(
     criteria: CriterionSet, attackers: Sequence[ClassCriteria], table: TreatedTable
 ) -> npt.NDArray[np.bool_]:
     """Return the result of `class_criteria.suppress_in_turns` for the rows of a table."""
-    used = {name for own in attackers for name in (*known_columns(own.known), *own.columns, own.weights)}
+    used = columns_of_attackers(attackers)
     # An attacker who knows nothing uses no column: any one has the number of rows.
     names = [name for name in table.names if name in used] or list(table.names[:1])
     distances, longest = distances_of(criteria, attackers, table)
@@ -135,6 +136,12 @@ def _counted_failing(
         return np.asarray(failing[distinct.number])
 
 
+def columns_of_attackers(attackers: Sequence[ClassCriteria]) -> list[Hashable]:
+    """Return the columns by which rows are judged: known columns, sensitive attributes and weights."""
+    used = [name for own in attackers for name in (*known_columns(own.known), *own.columns, own.weights)]
+    return [name for name in dict.fromkeys(used) if name is not None]
+
+
 def distances_of(
     criteria: CriterionSet, attackers: Sequence[ClassCriteria], table: TreatedTable
 ) -> tuple[dict[Hashable, Any], dict[Hashable, int]]:
@@ -147,8 +154,9 @@ def distances_of(
         walks = any(measure.walks for measure in classes.measures)
         for name in [own for own in classes.columns if walks and own not in distances]:
             values = table.values(name)
-            counts = np.append(values.counts, values.missing) if values.missing else values.counts
-            column = Column(name, np.arange(len(counts)), counts, values.labels, bool(values.missing))
+            missing = bool(values.missing) and classes.missing == "category"
+            counts = np.append(values.counts, values.missing) if missing else values.counts
+            column = Column(name, np.arange(len(counts)), counts, values.labels, missing)
             # A frame's ordered categories are not known in files: without distances they have no order.
             given = criteria.distances.get(name)
             distances[name] = ("ordered" if has_order(column) else "nominal") if given is None else given

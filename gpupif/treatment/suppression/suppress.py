@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from ...attack.arguments import as_attackers
 from ...attack.hierarchy_files import TextOrder, TextTree, read_named_files
-from ...criteria.criterion import read_criteria
+from ...criteria.criterion import Criterion, read_criteria
 from ...criteria.criterion_set import CriterionSet, check_attackers_used, named_by_attackers, named_columns
 from ...criteria.quantities import RiskQuantity
+from ...disclosure.attack_game import Game
 from ...disclosure.risk_figures import RiskArguments
-from ...errors import InputError
+from ...errors import InputError, did_you_mean
 from ...utils.validation import check_exist
 from ..coded_columns import CodedColumn
 from ..field_checks import not_empty, positive, whole
@@ -27,9 +28,12 @@ from .scored_condition import cells_where, check_condition, rows_of_failing_clas
 WAYS = ("where", "k", "require")
 # The arguments of `Suppress` that are only allowed with some ways, by way.
 ONLY_WITH: Mapping[str, Sequence[str]] = {
-    "where": ("known", "weights"),
+    "where": ("known", "attackers", "weights"),
     "k": ("quasi_identifiers", "importance"),
-    "require": ("quasi_identifiers", "importance", "sensitive", "distances"),
+    "require": (
+        *("quasi_identifiers", "importance", "sensitive", "distances", "attackers"),
+        *("weights", "household", "game", "population_size"),
+    ),
 }
 # The bytes of memory for each row, and for each cell that criteria need, while cells are suppressed. Measured.
 ROW_BYTES, COLUMN_BYTES = 64, 8
@@ -67,10 +71,16 @@ class Suppress(Treatment):
     attackers:
         With where and require: known columns by the name of each attacker, see `gpupif.score`. Criteria name attackers.
     weights:
-        With where: the name of the column of sampling weights, see `gpupif.score`.
+        With where and require: the name of the column of sampling weights, see `gpupif.score`. With require, shares of
+        values are of weights, and ``k`` counts rows.
+    household, game, population_size:
+        With require: what figures of `gpupif.risk` need, such as ``"households.risk.highest<=0.2"``: the column of
+        households; the amounts of a `gpupif.models.Game` by name; the number of people in the population. Figures that
+        need a population itself suppress no cells.
     missing:
         The reading of missing values, of original ones, too: "category" is a value of its own, "wildcard" matches any
         value. Default with where: "category". Default with k and require: criteria must hold under both readings.
+        Estimated population uniques have no second reading.
         "wildcard" alone suppresses fewer cells (sdcMicro's ``alpha=1``), but an attacker may tell rows apart by their
         missing values. Its time grows with the square of the number of rows.
     importance:
@@ -83,8 +93,8 @@ class Suppress(Treatment):
     ------
     InputError
         None or several of where, k and require are given. A condition, criterion or measure is unknown. A column does
-        not exist. An importance is not above 0. A criterion cannot be reached; the message names the columns that
-        prevent it. With k and require, the table does not fit into memory.
+        not exist. An attacker is in no criterion. An importance is not above 0. A criterion cannot be reached; the
+        message names the columns that prevent it. With k and require, the table does not fit into memory.
 
     Notes
     -----
@@ -106,6 +116,9 @@ class Suppress(Treatment):
     known: Any = None
     attackers: Mapping[str, Any] | None = None
     weights: Hashable | None = None
+    household: Hashable | None = None
+    game: Mapping[str, float] | None = None
+    population_size: Annotated[int | None, whole("people")] = None
     missing: Literal["category", "wildcard"] | None = None
     importance: Mapping[Hashable, float] | None = None
     distances: Mapping[Hashable, Any] | None = None
@@ -116,17 +129,17 @@ class Suppress(Treatment):
         if way == "where":
             check_condition(self.where, self.attackers)
         elif way == "require":
-            for criterion in read_criteria(self.require):
-                if isinstance(criterion.quantity, RiskQuantity):
-                    raise InputError(f"criterion {str(criterion)!r}: a figure of gpupif.risk suppresses no cells.")
+            check_attackers_used(as_attackers(self.attackers) or {}, read_criteria(self.require))
+            refuse_population(read_criteria(self.require), "require")
+            _risk_arguments(self)
         check_exist("distances", self.distances or {}, self.named(), "columns=, quasi_identifiers= and sensitive=")
         check_exist("importance", self.importance or {}, self.columns, "columns=")
         for name, importance in (self.importance or {}).items():
             positive(f"importance: column {name!r}", importance)
 
     def named(self) -> Sequence[Hashable]:
-        """Return the columns that the table must have: `columns`, quasi-identifiers and sensitive attributes."""
-        return list(dict.fromkeys([*self.columns, *(self.quasi_identifiers or ()), *(self.sensitive or ())]))
+        """Return the columns that the table must have: with require all that the criteria need."""
+        return columns_of_criteria(self, [*self.columns, *(self.quasi_identifiers or ())])
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         names = self.columns
@@ -136,7 +149,7 @@ class Suppress(Treatment):
             )
             return SuppressStep(facts, writes=names)
         known = names if self.quasi_identifiers is None else self.quasi_identifiers
-        criteria = criteria_of(self, known, table, self.attackers)
+        criteria = criteria_of(self, known, table)
         needed = [name for name in table.names if name in {*criteria.columns, *names}]
         importance = {needed.index(name): float((self.importance or {}).get(name, 1)) for name in names}
         codes = table.codes(needed, ROW_BYTES + COLUMN_BYTES * len(needed))
@@ -153,6 +166,16 @@ class Suppress(Treatment):
         }
         record = {**counted, "criteria": reached}
         return SuppressStep(facts, writes=names, record=record, revealing=list(counted))
+
+
+def refuse_population(criteria: Iterable[Criterion], argument: str) -> None:
+    """Raise InputError for a criterion on a population, by which no cells are suppressed. argument: for messages."""
+    for criterion in criteria:
+        if isinstance(criterion.quantity, RiskQuantity) and "population" in criterion.quantity.figure.needs:
+            raise InputError(
+                f"{argument}: cells are not suppressed by criterion {str(criterion)!r}: a plan would have to hold the "
+                "population, to treat any table by it. Suppress whole rows, or leave the criterion out."
+            )
 
 
 def check_way(treatment: Any, ways: Sequence[str], only: Mapping[str, Sequence[str]]) -> str:
@@ -173,28 +196,59 @@ def check_way(treatment: Any, ways: Sequence[str], only: Mapping[str, Sequence[s
     return way
 
 
-def check_of_classes(require: Any, any_attacker: bool = False) -> None:
-    """Raise InputError for a criterion that is not on each equivalence class.
-
-    any_attacker: whether classes may be over other columns than the quasi-identifiers.
-    """
+def check_of_classes(require: Any, attackers: Mapping[str, Any] | None) -> None:
+    """Raise InputError for a criterion that is not on each equivalence class, and for an attacker in no criterion."""
+    check_attackers_used(as_attackers(attackers) or {}, read_criteria(require))
     for criterion in read_criteria(require):
-        if not (criterion.of_each_class and (any_attacker or criterion.of_default_attacker)):
+        if not criterion.of_each_class:
             raise InputError(
-                f"require: criterion {str(criterion)!r} is not on each equivalence class"
-                f"{'' if any_attacker else ' over the quasi-identifiers'}. Expected criteria such as 'k>=5', "
-                "'distinct_l>=2' or 't<=0.3'."
+                f"require: criterion {str(criterion)!r} is not on each equivalence class. Expected criteria such as "
+                "'k>=5', 'distinct_l>=2' or 't<=0.3'."
             )
 
 
-def criteria_of(
-    treatment: Any, known: Sequence[Hashable], table: TreatedTable, attackers: Mapping[str, Any] | None = None
-) -> CriterionSet:
-    """Return the criteria of a treatment by its k or require, sensitive and distances. known: the quasi-identifiers."""
-    asked = [f"k>={treatment.k}"] if treatment.require is None else treatment.require
-    distances, sensitive = read_distances(treatment.distances), treatment.sensitive or []
-    given = RiskArguments(weights=getattr(treatment, "weights", None))
-    return CriterionSet.from_arguments(asked, known, sensitive, attackers, distances, names=table.names, given=given)
+def columns_of_criteria(treatment: Any, columns: Iterable[Hashable]) -> list[Hashable]:
+    """Return `columns` and the columns that the criteria of a treatment need."""
+    names = [*columns, *(treatment.sensitive or ())]
+    if treatment.require is not None:
+        for criterion in read_criteria(treatment.require):
+            if isinstance(criterion.known, tuple):
+                names += named_columns(criterion.known, names)
+        names += named_by_attackers(as_attackers(treatment.attackers) or {})
+        columns_of_rows = (treatment.weights, getattr(treatment, "household", None))
+        names += [name for name in columns_of_rows if name is not None]
+    return list(dict.fromkeys(names))
+
+
+def criteria_of(treatment: Any, known: Sequence[Hashable], table: TreatedTable) -> CriterionSet:
+    """Return the criteria of a treatment that suppresses or recodes rows or cells. known: the quasi-identifiers."""
+    return CriterionSet.from_arguments(
+        [f"k>={treatment.k}"] if treatment.require is None else treatment.require,
+        known,
+        treatment.sensitive or [],
+        treatment.attackers,
+        read_distances(treatment.distances),
+        names=table.names,
+        missing=getattr(treatment, "missing", None) or "category",
+        given=_risk_arguments(treatment),
+    )
+
+
+def _risk_arguments(treatment: Any) -> RiskArguments:
+    """Return the arguments of `gpupif.risk` in a treatment."""
+    if not isinstance(treatment, Suppress):
+        return RiskArguments(weights=treatment.weights)
+    amounts = [own.name for own in fields(Game)]
+    for name in treatment.game or ():
+        if name not in amounts:
+            hint = did_you_mean(name, amounts)
+            raise InputError(f"game: there is no amount {name!r}.{hint} Expected some of {', '.join(amounts)}.")
+    return RiskArguments(
+        weights=treatment.weights,
+        household=treatment.household,
+        game=None if treatment.game is None else Game(**treatment.game),
+        population_size=treatment.population_size,
+    )
 
 
 def read_distances(given: Mapping[Hashable, Any] | None) -> dict[Hashable, Any]:
@@ -233,8 +287,8 @@ def suppress_in(chunk: Chunk, name: Hashable, rows: Any) -> None:
 
 ONLY_WITH_OF_ROWS: Mapping[str, Sequence[str]] = {
     "where": ("columns", "known", "attackers", "weights", "missing"),
-    "k": (),
-    "require": ("sensitive", "distances", "attackers", "weights"),
+    "k": ("missing",),
+    "require": ("sensitive", "distances", "attackers", "weights", "missing"),
 }
 WAYS_OF_ROWS = ("where", "k", "require")
 
@@ -251,9 +305,8 @@ class SuppressRows(Treatment):
         A condition on measures of rows (``"class_size < 5"``) or of cells (``"csf > 0.9"``), see `Suppress`. A row is
         suppressed if the condition holds for any of its cells in ``columns``.
     k:
-        The fewest rows of an equivalence class: rows of smaller classes are suppressed. A missing value is a value of
-        its own. Every class that is left has at least k rows. This also holds if missing values match every value: then
-        more rows agree.
+        The fewest rows of an equivalence class: rows of smaller classes are suppressed. Every class that is left has at
+        least k rows.
     require:
         A criterion or a list of criteria on each equivalence class, see `gpupif.protect`: ``"k>=5"``,
         ``"distinct_l>=2"``, ``"entropy_l(disease)>=2"``, ``"t<=0.3"``, ``"uniques<=0"``. Rows of classes that break any
@@ -278,9 +331,14 @@ class SuppressRows(Treatment):
     weights:
         With where and require: the column of sampling weights. With require, shares in classes are of weights, and
         ``k`` counts rows. A row of weight 0 makes no share, and is suppressed if any of its classes is.
-    known, missing:
+    known:
         With where: see `Suppress`. ``known`` replaces the quasi-identifiers as the columns that the attacker knows, for
         example with any two of them.
+    missing:
+        The reading of missing values. "category": a missing value is a value of its own. "wildcard": it matches every
+        value. The class of a row is then all rows that match it, and shares are of known sensitive values. A row that
+        is suppressed matches no other row any more: rows are judged again until no row fails. Default "category". What
+        holds for ``k`` and ``distinct_l`` under "category" also holds under "wildcard".
     remove:
         True: the rows are removed. False: the rows stay, and all their quasi-identifiers become missing, as in ARX. The
         number of rows and all other columns stay. The suppressed rows form a class, which may be small. An attacker
@@ -291,8 +349,8 @@ class SuppressRows(Treatment):
     InputError
         None or several of where, k and require are given. A criterion is not on each class. Quasi-identifiers are
         needed and not given. A condition is wrong. A column does not exist. Criteria are of several attackers, of any
-        few known columns or of weights, and the table does not fit into memory as codes. A column of weights is known
-        or sensitive. With weights, the attacker knows any of more than 200 sets of columns, or of a sample of sets.
+        few known columns or of weights, or missing values match every value, and the table does not fit into memory as
+        codes. A column of weights is known or sensitive.
 
     Notes
     -----
@@ -326,26 +384,17 @@ class SuppressRows(Treatment):
         if way == "where":
             check_condition(self.where, self.attackers)
         if way == "require":
-            check_attackers_used(as_attackers(self.attackers) or {}, read_criteria(self.require))
-            check_of_classes(self.require, any_attacker=True)
+            check_of_classes(self.require, self.attackers)
 
     def named(self) -> Sequence[Hashable]:
         """Return the columns that the table must have: with require all that the criteria need."""
-        names = [*(self.quasi_identifiers or ()), *(self.sensitive or ()), *(self.columns or ())]
-        if self.require is not None:
-            for criterion in read_criteria(self.require):
-                if isinstance(criterion.known, tuple):
-                    names += named_columns(criterion.known, names)
-            names += named_by_attackers(as_attackers(self.attackers) or {})
-            if self.weights is not None:
-                names.append(self.weights)
-        return list(dict.fromkeys(names))
+        return columns_of_criteria(self, [*(self.quasi_identifiers or ()), *(self.columns or ())])
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         known = self.quasi_identifiers
         if self.where is None:
             assert known is not None
-            facts = rows_of_failing_classes(criteria_of(self, known, table, self.attackers), table)
+            facts = rows_of_failing_classes(criteria_of(self, known, table), table)
         else:
             everything = [name for name in table.names if name != self.weights]
             columns = (known or everything) if self.columns is None else self.columns

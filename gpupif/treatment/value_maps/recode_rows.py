@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +20,11 @@ from ...utils.validation import brief, check_exist
 from ..coded_columns import CodedColumn, as_text, relabeled, table_column
 from ..field_checks import not_empty, whole
 from ..steps import Chunk, RowFacts, Step
-from ..suppression.scored_condition import COLUMN_BYTES, ROW_BYTES, distances_of
-from ..suppression.suppress import check_of_classes, check_way, criteria_of
+from ..suppression.scored_condition import COLUMN_BYTES, ROW_BYTES, columns_of_attackers, distances_of
+from ..suppression.suppress import check_of_classes, check_way, columns_of_criteria, criteria_of
 from ..treatment import Tools, TreatedTable, Treatment
 
-WAYS, WITH_REQUIRE = ("k", "require"), ("sensitive", "distances")
+WAYS, WITH_REQUIRE = ("k", "require"), ("sensitive", "distances", "attackers", "weights", "missing")
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,19 @@ class RecodeRows(Treatment):
         level for each node, in the order in which the nodes are tried. All lists have the same length.
     k: the fewest rows of an equivalence class.
     require: criteria on each equivalence class, as in `SuppressRows`.
-    sensitive, distances: with require, as in `SuppressRows`.
+    sensitive, distances, attackers, weights: with require, as in `SuppressRows`. The quasi-identifiers are the columns
+        of `levels`. Other columns that attackers know stay as they are.
+    missing: the reading of missing values, as in `SuppressRows`. With "wildcard" a row with a missing value also
+        matches rows of other nodes: ``k`` and ``distinct_l`` still hold then, other criteria need not.
     remove: True: rows whose class breaks a criterion at every node are removed. False: these rows stay, at the last
         node. Default False.
 
     At the first node, all rows are counted. Rows of classes that break a criterion go on to the next node. There only
     these rows are counted, so that each class has rows that were recoded alike, and meets the criteria. Classes are
-    compared with all rows of the table, at every node. Values of different levels do not match, unless their groups
-    have the same name: then classes join, and classes that join meet every criterion that each of them meets. A missing
+    compared with all rows of the table, at every node. With several attackers, rows go on in turns as in
+    `SuppressRows`: the rows of a node meet the criteria among themselves, whoever the attacker is. Classes of several
+    nodes join if their groups have the same names in all columns that the attacker knows. Classes that join meet every
+    criterion that each of them meets, except ``delta``: a value that one of them lacks may become too rare. A missing
     value is a value of its own, except at the top of a hierarchy, where all cells are one group.
 
     Columns that have a level above 0 at any node become texts. The rows have to fit into memory as codes.
@@ -62,12 +67,15 @@ class RecodeRows(Treatment):
     require: Sequence[str] | str | None = None
     sensitive: Annotated[Sequence[Hashable] | None, not_empty] = None
     distances: Mapping[Hashable, Any] | None = None
+    attackers: Mapping[str, Any] | None = None
+    weights: Hashable | None = None
+    missing: Literal["category", "wildcard"] | None = None
     remove: bool = False
 
     def check(self) -> None:
         super().check()
-        if check_way(self, WAYS, {"k": (), "require": WITH_REQUIRE}) == "require":
-            check_of_classes(self.require)
+        if check_way(self, WAYS, {"k": ("missing",), "require": WITH_REQUIRE}) == "require":
+            check_of_classes(self.require, self.attackers)
         check_exist("distances", self.distances or {}, self.sensitive or (), "sensitive=")
         lengths = {name: len(own) for name, own in self.levels.items()}
         if not lengths or not min(lengths.values()):
@@ -90,31 +98,33 @@ class RecodeRows(Treatment):
                     hierarchy_with_level(hierarchies, name, level)
 
     def named(self) -> Sequence[Hashable]:
-        """Return the columns that the table must have: the columns of `levels`, and sensitive attributes."""
-        return list(dict.fromkeys([*self.levels, *(self.sensitive or ())]))
+        """Return the columns that the table must have: the columns of `levels`, and all that the criteria need."""
+        return columns_of_criteria(self, self.levels)
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         names = list(self.levels)
         criteria = criteria_of(self, names, table)
-        classes = ClassCriteria.from_set(criteria)
-        distances, longest = distances_of(criteria, [classes], table)
-        needed = [*names, *classes.columns]
+        attackers = ClassCriteria.by_attacker(criteria)
+        distances, longest = distances_of(criteria, attackers, table)
+        needed = list(dict.fromkeys([*names, *columns_of_attackers(attackers)]))
         columns = dict(zip(needed, table.codes(needed, ROW_BYTES + COLUMN_BYTES * len(needed)), strict=True))
-        attributes = [table_column(name, columns[name]) for name in classes.columns]
         nodes, rows = len(self.levels[names[0]]), len(columns[names[0]].codes)
+        same = [table_column(name, columns[name]) for name in needed if name not in names]
+        # Classes are compared with the sensitive attributes of all rows, at every node.
+        whole = CountedTable(same, np.ones(rows, np.int64), rows)
         chosen, left = np.full(rows, -1 if self.remove else nodes - 1, np.int64), np.arange(rows)
         engine = choose_engine(requested_device(lambda: len(needed) * rows))
         recoded_rows = [0] * nodes
         with Workers() as workers:
             for node in range(nodes if rows else 0):
-                at_node = [replace(own, codes=own.codes[left]) for own in attributes]
+                some = whole.some(left)
+                at_node = list(some.columns)
                 for name in names:
                     own = CodedColumn(columns[name].codes[left], columns[name].labels)
                     groups = _groups(own.labels, name, self.levels[name][node], tools.hierarchies)
                     at_node.append(table_column(name, relabeled(own, *groups)))
-                # The sensitive attributes have the counts of all rows, with which classes are compared.
-                counted = CountedTable(at_node, np.ones(len(left), np.int64), rows)
-                failing, _ = suppress_in_turns([classes], counted, distances, longest, engine, workers)
+                counted = replace(some, columns=at_node)
+                failing, _ = suppress_in_turns(attackers, counted, distances, longest, engine, workers)
                 chosen[left[~failing]] = node
                 recoded_rows[node] = int(np.count_nonzero(~failing))
                 left = left[failing]

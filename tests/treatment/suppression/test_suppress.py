@@ -13,6 +13,7 @@ from gpupif.criteria.counted_table import CountedTable
 from gpupif.criteria.criterion_set import CriterionSet
 from gpupif.errors import InputError
 from tests.helpers import naive_suppression as naive
+from tests.helpers import naive_turns
 from tests.helpers.suppression_tables import COLUMNS, people, treat, tuples
 
 pytestmark = pytest.mark.every_engine
@@ -155,6 +156,67 @@ class TestCriteria:
         assert values_of(after, criteria, sensitive=["pay"])[0].is_met
         pd.testing.assert_series_equal(after["pay"], table["pay"])
 
+    @pytest.mark.parametrize(
+        ("criteria", "arguments"),
+        [
+            pytest.param(["distinct_l>=2", "alpha<=0.8"], {}, marks=pytest.mark.slow),
+            (["t<=0.45", "k>=2"], {}),
+            pytest.param(["estimated.individual.highest<=0.2", "k>=2"], {}, marks=pytest.mark.slow),
+            pytest.param(
+                ["households.risk.highest<=0.5", "prosecutor.average<=0.4"],
+                {"household": "house"},
+                marks=pytest.mark.slow,
+            ),
+            (["games.prosecutor.attacked<=4"], {"game": {"adversary_gain": 12, "adversary_cost": 5}}),
+            (["uniques.sample_uniques<=3", "k>=1"], {"population_size": 200}),
+        ],
+        ids=str,
+    )
+    @pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 8))])
+    def test_weighted_shares_and_figures_of_risk_hold_afterwards(self, criteria, arguments, seed):
+        table, random = people(14, seed), np.random.default_rng(seed)
+        table["ill"], table["w"] = random.choice(list("pqr"), 14), random.choice([0, 1, 2, 5], 14)
+        table["house"] = random.integers(0, 7, 14)
+        weights = None if {"population_size", "game"} & {*arguments} else "w"
+        of_values = [own for own in criteria if own[:2] in ("di", "al", "t<")]
+        given = {"weights": weights, **arguments}
+        suppress = gpupif.treatments.Suppress(
+            COLUMNS, require=criteria, sensitive="ill" if of_values else None, **given
+        )
+        if "game" in arguments:
+            given["game"] = gpupif.models.Game(**arguments["game"])
+
+        def met(frame, reading):
+            rows = frame[[*COLUMNS, "ill", "w"]].astype(object).where(frame.notna(), None).to_dict("records")
+            classes = [own for _, own in naive_turns.classes(rows, COLUMNS, reading == "wildcard")]
+            for own in criteria:
+                if own in of_values or own.startswith("k"):
+                    if any(naive_turns.breaks(one, rows, own, True, reading == "wildcard") for one in classes):
+                        return False
+                elif not (own.startswith("uniques") and reading == "wildcard"):
+                    path, _, limit = own.partition("<=")
+                    asked = {name: own for name, own in given.items() if name != "population_size"}
+                    asked = given if reading == "category" else asked
+                    found = gpupif.risk(frame, COLUMNS, missing=reading, **asked)
+                    for name in ["classes", *path.split(".")] if path.startswith("pros") else path.split("."):
+                        found = found[name] if isinstance(found, dict) else getattr(found, name)
+                    if found > float(limit):
+                        return False
+            return True
+
+        def met_both(frame):
+            return met(frame, "category") and met(frame, "wildcard")
+
+        assert not met_both(table)
+        after = treat(table, suppress)
+        assert met_both(after)
+        pd.testing.assert_frame_equal(after.drop(columns=COLUMNS), table.drop(columns=COLUMNS))
+        for name in COLUMNS:
+            for row in np.flatnonzero(after[name].isna()):
+                again = after.astype(dict.fromkeys(COLUMNS, object))
+                again.loc[row, name] = table.loc[row, name]
+                assert not met_both(again), f"{name} of row {row} may stay"
+
     def test_missing_values_stay_and_importance_chooses_the_column(self):
         table = people(40)
         table.loc[:5, "age"] = np.nan
@@ -207,6 +269,14 @@ BAD = {
     "a limit below what is possible": ({"require": ["min cohort_size>=1e6"]}, "'min cohort_size.*' cannot be reached"),
     "a limit that no table meets": ({"require": ["max csf<=-1"]}, "'max csf<=-1': no table meets it"),
     "an attacker who is not there": ({"require": ["neighbour: k>=2"]}, "no attacker 'neighbour'"),
+    "an attacker in no criterion": ({"k": 2, "attackers": {"x": ["age"]}}, "attackers goes with where or require"),
+    "an idle attacker": ({"require": ["k>=2"], "attackers": {"x": ["age"]}}, "attackers: 'x': no criterion is on this"),
+    "a population": ({"require": ["population.k_map>=2"]}, "require: cells are not suppressed by criterion"),
+    "no such amount": (
+        {"require": ["games.prosecutor.attacked<=0"], "game": {"adversary_gains": 3}},
+        "game: there is no amount 'adversary_gains'. Did you mean 'adversary_gain'?",
+    ),
+    "households that are not needed": ({"require": ["k>=2"], "household": "pay"}, "household: no criterion needs it"),
     "a column that is not there": ({"k": 2, "quasi_identifiers": ["agee"]}, "no column 'agee'.*Did you mean 'age'?"),
 }
 

@@ -1,0 +1,92 @@
+"""Rows are suppressed in turns by their definition: attacker by attacker, until no class of any row fails."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import numpy as np
+
+import gpupif
+from tests.helpers import naive_protection as naive
+from tests.helpers.class_criteria import NAMES, figure
+
+ATTACKERS = {"neighbour": ["a", "zip"], "anyone": gpupif.AnyKnown(2, among=["a", "b", "zip"]), "all": None}
+
+
+def named_attackers(criteria):
+    """The argument `attackers` for criteria, None for none."""
+    return {name: own for name, own in ATTACKERS.items() if f"{name}:" in " ".join(criteria)} or None
+
+
+def with_gaps(table, hierarchies, seed):
+    """The table with missing values, which stay missing below the top of a hierarchy, and with fewer columns."""
+    rng = np.random.default_rng(seed + 2000)
+    for name in [*NAMES, "zip", "ill"]:
+        table[name] = table[name].astype(object).where(rng.random(len(table)) > 0.06, None)
+    for groups in hierarchies.values():
+        groups[None] = (*[None] * (len(next(iter(groups.values()))) - 1), "*")
+
+
+def attackers_of(criteria):
+    """The sets of columns that each attacker may know, and the criteria, the default attacker first."""
+    found = {}
+    for criterion in criteria:
+        said, _, limit = criterion.rpartition(":")
+        number = re.fullmatch(r"known=(\d+)", said)
+        if said == "anyone" or number:
+            pool, size = (["a", "b", "zip"], 2) if said == "anyone" else (NAMES, int(number[1]))
+            sets = tuple(map(frozenset, itertools.combinations(pool, size)))
+        else:
+            names = {"": NAMES, "all": NAMES, "neighbour": ["a", "zip"]}.get(said) or said[6:].split(",")
+            sets = (frozenset(names),)
+        found.setdefault(sets, []).append(limit.strip())
+    return sorted(found.items(), key=lambda item: item[0] != (frozenset(NAMES),))
+
+
+def values(rows, weighted, matching):
+    """The sensitive values of rows, each as often as the row's weight; missing ones only as a value of their own."""
+    times = [(row["ill"], row["w"] if weighted else 1) for row in rows]
+    return [value for value, number in times for _ in range(number) if value is not None or not matching]
+
+
+def breaks(rows, whole, criterion, weighted, matching=False):
+    name = criterion[: criterion.rindex("=") - 1]
+    if name == "k":
+        return len(rows) < int(criterion[3:])
+    own = values(rows, weighted, matching)
+    return bool(own) and not naive.is_met(figure(own, values(whole, weighted, matching), name), criterion)
+
+
+def classes(rows, known, matching):
+    """By row its class: the rows that agree with it, or match it."""
+    if not matching:
+        return [(row, own) for own in naive.classes(rows, known).values() for row in own]
+
+    def match(row, other):
+        return all(row[name] is None or other[name] is None or row[name] == other[name] for name in known)
+
+    return [(row, [other for other in rows if match(row, other)]) for row in rows]
+
+
+def left_rows(rows, criteria, weighted=False, matching=False, whole=None):
+    """The rows that stay: attackers take turns until no row goes. whole: the table that the rows are some of."""
+    whole = rows if whole is None else whole
+    left, before = list(rows), None
+    while before != len(left):
+        before = len(left)
+        for sets, limits in attackers_of(criteria):
+            gone = set()
+            for known in sets:
+                judged = {}
+                for row, own in classes(left, sorted(known), matching):
+                    key = tuple(map(id, own))
+                    if key not in judged:
+                        judged[key] = any(breaks(own, whole, limit, weighted, matching) for limit in limits)
+                    if judged[key]:
+                        gone.add(row["row"])
+            left = [row for row in left if row["row"] not in gone]
+            of_values = any(not limit.startswith("k") for limit in limits)
+            if weighted and of_values and not any(row["w"] for row in left):
+                left = []
+    return left
