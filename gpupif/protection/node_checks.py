@@ -6,6 +6,7 @@ criteria the table at the node is scored.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -115,6 +116,7 @@ class NodeChecks:
                 table.population, [own.population or own for own in levels], criteria.with_criteria([]), engine
             )
         self._roll_ups: dict[tuple[Hashable, ...], ClassRollUp] = {}
+        self._sets: dict[Criterion, list[tuple[Hashable, ...]]] = {}
         self._known = tuple(criteria.quasi_identifiers)
         self._attackers, self._most = suppression or Suppression([], 0)
         # The criteria on classes over the quasi-identifiers, of which bounds are made.
@@ -408,25 +410,30 @@ class NodeChecks:
 
     def _meets(self, criteria: Sequence[Criterion], node: Levels) -> bool:
         by_classes: dict[tuple[Hashable, ...], list[Criterion]] = {}
-        others = []
+        others, reached = [], dict[Criterion, CriterionValue]()
         for criterion in criteria:
-            known = self._criteria.known(criterion)
-            matching = self._criteria.missing == "wildcard"
-            if matching or isinstance(known, AnyKnown) or not known or not criterion.is_of_sizes:
+            sets = self._sets_of_classes(criterion)
+            if not sets:
                 others.append(criterion)
-            else:
-                by_classes.setdefault(self._in_order(known), []).append(criterion)
+            for columns in sets:
+                by_classes.setdefault(columns, []).append(criterion)
         for columns, of_classes in by_classes.items():
             least = max(criterion.smallest_class_of_all or 0 for criterion in of_classes)
             classes = self._classes(columns, node, self._table.rows // least if least > 1 else None)
             if classes is None:
                 return False
             values = _values_of_classes(of_classes, classes.counts)
-            self._keep(node, values)
             if not all(value.is_met for value in values):
+                # The value of an attacker who knows any few columns needs all sets.
+                known = self._criteria.known
+                self._keep(node, [own for own in values if not isinstance(known(own.criterion), AnyKnown)])
                 if int(classes.counts.min()) < least:
                     self._small = (columns, node, least)
                 return False
+            for own in values:
+                # Of k over several sets the lowest value counts.
+                reached[own.criterion] = min(own, reached.get(own.criterion, own), key=lambda value: value.value or 0)
+        self._keep(node, list(reached.values()))
         if self._bounds and self._fewest_suppressed(node)[0] > self._most:
             return False
         if not others:
@@ -434,6 +441,23 @@ class NodeChecks:
         values = self._criteria.with_criteria(others).measure(self.at_levels(node), self._engine)
         self._keep(node, values)
         return all(value.is_met for value in values)
+
+    def _sets_of_classes(self, criterion: Criterion) -> list[tuple[Hashable, ...]]:
+        """Return the sets of columns over which classes are counted for a criterion; none if cells have to be scored.
+
+        The sets with the most combinations of values are the first, as they are the likeliest to fail.
+        """
+        if criterion not in self._sets:
+            known, sets = self._criteria.known(criterion), list[Sequence[Hashable]]()
+            if self._criteria.missing != "wildcard" and criterion.is_of_sizes:
+                if not isinstance(known, AnyKnown):
+                    sets = [known]
+                elif isinstance(criterion.quantity, ModelQuantity):
+                    sets = ClassCriteria([criterion], [], known).sets_of_known()
+            of_column = {column.name: column.cardinality for column in self._table.columns}
+            sets = sorted(sets, key=lambda own: -math.prod(of_column[name] for name in own))
+            self._sets[criterion] = [self._in_order(own) for own in sets if own]
+        return self._sets[criterion]
 
     def _keep(self, node: Levels, values: Sequence[CriterionValue]) -> None:
         self.values.setdefault(node, {}).update({value.criterion: value for value in values})
