@@ -21,15 +21,17 @@ SHARES, ENTROPY, RECURSIVE = range(3)
 ROUNDS = 64
 # The share by which a bound is relaxed. The scores of engines and these sums are off by much less.
 SLACK = 1e-9
+# A value beyond its limit by this share of it still meets a criterion, see `Criterion.is_met`: a tenth of what does.
+ROUNDED = 1e-13
 
 
 @kernel
-def number_classes(keys, counts, masks, slots, first, following, sizes):
+def number_classes(keys, counts, masks, slots, first, following, sizes, number):
     """Find the classes of rows that agree on the bits of masks. Return how many there are.
 
     keys: (rows, words). counts: the multiplicities of the rows. masks: (words,). slots: zeros, their number a power of
     two. first: gets a row of each class. following: gets for each row the next row of its class, -1 after the last row.
-    sizes: gets the sizes of the classes.
+    sizes: gets the sizes of the classes. number: gets for each row the number of its class.
     """
     last = uint64(slots.size - 1)
     classes = 0
@@ -39,14 +41,14 @@ def number_classes(keys, counts, masks, slots, first, following, sizes):
             own = int(slots[slot]) - 1
             if own < 0:
                 slots[slot] = classes + 1
-                first[classes], following[row], sizes[classes] = row, -1, counts[row]
+                first[classes], following[row], sizes[classes], number[row] = row, -1, counts[row], classes
                 classes += 1
                 break
             same = True
             for word in range(keys.shape[1]):
                 same &= (keys[row, word] ^ keys[first[own], word]) & masks[word] == uint64(0)
             if same:
-                following[row] = first[own]
+                following[row], number[row] = first[own], own
                 first[own] = row
                 sizes[own] += counts[row]
                 break
@@ -105,17 +107,41 @@ def most_by_cap(kind, limit, least, counts, values, size, capped):
     return left
 
 
+@subroutine
+def surely_meets(kind, limit, least, needed, highest, lowest, margin, counts, codes, values, size):
+    """Return whether all rows of a class meet a criterion, which has at least `least` values. See `bound_classes`."""
+    if kind == RECURSIVE:
+        return recursive(counts, 0, values, least) <= limit * (1.0 + margin)
+    if kind == ENTROPY:
+        weighted = 0.0
+        for i in range(values):
+            weighted += counts[i] * math.log2(float(counts[i]))
+        return math.log2(float(size)) - weighted / size >= limit - margin
+    within, met = 0.0, True
+    for i in range(values):
+        share = highest[codes[i]] * size
+        within += min(float(counts[i]), share)
+        met &= counts[i] >= lowest[codes[i]] * size * (1.0 - margin)
+        met &= needed < 1.0 or counts[i] <= share * (1.0 + margin)
+    return met and (needed == 1.0 or within >= needed * size * (1.0 - margin))
+
+
 @kernel
-def bound_classes(rows, codes, criteria, working, sizes, kept, failing):
+def bound_classes(rows, codes, criteria, working, sizes, kept, failing, open_classes):
     """Lower kept[class] to the most rows that meet criteria on an attribute, and set failing[class] if all rows do not.
 
+    Set open_classes[class] if rounding leaves open whether all rows meet the criteria, or a distance that is not known
+    here does.
+
     rows: (first, following, counts), see `number_classes`. codes: of the attribute, by row.
-    criteria: (kinds, limits, least, needed, highest, lowest). least: how many values a class has at least. highest,
-    lowest: (criteria, values). The shares that values may have, if the class has them. limits: for other kinds.
+    criteria: (kinds, limits, least, needed, highest, lowest, margins). least: how many values a class has at least.
+    highest, lowest: (criteria, values). The shares that values may have, if the class has them. limits: for other
+    kinds. margins: the share by which a class may be beyond a limit and surely meets it; below 0 if it has to be within
+    it, -infinity if no class surely meets the criterion.
     working: int64 (4, values), zeros.
     """
     first, following, counts = rows
-    kinds, limits, least, needed, highest, lowest = criteria
+    kinds, limits, least, needed, highest, lowest, margins = criteria
     histogram, present, numbers, capped = working
     for own in range(sizes.size):
         values, row, size = 0, first[own], sizes[own]
@@ -140,4 +166,17 @@ def bound_classes(rows, codes, criteria, working, sizes, kept, failing):
             else:
                 most = most_by_cap(kinds[which], limits[which], least[which], numbers, values, size, capped)
             failing[own] |= most < size
+            open_classes[own] |= values < least[which] or not surely_meets(
+                kinds[which],
+                limits[which],
+                least[which],
+                needed[which],
+                highest[which],
+                lowest[which],
+                margins[which],
+                numbers,
+                present,
+                values,
+                size,
+            )
             kept[own] = min(kept[own], most)

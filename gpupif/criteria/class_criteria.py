@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels.class_bounds import ENTROPY, RECURSIVE, SHARES, SLACK
+from gpupif.kernels.class_bounds import ENTROPY, RECURSIVE, ROUNDED, SHARES, SLACK
 
 from ..attack.attackers import AnyKnown, choose_subsets
 from ..disclosure.models import Model
@@ -327,20 +327,27 @@ def _measure(criterion: Criterion) -> Measure:
     return find_measure(quantity.model.measure(quantity.l_values, True))
 
 
-def _bound(criterion: Criterion, shares: Floats, longest: int) -> tuple[int, float, int, float, Floats, Floats]:
+def _bound(
+    criterion: Criterion, shares: Floats, longest: int
+) -> tuple[int, float, int, float, Floats, Floats, float]:
     """Return bounds on the values of each class that meets a criterion: see `kernels.class_bounds.bound_classes`."""
     quantity, limit = criterion.quantity, criterion.limit
     assert isinstance(quantity, ModelQuantity)
     name, lowest, needed = quantity.model.name, np.zeros(len(shares)), 1.0
+    # Classes at their limit are common only where the limit is of whole numbers of rows.
+    margin = ROUNDED if name in ("entropy_l", "recursive_c", "alpha") else -SLACK
     if name in ("distinct_l", "entropy_l", "recursive_c"):
         kind = {"distinct_l": SHARES, "entropy_l": ENTROPY, "recursive_c": RECURSIVE}[name]
         least = quantity.l_values or max(1, math.ceil(limit * (1 - SLACK)))
-        return kind, math.log2(max(limit, 1)) if kind == ENTROPY else limit, least, needed, lowest + 1, lowest
+        if name == "distinct_l":
+            margin = 0.0 if criterion.is_met(least) else -math.inf
+        return kind, math.log2(max(limit, 1)) if kind == ENTROPY else limit, least, needed, lowest + 1, lowest, margin
     if name == "alpha":
         highest = np.full(len(shares), limit)
     elif name == "t":
         # Mass moves at least one step: the shares up to those of the table have to sum to what need not move.
         highest, needed = shares, 1 - limit * longest
+        margin = margin if longest == 1 else -math.inf
     elif name == "delta":
         highest, lowest = shares * math.exp(min(limit, 700)), shares * math.exp(-limit)
     else:
@@ -348,8 +355,8 @@ def _bound(criterion: Criterion, shares: Floats, longest: int) -> tuple[int, flo
         rise = np.minimum(limit, -np.log(np.maximum(shares, LEAST_SHARE))) if name == "enhanced_beta" else limit
         highest = shares * (1 + rise)
     if needed <= 0:
-        return SHARES, limit, 1, 1.0, lowest + 1, lowest
+        return SHARES, limit, 1, 1.0, lowest + 1, lowest, max(0.0, margin) if longest == 1 else margin
     # The shares of the values of a class sum to 1: without the highest shares allowed they cannot.
     reached = np.cumsum(np.sort(highest)[::-1])
     least = int((reached < needed - SLACK).sum()) + 1
-    return SHARES, limit, least, needed, np.minimum(highest, 1), lowest
+    return SHARES, limit, least, needed, np.minimum(highest, 2), lowest, margin

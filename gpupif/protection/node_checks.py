@@ -6,6 +6,7 @@ criteria the table at the node is scored.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -68,6 +69,22 @@ class NodeClasses:
     values: npt.NDArray[Any]
 
 
+class BoundClasses(NamedTuple):
+    """The equivalence classes over the quasi-identifiers at a node, with bounds, see `kernels.class_bounds`.
+
+    rows: the classes over the quasi-identifiers and the sensitive attributes. first: by class one of its rows. number:
+    by row the number of its class. sizes, kept, failing, open_classes: by class.
+    """
+
+    rows: ClassRows
+    first: npt.NDArray[np.int64]
+    number: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
+    kept: npt.NDArray[np.int64]
+    failing: npt.NDArray[np.bool_]
+    open_classes: npt.NDArray[np.bool_]
+
+
 class NodeChecks:
     """Checks of nodes; a context manager that ends its threads.
 
@@ -99,6 +116,7 @@ class NodeChecks:
                 table.population, [own.population or own for own in levels], criteria.with_criteria([]), engine
             )
         self._roll_ups: dict[tuple[Hashable, ...], ClassRollUp] = {}
+        self._sets: dict[Criterion, list[tuple[Hashable, ...]]] = {}
         self._known = tuple(criteria.quasi_identifiers)
         self._attackers, self._most = suppression or Suppression([], 0)
         # The criteria on classes over the quasi-identifiers, of which bounds are made.
@@ -124,6 +142,10 @@ class NodeChecks:
             name: self._on_classes.bounds(name, counts[name] / table.rows, self._longest.get(name, 1))
             for name in self._on_classes.columns
         }
+        # Whether the bounds decide which rows are suppressed, but for classes that they leave open.
+        self._bounds_decide = bool(self._bounds) and only is not None and only.is_over(self._known)
+        self._columns_of_bounds = (*self._known, *self._bounds)
+        self._last_bounds: tuple[Levels, BoundClasses] | None = None
         self._fewest: dict[Levels, tuple[int, int]] = {}
         # How many nodes in a row did not fail by the sizes of their classes.
         self._passed = 0
@@ -221,9 +243,11 @@ class NodeChecks:
         column: a further column, by whose values the rows of each class are counted too; None for none.
         """
         names = tuple(column.name for column in self._levels)
+        nothing = np.zeros(0, np.int64)
+        if column is None and self._bounds_decide:
+            return NodeClasses(*self._decide_classes(node), nothing, nothing, nothing, nothing)
         classes = self._classes(names, node, None)
         assert classes is not None
-        nothing = np.zeros(0, np.int64)
         left, codes = self._rows_left(names, node, classes), self._roll_ups[names].codes(classes)
         found = NodeClasses(classes.counts, codes, left, nothing, nothing, nothing, nothing)
         if column is None:
@@ -263,6 +287,11 @@ class NodeChecks:
             return classes.counts
         if self._sizes_decide:
             return np.where(classes.counts >= self._on_classes.k, classes.counts, 0)
+        if self._bounds_decide and len(names) == len(self._levels):
+            _, codes, decided = self._decide_classes(node)
+            left = np.empty_like(decided)
+            left[self._class_numbers(names, classes, codes)] = decided
+            return left
         table, failing = self._failing_rows(node)
         number = self._class_numbers(names, classes, [table.columns[table.place(name)].codes for name in names])
         return np.bincount(number, table.multiplicities * ~failing, len(classes.counts)).astype(np.int64)
@@ -335,51 +364,83 @@ class NodeChecks:
 
     def _bound_suppressed(self, node: Levels) -> tuple[int, int]:
         """Return the result of `_fewest_suppressed` if there are criteria on sensitive attributes."""
-        columns = (*self._known, *self._bounds)
         if self._passed < PASSED:
             small = self._rows_of_small(node)
             if small > self._most:
                 self._passed = 0
                 return small, small
-        rows = self._classes(columns, node, None)
-        assert rows is not None
-        roll_up, number = self._roll_ups[columns], len(rows.counts)
-        masks = roll_up.layout.masks(range(len(self._known)))
-        first, following, sizes = np.empty((3, number), np.int64)
-        slots = np.zeros(1 << max(4, (2 * number).bit_length()), np.uint32)
-        classes = class_bounds.number_classes(rows.keys, rows.counts, masks, slots, first, following, sizes)
-        sizes, failing = sizes[:classes], np.zeros(classes, bool)
-        kept = sizes.copy()
-        columns_of_codes = roll_up.layout.unpack(rows.keys, len(self._known))
-        for codes, bounds in zip(columns_of_codes, self._bounds.values(), strict=True):
-            working = np.zeros((4, bounds[-1].shape[1]), np.int64)
-            class_bounds.bound_classes((first, following, rows.counts), codes, bounds, working, sizes, kept, failing)
+        bounded = self._bound_classes(node)
+        sizes = bounded.sizes
         self._passed = 0 if int(sizes[sizes < self._least].sum()) > self._most else self._passed + 1
+        return int(sizes.sum() - bounded.kept.sum()), int(sizes[bounded.failing].sum())
+
+    def _bound_classes(self, node: Levels) -> BoundClasses:
+        """Return the classes at a node with bounds, if there are criteria on sensitive attributes."""
+        if self._last_bounds is not None and self._last_bounds[0] == node:
+            return self._last_bounds[1]
+        rows = self._classes(self._columns_of_bounds, node, None)
+        assert rows is not None
+        layout, size = self._roll_ups[self._columns_of_bounds].layout, len(rows.counts)
+        first, following, sizes, number = np.empty((4, size), np.int64)
+        slots, masks = np.zeros(1 << max(4, (2 * size).bit_length()), np.uint32), layout.masks(range(len(self._known)))
+        classes = class_bounds.number_classes(rows.keys, rows.counts, masks, slots, first, following, sizes, number)
+        sizes, (failing, open_classes) = sizes[:classes], np.zeros((2, classes), bool)
+        kept = sizes.copy()
+        for codes, own in zip(layout.unpack(rows.keys, len(self._known)), self._bounds.values(), strict=True):
+            working = np.zeros((4, own[4].shape[1]), np.int64)
+            lists = first, following, rows.counts
+            class_bounds.bound_classes(lists, codes, own, working, sizes, kept, failing, open_classes)
         failing |= kept < self._on_classes.k
         kept[kept < self._on_classes.k] = 0
-        return int(sizes.sum() - kept.sum()), int(sizes[failing].sum())
+        bounded = BoundClasses(rows, first[:classes], number, sizes, kept, failing, open_classes & ~failing)
+        self._last_bounds = node, bounded
+        return bounded
+
+    def _decide_classes(
+        self, node: Levels
+    ) -> tuple[npt.NDArray[np.int64], list[npt.NDArray[Any]], npt.NDArray[np.int64]]:
+        """Return the rows of each class at a node, by axis its group, and its rows that are not suppressed.
+
+        Only the rows of classes that the bounds leave open are scored.
+        """
+        rows, first, number, sizes, _, failing, open_classes = self._bound_classes(node)
+        codes = self._roll_ups[self._columns_of_bounds].codes(rows)
+        if open_classes.any():
+            table, scored = self._with_rows(rows, self._columns_of_bounds, node), np.flatnonzero(open_classes[number])
+            gone, _ = self._attackers[0].judge_rows(
+                table.some(scored), table, self._criteria.distances, self._longest, self._engine, self._workers
+            )
+            failing = failing.copy()
+            failing[number[scored[gone]]] = True
+        by_axis = [codes[self._known.index(column.name)][first] for column in self._levels]
+        return sizes, by_axis, np.where(failing, 0, sizes)
 
     def _meets(self, criteria: Sequence[Criterion], node: Levels) -> bool:
         by_classes: dict[tuple[Hashable, ...], list[Criterion]] = {}
-        others = []
+        others, reached = [], dict[Criterion, CriterionValue]()
         for criterion in criteria:
-            known = self._criteria.known(criterion)
-            matching = self._criteria.missing == "wildcard"
-            if matching or isinstance(known, AnyKnown) or not known or not criterion.is_of_sizes:
+            sets = self._sets_of_classes(criterion)
+            if not sets:
                 others.append(criterion)
-            else:
-                by_classes.setdefault(self._in_order(known), []).append(criterion)
+            for columns in sets:
+                by_classes.setdefault(columns, []).append(criterion)
         for columns, of_classes in by_classes.items():
             least = max(criterion.smallest_class_of_all or 0 for criterion in of_classes)
             classes = self._classes(columns, node, self._table.rows // least if least > 1 else None)
             if classes is None:
                 return False
             values = _values_of_classes(of_classes, classes.counts)
-            self._keep(node, values)
             if not all(value.is_met for value in values):
+                # The value of an attacker who knows any few columns needs all sets.
+                known = self._criteria.known
+                self._keep(node, [own for own in values if not isinstance(known(own.criterion), AnyKnown)])
                 if int(classes.counts.min()) < least:
                     self._small = (columns, node, least)
                 return False
+            for own in values:
+                # Of k over several sets the lowest value counts.
+                reached[own.criterion] = min(own, reached.get(own.criterion, own), key=lambda value: value.value or 0)
+        self._keep(node, list(reached.values()))
         if self._bounds and self._fewest_suppressed(node)[0] > self._most:
             return False
         if not others:
@@ -387,6 +448,23 @@ class NodeChecks:
         values = self._criteria.with_criteria(others).measure(self.at_levels(node), self._engine)
         self._keep(node, values)
         return all(value.is_met for value in values)
+
+    def _sets_of_classes(self, criterion: Criterion) -> list[tuple[Hashable, ...]]:
+        """Return the sets of columns over which classes are counted for a criterion; none if cells have to be scored.
+
+        The sets with the most combinations of values are the first, as they are the likeliest to fail.
+        """
+        if criterion not in self._sets:
+            known, sets = self._criteria.known(criterion), list[Sequence[Hashable]]()
+            if self._criteria.missing != "wildcard" and criterion.is_of_sizes:
+                if not isinstance(known, AnyKnown):
+                    sets = [known]
+                elif isinstance(criterion.quantity, ModelQuantity):
+                    sets = ClassCriteria([criterion], [], known).sets_of_known()
+            of_column = {column.name: column.cardinality for column in self._table.columns}
+            sets = sorted(sets, key=lambda own: -math.prod(of_column[name] for name in own))
+            self._sets[criterion] = [self._in_order(own) for own in sets if own]
+        return self._sets[criterion]
 
     def _keep(self, node: Levels, values: Sequence[CriterionValue]) -> None:
         self.values.setdefault(node, {}).update({value.criterion: value for value in values})
@@ -403,9 +481,14 @@ class NodeChecks:
         names = tuple(self._table.names)
         rows = self._classes(names, node, None)
         assert rows is not None
+        return self._with_rows(rows, names, node)
+
+    def _with_rows(self, rows: ClassRows, names: tuple[Hashable, ...], node: Levels) -> CountedTable:
+        """Return a table whose distinct rows are the classes over some columns at a node."""
         levels = {column.name: column.levels[level] for column, level in zip(self._levels, node, strict=True)}
         columns = []
-        for column, codes in zip(self._table.columns, self._roll_ups[names].codes(rows), strict=True):
+        for name, codes in zip(names, self._roll_ups[names].codes(rows), strict=True):
+            column = self._table.columns[self._table.place(name)]
             at = levels.get(column.name)
             if at is None:
                 columns.append(Column(column.name, codes, column.counts, column.labels, column.missing))

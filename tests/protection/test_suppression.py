@@ -104,26 +104,30 @@ def test_no_rows_that_meet_a_criterion_are_more_than_the_bound_of_their_class(cr
     codes, counts = np.tile(np.arange(5), len(parts)), parts.ravel()
     there = counts > 0
     keys = (classes[there] * 8 + codes[there]).astype(np.uint64)[:, None]
-    first, following, sizes = np.empty((3, len(keys)), np.int64)
+    first, following, sizes, numbers = np.empty((4, len(keys)), np.int64)
     counts, slots, masks = counts[there], np.zeros(1024, np.uint32), np.array([~np.uint64(7)])
-    number = class_bounds.number_classes(keys, counts, masks, slots, first, following, sizes)
+    number = class_bounds.number_classes(keys, counts, masks, slots, first, following, sizes, numbers)
     assert sizes[:number].tolist() == parts.sum(axis=1).tolist()
     on_classes = ClassCriteria.from_set(CriterionSet.from_arguments(criterion, ["a"], ["ill"]))
     bounds = on_classes.bounds("ill", np.array(list(prior.values())) / len(whole), 1)
-    kept, failing = sizes[:number].copy(), np.zeros(number, bool)
-    rows = first, following, counts
+    kept, (failing, left_open) = sizes[:number].copy(), np.zeros((2, number), bool)
+    rows, working = (first, following, counts), np.zeros((4, 5), np.int64)
     class_bounds.bound_classes(
-        rows, codes[there].astype(np.uint8), bounds, np.zeros((4, 5), np.int64), sizes[:number], kept, failing
+        rows, codes[there].astype(np.uint8), bounds, working, sizes[:number], kept, failing, left_open
     )
+    assert numbers.tolist() == np.unique(classes[there], return_inverse=True)[1].tolist()
 
     def is_met(numbers):
         values = [{"ill": value} for value, count in zip(prior, numbers, strict=True) for _ in range(count)]
         return not is_broken(values, [{"ill": value} for value in whole], criterion)
 
-    for part, most, fails in zip(parts.tolist(), kept.tolist(), failing.tolist(), strict=True):
+    for part, most, fails, is_open in zip(
+        parts.tolist(), kept.tolist(), failing.tolist(), left_open.tolist(), strict=True
+    ):
         smaller = list(itertools.product(*(range(count + 1) for count in part)))
         assert most >= max([sum(own) for own in smaller if sum(own) and is_met(own)], default=0)
         assert fails == (not is_met(part))
+        assert is_open >= fails
         assert most == sum(part) or fails
 
 
