@@ -31,7 +31,7 @@ ALL = list(MEASURES)
 OF_PEOPLE = [measure for measure in ALL if measure != "individual_risk"]
 # Counts of rows, and of people where rows have weights.
 SIZES = ("cohort_size", "class_size")
-FEW = settings(SHARED_FIXTURES, max_examples=25)
+FEW = settings(SHARED_FIXTURES, max_examples=10)
 
 
 def with_weights(frame, weights):

@@ -49,7 +49,7 @@ def measured(before, after, **options):
     return gpupif.compare(frame(before), frame(after), numbers=list(before), linkage="exact", **options)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(tables(), st.sampled_from([0.05, 0.1, 0.25, 1.0]))
 def test_risk_and_loss_are_those_of_the_definitions(both, interval):
     found = measured(*both, interval=interval).continuous
@@ -73,7 +73,7 @@ def by_estimate(found):
     }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(tables())
 def test_estimates_are_those_of_the_definitions(both):
     found = by_estimate(measured(*both))
