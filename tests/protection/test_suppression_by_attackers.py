@@ -138,13 +138,15 @@ def check(seed, criteria, share, weighted=False):
     return table, found
 
 
-@pytest.mark.parametrize(("seed", "share"), [(0, 0.3), *some_slow([], [(1, 0.0), (2, 0.1)])])
+@pytest.mark.parametrize(
+    ("seed", "share"), [(0, 0.3), *(pytest.param(*own, marks=pytest.mark.slow) for own in [(1, 0.0), (2, 0.1)])]
+)
 @pytest.mark.parametrize("criteria", CASES.values(), ids=CASES)
 def test_the_plan_is_the_best_of_all_nodes(criteria, share, seed):
     check(seed, criteria, share)
 
 
-@pytest.mark.parametrize(("seed", "share"), [(0, 0.3), *some_slow([], [(1, 0.1)])])
+@pytest.mark.parametrize(("seed", "share"), [(0, 0.3), pytest.param(1, 0.1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "criteria", [*WEIGHTED, *(own for own in CASES.values() if "k>" not in own[0])], ids=" and ".join
 )
