@@ -125,7 +125,7 @@ def test_columns_that_follow_from_others_have_no_eigenvalues_and_coefficients(co
 
 def test_the_tree_of_boxes_finds_the_nearest_rows_of_large_tables(monkeypatch):
     random = np.random.default_rng(0)
-    before = pd.DataFrame(random.integers(0, 60, (700, 3)), columns=list("xyz"))
+    before = pd.DataFrame(random.integers(0, 60, (250, 3)), columns=list("xyz"))
     after = before + random.integers(-4, 5, before.shape)
     tables = [table.to_dict("list") for table in (before, after)]
     for leaf in (1, 16):
