@@ -71,7 +71,7 @@ def test_only_the_first_run_on_a_machine_says_that_it_compiles(tmp_path):
     census(100, columns=3).to_csv(table, index=False)
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     environment.pop("NUMBA_CACHE_DIR", None)
-    code = f"import gpupif; gpupif.score({str(table)!r}, 'csf')"
+    code = f"import gpupif; gpupif.toxic_pairs({str(table)!r})"
     said = []
     for _ in range(2):
         done = subprocess.run(
