@@ -22,8 +22,8 @@ from gpupif.kernels.cache import CACHE_FOLDER
 from gpupif.utils.versions import installed_version
 
 pytest.register_assert_rewrite("tests.helpers")
-# How long an example takes says nothing of whether it is right; the machine may have other work.
-hypothesis.settings.register_profile("untimed", deadline=None)
+# How long an example takes says nothing of whether it is right; the machine may have other work. Each run draws others.
+hypothesis.settings.register_profile("untimed", deadline=None, max_examples=40)
 hypothesis.settings.load_profile("untimed")
 
 from tests.helpers.checkout import ROOT  # noqa: E402

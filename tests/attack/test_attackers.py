@@ -34,7 +34,7 @@ def bits(scores):
 
 @pytest.mark.slow
 @given(job=jobs(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=25)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_each_attacker_scores_as_alone_and_the_worst_is_the_highest(engine, job, data):
     table, arguments = job
     arguments.pop("known", None)

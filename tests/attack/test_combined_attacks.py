@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
@@ -145,6 +146,12 @@ def cases():
 
 
 CASES, TRIPLES = cases()
+# The ways that cut tables take turns: each has any two features together above.
+CUTTING = [way for way in OTHERS if way.values[0] is not FILE]
+BY_TURNS = [
+    pytest.param(*param.values, *way.values, id=f"{param.id}-{way.id}", marks=[*param.marks, *way.marks])
+    for param, way in zip(TRIPLES, cycle(CUTTING), strict=False)
+]
 
 
 @cache
@@ -222,8 +229,7 @@ def test_every_way_gives_the_bits_of_the_table_in_memory(way, case, dtype):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("way", [way for way in OTHERS if way.values[0] is not FILE])
-@pytest.mark.parametrize(("case", "dtype"), TRIPLES)
+@pytest.mark.parametrize(("case", "dtype", "way"), BY_TURNS, indirect=["way"])
 def test_every_way_that_cuts_tables_gives_the_bits_by_any_three_features(way, case, dtype):
     check_bits(way, case, dtype)
 
@@ -231,7 +237,7 @@ def test_every_way_that_cuts_tables_gives_the_bits_by_any_three_features(way, ca
 @pytest.mark.slow
 @pytest.mark.usefixtures("engine")
 @given(attack=attacks())
-@settings(SHARED_FIXTURES, max_examples=3 if SIMULATED else 30)
+@settings(SHARED_FIXTURES, max_examples=3 if SIMULATED else 10)
 def test_scores_of_any_table_follow_their_definition(attack):
     table, arguments = attack
     frame, options = frames_of(table, arguments)
@@ -240,7 +246,7 @@ def test_scores_of_any_table_follow_their_definition(attack):
 
 @pytest.mark.slow
 @given(attack=attacks(lacks=["count", "error"]), pieces=any_pieces(), dtype=st.sampled_from(["float64", "float32"]))
-@settings(SHARED_FIXTURES, max_examples=40)
+@settings(SHARED_FIXTURES, max_examples=15)
 def test_every_way_gives_any_table_the_bits_of_memory(way, attack, pieces, dtype):
     frame, options = frames_of(*attack)
     try:

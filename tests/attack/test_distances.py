@@ -64,7 +64,7 @@ DISTANCES = {
 
 @pytest.mark.parametrize(("kind", "distance"), DISTANCES.values(), ids=DISTANCES)
 @given(data=st.data())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 def test_the_distance_of_the_oracle_is_the_least_work(kind, distance, data):
     weights = st.lists(st.integers(0, 5), min_size=len(TREE), max_size=len(TREE)).filter(any)
     posterior, prior = (

@@ -69,7 +69,7 @@ names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
     paths=st.dictionaries(names, st.tuples(st.integers(0, 5), st.integers(0, 2)), min_size=1, max_size=12),
     separator=st.sampled_from(";\t|,"),
 )
-@settings(SHARED_FIXTURES, max_examples=60)
+@settings(SHARED_FIXTURES, max_examples=25)
 def test_a_written_hierarchy_is_read_back(tmp_path_factory, paths, separator):
     tree = {value: [f"n{narrow}", f"w{narrow % 3}", "*"] for value, (narrow, _) in paths.items()}
     file = tmp_path_factory.mktemp("h") / "h.csv"

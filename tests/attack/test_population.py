@@ -23,7 +23,7 @@ from tests.helpers.tables import SHARED_FIXTURES
 pytestmark = pytest.mark.every_engine
 
 ALL = list(MEASURES)
-FEW = settings(SHARED_FIXTURES, max_examples=25)
+FEW = settings(SHARED_FIXTURES, max_examples=10)
 
 
 @pytest.mark.slow

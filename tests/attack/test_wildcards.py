@@ -29,7 +29,7 @@ from tests.helpers.wildcards import sparse
 
 pytestmark = pytest.mark.every_engine
 
-FEW = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+FEW = settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
 
 
 def as_defined(table, **arguments):
@@ -232,7 +232,7 @@ def test_top_cells_and_summary_follow_the_definition_with_wildcards(engine):
 
 @pytest.mark.slow
 @given(table=sparse(most_rows=8), data=st.data())
-@settings(FEW, max_examples=2 if SIMULATED else 20)
+@settings(FEW, max_examples=2 if SIMULATED else 10)
 def test_whole_weights_count_as_repeated_rows_with_wildcards(engine, table, data):
     frame = frame_of(table)
     weights = np.array(data.draw(st.lists(st.integers(1, 3), min_size=len(frame), max_size=len(frame))))

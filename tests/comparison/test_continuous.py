@@ -49,7 +49,7 @@ def measured(before, after, **options):
     return gpupif.compare(frame(before), frame(after), numbers=list(before), linkage="exact", **options)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(tables(), st.sampled_from([0.05, 0.1, 0.25, 1.0]))
 def test_risk_and_loss_are_those_of_the_definitions(both, interval):
     found = measured(*both, interval=interval).continuous
@@ -73,7 +73,7 @@ def by_estimate(found):
     }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(tables())
 def test_estimates_are_those_of_the_definitions(both):
     found = by_estimate(measured(*both))
@@ -125,7 +125,7 @@ def test_columns_that_follow_from_others_have_no_eigenvalues_and_coefficients(co
 
 def test_the_tree_of_boxes_finds_the_nearest_rows_of_large_tables(monkeypatch):
     random = np.random.default_rng(0)
-    before = pd.DataFrame(random.integers(0, 60, (700, 3)), columns=list("xyz"))
+    before = pd.DataFrame(random.integers(0, 60, (250, 3)), columns=list("xyz"))
     after = before + random.integers(-4, 5, before.shape)
     tables = [table.to_dict("list") for table in (before, after)]
     for leaf in (1, 16):

@@ -65,7 +65,7 @@ def expected(both):
 
 def test_files_in_pieces_and_parts_compare_as_frames(both, expected, tmp_path):
     before, after = both
-    with in_parts(13, 2000), gpupif.config(memory_limit="8GiB"):
+    with in_parts(13, 8000), gpupif.config(memory_limit="8GiB"):
         first = write_parts(tmp_path / "before", before, [10, 20])
         second = write_parts(tmp_path / "after", after, [15])
         third = write_parts(tmp_path / "rest", shuffled(after), [15])

@@ -47,7 +47,7 @@ def compared(before, after):
         return gpupif.compare(frame(before), frame(after))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(tables())
 def test_every_figure_of_utility_follows_its_definition(both):
     before, after = both
@@ -86,7 +86,7 @@ def test_every_figure_of_utility_follows_its_definition(both):
     assert found.utility.rows_changed == sum(changed)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(tables())
 def test_utility_keeps_its_bounds_for_any_treatment(both):
     found = compared(*both)
@@ -107,7 +107,7 @@ def test_utility_keeps_its_bounds_for_any_treatment(both):
     assert (own["entropy_lost"] - (own["entropy_before"] - own["entropy_after"])).abs().max() < 1e-12
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(tables())
 def test_a_table_compared_with_itself_lost_nothing(both):
     before, _ = both

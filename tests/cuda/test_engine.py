@@ -150,7 +150,7 @@ def test_used_up_memory_of_the_host_is_not_taken_for_the_device_s():
     st.sampled_from(["uint8", "int64", "float32", "float64"]),
     st.sampled_from([8, 16, 64]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_copies_of_any_size_arrive_whole(size, dtype, buffer_bytes):
     library = DeviceLibrary()
     staging = PinnedStaging(library, buffer_bytes, small_bytes=0)

@@ -54,7 +54,7 @@ ENGINES = {
     | st.lists(st.one_of(st.none(), st.floats(width=32)), min_size=1, max_size=40),
     st.lists(st.integers(0, 40), max_size=4),
 )
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_parts_of_a_column_are_encoded_as_the_whole(values, cuts):
     library = Frames()
     array = pa.array(values)

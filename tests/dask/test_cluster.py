@@ -127,7 +127,7 @@ def kill_at(client, moment, table):
     raise AssertionError("all runs were over before a worker could be killed")
 
 
-@pytest.mark.parametrize("moment", ["gpupif-encode", "shuffle-transfer", "gpupif-score", "gpupif-leave"])
+@pytest.mark.parametrize("moment", ["shuffle-transfer", "gpupif-score"])
 def test_a_killed_worker_changes_no_number(client, large_folder, large_expected, moment):
     """All numbers are right, or Dask gives up with its error; a run that takes longer than a minute fails."""
     victim, future = kill_at(client, moment, large_folder)

@@ -30,7 +30,7 @@ from tests.helpers.tables import SHARED_FIXTURES, frame_of, jobs, tables
 pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
 
 # Dask takes a tenth of a second for a graph of any size.
-FEW = settings(SHARED_FIXTURES, max_examples=25)
+FEW = settings(SHARED_FIXTURES, max_examples=10)
 
 
 @pytest.mark.slow

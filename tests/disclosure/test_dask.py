@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
 
 @pytest.mark.slow
 @given(question=questions(), chosen=st.none() | st.integers(1, 2), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=25)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_any_partitioning_gives_the_numbers_of_the_table_in_memory(question, chosen, data):
     table, known, sensitive, distances = question
     frame = frame_of(table)
@@ -75,7 +75,7 @@ def test_every_kind_of_column_gives_the_same_numbers(kind):
 
 @pytest.mark.slow
 @given(job=samples(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=15)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_a_population_gives_the_numbers_of_memory(job, data):
     """Compare numbers, and errors about rows that the population lacks, with the run in memory."""
     sample, people, _ = job

@@ -35,7 +35,7 @@ def small():
 
 @pytest.mark.slow
 @given(question=questions(), chosen=st.none() | st.integers(1, 2), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=25)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_files_have_the_numbers_of_memory(question, chosen, data, tmp_path_factory):
     table, known, sensitive, distances = question
     frame = frame_of(table)
@@ -134,7 +134,7 @@ def test_uniques_are_estimated_from_files(census, small):
 
 @pytest.mark.slow
 @given(job=samples(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=15)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_a_population_gives_the_numbers_of_memory(job, data, tmp_path_factory):
     """Compare with the run in memory, and with loops over the rows."""
     sample, people, _ = job

@@ -103,7 +103,7 @@ def test_household_risk_is_as_defined(engine, question, limit):
 
 @pytest.mark.slow
 @given(question=questions(), sensitive=st.booleans(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=25)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_files_and_dask_give_the_same_risk(question, sensitive, data, tmp_path_factory, dask_in_one_thread):
     table, frame, known, _, _, how = question
     others = [name for name in table if name not in known and len(set(table[name])) > 1]

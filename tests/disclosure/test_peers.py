@@ -19,7 +19,7 @@ import gpupif
 anonymity = pytest.importorskip("pycanon.anonymity")
 metrics = pytest.importorskip("pycanon.metrics")
 pytestmark = pytest.mark.filterwarnings("ignore")
-FEW = settings(deadline=None, max_examples=40)
+FEW = settings(deadline=None, max_examples=15)
 VALUES = {"number": st.integers(-3, 5), "text": st.sampled_from(["flu", "hiv", "asthma", "x"]), "wide": st.integers()}
 
 

@@ -130,7 +130,7 @@ def best_by_theta(histogram, alpha):
 @pytest.mark.slow
 @given(histogram=histograms)
 @example(histogram={1: 2, 2: 1})
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 def test_pitman_fit_is_the_maximum(histogram):
     classes = sum(histogram.values())
     grid = [

@@ -53,7 +53,7 @@ def test_presence_follows_from_sizes_of_classes(sizes, threshold):
 
 
 @given(job=samples(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=30)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_presence_of_tables_is_as_defined(job, data):
     sample, people, _ = job
     known = data.draw(st.lists(st.sampled_from(list(sample)), min_size=1, unique=True))

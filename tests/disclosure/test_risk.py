@@ -131,7 +131,7 @@ def test_functions_return_the_values_of_risk(engine):
 
 @pytest.mark.slow
 @given(question=questions(), seed=st.integers(0, 99))
-@settings(SHARED_FIXTURES, max_examples=30)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_measures_keep_their_invariants(question, seed):
     table, known, sensitive, distances = question
     frame = frame_of(table)
@@ -189,7 +189,7 @@ def test_population_uniques_are_in_the_result_and_its_json():
 
 @pytest.mark.slow
 @given(question=questions(), seed=st.integers(0, 99), extra=st.integers(0, 20))
-@settings(SHARED_FIXTURES, max_examples=30)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_journalist_risk_is_that_of_loops_over_people(question, seed, extra):
     """Add people with the same values or other values to a table: both together are the population."""
     table, known, _, _ = question

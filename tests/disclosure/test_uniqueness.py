@@ -38,7 +38,7 @@ small_columns = st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=3), mi
 
 @pytest.mark.slow
 @given(people=st.integers(1, 4), weights=small_columns)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 def test_exact_shares_are_those_of_an_enumeration(people, weights):
     columns = [shares(one) for one in weights]
     found = gpupif.models.uniqueness(people, [list(map(float, one)) for one in columns])
@@ -53,7 +53,7 @@ def test_exact_shares_are_those_of_an_enumeration(people, weights):
 
 
 @given(people=st.integers(1, 5), slots=st.integers(1, 4))
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=10)
 def test_equal_slots_have_the_shares_of_an_enumeration(people, slots):
     found = gpupif.models.uniqueness(people, slots)
     unique, pairs = by_enumeration(people, [[Fraction(1, slots)] * slots])
@@ -111,7 +111,7 @@ def test_huge_numbers_keep_their_digits():
 @pytest.mark.slow
 @given(weights=st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=5), min_size=1, max_size=4),
        people=st.integers(1, 500), equal=st.integers(1, 50))  # fmt: skip
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 def test_lattice_is_as_accurate_as_it_says(weights, people, equal):
     categories = [equal, *([weight / sum(one) for weight in one] for one in weights)]
     exact, lattice = (gpupif.models.uniqueness(people, categories, method=method) for method in ("exact", "lattice"))

@@ -194,7 +194,7 @@ def test_a_population_with_wildcards_is_as_defined(engine, question, lacks):
 
 @pytest.mark.slow
 @given(question=sparse_samples(), weighted=st.booleans(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=25)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_files_and_dask_give_the_same_population_risk(question, weighted, data, tmp_path_factory, dask_in_one_thread):
     sample, people, known = question
     frames = frames_of(sample, people)
@@ -220,7 +220,7 @@ def test_files_and_dask_give_the_same_population_risk(question, weighted, data, 
 
 @pytest.mark.slow
 @given(question=questions())
-@settings(SHARED_FIXTURES, max_examples=40)
+@settings(SHARED_FIXTURES, max_examples=15)
 def test_measures_are_the_extremes_of_scores(question):
     """Compare to the last bit, over rows of a weight above 0."""
     table, known, sensitive, weights, missing = question
@@ -244,7 +244,7 @@ def test_measures_are_the_extremes_of_scores(question):
 
 @pytest.mark.slow
 @given(question=questions(), chosen=st.none() | st.integers(1, 2), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=40)
+@settings(SHARED_FIXTURES, max_examples=15)
 def test_files_and_dask_give_the_same_numbers(question, chosen, data, tmp_path_factory, dask_in_one_thread):
     table, known, sensitive, weights, missing = question
     frame, how = ask(table, weights, missing)
@@ -315,7 +315,7 @@ def test_individual_risk_is_that_of_sdcmicro(table, risks):
         st.sampled_from([0.0, 0.5, 1.0, 1 + 1e-9, 1.1, 3.99, 4.0, 4.01, 1e3, 1e9, 1e300]), min_size=4, max_size=4
     ),
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 def test_individual_risk_is_exact_to_the_last_bits(rows, times):
     """Check that the risk of a class does not depend on the other classes in the array."""
     sizes = np.array(rows)
@@ -329,7 +329,7 @@ def test_individual_risk_is_exact_to_the_last_bits(rows, times):
 
 @pytest.mark.slow
 @given(question=questions(exact=True))
-@settings(SHARED_FIXTURES, max_examples=30)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_whole_weights_count_as_copies_of_rows(question):
     """Repeat each row as often as its weight says: shares stay, k does not."""
     table, known, sensitive, weights, missing = question
@@ -350,7 +350,7 @@ def test_whole_weights_count_as_copies_of_rows(question):
 
 @pytest.mark.slow
 @given(question=questions())
-@settings(SHARED_FIXTURES, max_examples=30)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_wildcards_without_missing_values_change_nothing(question):
     table, known, sensitive, weights, _ = question
     full = {name: [0 if value is None else value for value in values] for name, values in table.items()}

@@ -256,7 +256,7 @@ def test_priors_too_small_for_their_digits_are_refused():
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(
     seed=st.integers(0, 2**32 - 1),
     accuracy=st.sampled_from([1.0, 0.9, 0.3]),
@@ -294,7 +294,7 @@ def test_scores_of_an_attacker_who_knows_nothing_are_exactly_zero(engine):
         assert (scores.array(name) == 0.0).all(), name
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     rows=st.integers(1, 120),

@@ -58,7 +58,7 @@ def every_subset(columns):
 
 @pytest.mark.slow
 @given(table=encoded(), dense=st.sampled_from([1, 64, engine.DENSE]), threads=st.integers(1, 3), cut=st.integers(1, 30))
-@settings(deadline=None, max_examples=6 if SIMULATED else 120, suppress_health_check=[*HealthCheck])
+@settings(deadline=None, max_examples=6 if SIMULATED else 50, suppress_health_check=[*HealthCheck])
 def test_counts_of_every_subset_are_right(counting_engine, table, dense, threads, cut):
     codes, cardinalities, multiplicities = table
     subsets = every_subset(len(codes))
@@ -83,7 +83,7 @@ def test_counts_of_every_subset_are_right(counting_engine, table, dense, threads
 
 @pytest.mark.slow
 @given(table=encoded(least=1))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=30)
 def test_each_row_has_the_number_of_its_combination(table):
     codes, cardinalities, multiplicities = table
     with Workers(2) as workers:
@@ -147,7 +147,7 @@ def test_an_empty_counter_has_no_combinations(counting_engine):
 
 @pytest.mark.slow
 @given(table=encoded(), every=st.booleans(), differ=st.booleans())
-@settings(deadline=None, max_examples=6 if SIMULATED else 60, suppress_health_check=[*HealthCheck])
+@settings(deadline=None, max_examples=6 if SIMULATED else 25, suppress_health_check=[*HealthCheck])
 def test_counting_all_rows_at_once_is_right(counting_engine, table, every, differ):
     """Each set is counted in turn, with or without columns that are in no set."""
     codes, cardinalities, multiplicities = table

@@ -46,7 +46,7 @@ def assert_same(found, expected):
         np.testing.assert_array_equal(found[name], array)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.lists(st.sampled_from(["float32", "float64", "int64"]), min_size=1, max_size=2 * AT_ONCE + 3),
     st.integers(0, ROWS - 1),

@@ -2,21 +2,30 @@
 
 `addopts` in pyproject.toml has `-m 'not slow'`. Slow tests run with `--everything`, with another `-m`, and where all
 that is asked for is tests by name (`pytest tests/cli/test_info.py::test_that`).
+
+With `--by-turns` each slow test that is for every engine runs on one, so that all engines have a part of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import pytest
 
 # The marks that addopts choose.
 QUICK = "not slow"
+# The fixtures that are every engine (tests/conftest.py).
+ENGINES = ("engine", "counting_engine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--everything", action="store_true", help="run the slow tests too, as -m '' does")
+    parser.addoption(
+        "--by-turns",
+        action="store_true",
+        help="run each slow test for every engine on one engine: the engines take turns",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -29,6 +38,29 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     return "slow tests are left out: pytest --everything runs them" if config.option.markexpr == QUICK else None
+
+
+def _case_of_engines(item: pytest.Item) -> tuple[str, Hashable] | None:
+    """Return the name of a slow test and its parameters other than the engine; None for any other test."""
+    own = getattr(item, "callspec", None)
+    if own is None or not {*ENGINES} & {*own.params} or item.get_closest_marker("slow") is None:
+        return None
+    # Runs on different engines have the same values, which need be neither hashable nor comparable.
+    others = frozenset((name, id(value)) for name, value in own.params.items() if name not in ENGINES)
+    return item.nodeid.partition("[")[0], others
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.option.by_turns:
+        return
+    cases: dict[tuple[str, Hashable], list[int]] = {}
+    for number, item in enumerate(items):
+        if (case := _case_of_engines(item)) is not None:
+            cases.setdefault(case, []).append(number)
+    runs = {numbers[turn % len(numbers)] for turn, numbers in enumerate(cases.values())}
+    left_out = {number for numbers in cases.values() for number in numbers} - runs
+    config.hook.pytest_deselected(items=[items[number] for number in sorted(left_out)])
+    items[:] = [item for number, item in enumerate(items) if number not in left_out]
 
 
 class LeftOut:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 SHARED_FIXTURES = settings(
     deadline=None,
-    max_examples=20 if SIMULATED else 60,
+    max_examples=20 if SIMULATED else 25,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 VALUES = {

@@ -89,7 +89,7 @@ WIDTHS = [[1], [5, 10, 20], [0.1, 0.5], [0.25, 1.5], ["2.5", "5"], [1e-7], [1e6]
     st.sampled_from(WIDTHS),
     st.sampled_from([0, 0.05, -3, 1e5]),
 )
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_intervals_follow_their_definition(numbers, widths, start):
     widths = [Decimal(one) if isinstance(one, str) else one for one in widths]
     hierarchy = hierarchy_of({"widths": widths, "start": start})

@@ -17,7 +17,7 @@ from gpupif.utils.repeated import Repeated, find_repeated, kept_small
 ODD = [0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, 1.5]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.lists(st.sampled_from(ODD), min_size=1, max_size=60), st.lists(st.integers(0, 60), max_size=3))
 def test_a_repeating_column_comes_back_from_any_batches(tmp_path_factory, values, edges):
     column = np.array(values)

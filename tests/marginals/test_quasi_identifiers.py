@@ -64,7 +64,7 @@ def as_found(found):
 
 
 @given(rows=st.lists(st.integers(0, 3), min_size=1, max_size=7))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 def test_ratios_are_as_defined(rows):
     found = Separation.from_counts(np.bincount(rows), len(rows))
     assert found.distinction == float(distinction(rows)) == float(RATIOS["distinction"](rows))
@@ -90,7 +90,7 @@ def test_the_example_of_the_paper_has_its_ratios():
     by=st.sampled_from(list(RATIOS)),
     data=st.data(),
 )
-@settings(SHARED_FIXTURES, max_examples=10 if SIMULATED else 80)
+@settings(SHARED_FIXTURES, max_examples=10 if SIMULATED else 30)
 def test_the_smallest_sets_are_those_of_a_full_search(counting_engine, table, alpha, by, data):
     size = data.draw(st.integers(1, len(table)))
     found = quasi_identifiers(frame_of(table), alpha, by, size)

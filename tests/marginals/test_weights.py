@@ -79,7 +79,7 @@ def defined(table, weights):
 
 @pytest.mark.slow
 @given(drawn=weighted_tables())
-@settings(SHARED_FIXTURES, max_examples=10 if SIMULATED else 25)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_entropies_are_as_defined(drawn):
     table, weights = drawn
     found = everything(in_memory, with_weights(table, weights), list(table))
@@ -114,7 +114,7 @@ def plain(value):
 
 
 @given(drawn=weighted_tables(), size=st.sampled_from([2, 3]), top=st.sampled_from([1, 3, 1000]))
-@settings(SHARED_FIXTURES, max_examples=10 if SIMULATED else 40)
+@settings(SHARED_FIXTURES, max_examples=10 if SIMULATED else 15)
 def test_toxic_pairs_are_as_defined(drawn, size, top):
     table, weights = drawn
     if len(table) < size:

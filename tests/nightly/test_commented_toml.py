@@ -121,7 +121,7 @@ def document_of(settings):
 
 
 @given(SETTINGS, st.text(max_size=200))
-@hypothesis(max_examples=100, deadline=None)
+@hypothesis(max_examples=40, deadline=None)
 def test_a_written_configuration_is_read_back(tmp_path_factory, settings, remark):
     file = tmp_path_factory.getbasetemp() / "written.toml"
     keys = ("input.path", "score.known", "gates[0]", "tell.log")

@@ -106,7 +106,7 @@ def test_no_text_of_a_run_shows_a_value(tmp_path, caplog, fault, value):
             pass
 
     with HTTPServer(("127.0.0.1", 0), Hook) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/"
         outcome = nights.run(*overrides, f'tell.webhooks=[{{url="{url}"}}, {{url="{url}", format="openlineage"}}]')
         server.shutdown()

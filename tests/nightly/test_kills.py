@@ -36,7 +36,7 @@ ENDED = "gpupif: interrupted; "
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("kind", "runs"), [("lock", 16), ("random", 24)])
+@pytest.mark.parametrize(("kind", "runs"), [("lock", 8), ("random", 12)])
 def test_a_terminated_run_ends_at_any_moment_and_leaves_a_good_state(tmp_path, kind, runs):
     """A run on record says so; before, the last good state stays as it was."""
     helper = ROOT / "tests" / "helpers" / "ended_nights.py"

@@ -38,7 +38,7 @@ def shared(tmp_path_factory):
 
 
 @given(outcomes)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_recorded_run_is_read_back_unchanged(shared, any_run):
     number = shared.begin(any_run)
     assert repr(shared.run(number)) == repr(replace(any_run, number=number, status=Status.RUNNING))

@@ -51,7 +51,7 @@ def load(tmp_path):
 
 
 @given(place=st.sampled_from(PLACES), secret=SECRETS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_no_secret_is_shown_or_kept(tmp_path_factory, place, secret):
     """A secret may be in any setting, also in settings that do not use it."""
     file = tmp_path_factory.getbasetemp() / "risk.toml"
@@ -73,7 +73,7 @@ def test_no_secret_is_shown_or_kept(tmp_path_factory, place, secret):
 
 
 @given(secret=SECRETS, before=st.text(max_size=5), after=st.text(max_size=5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_secret_is_hidden_in_any_quotation(secret, before, after):
     redact = Redaction([secret], False)
     for form in (

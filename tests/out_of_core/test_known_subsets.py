@@ -278,7 +278,7 @@ def test_the_command_line_scores_any_known_columns_beyond_memory(run, folder):
     threads=st.integers(1, 32),
     more=st.floats(1, 1000),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_shares_of_memory_stay_within_the_memory(distinct, scored_columns, combinations, widest, threads, more):
     needs = AnyKnownNeeds(30, 400, 32, 64, 20, 150, 4, (300, 100), 32, combinations, widest)
     memory = int(more * needs.least(distinct))

@@ -40,7 +40,7 @@ def small():
 
 @pytest.mark.slow
 @given(job=jobs(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=40)
+@settings(SHARED_FIXTURES, max_examples=15)
 def test_scores_have_the_bits_of_memory(job, data, tmp_path_factory):
     table, arguments = job
     frame = frame_of(table)

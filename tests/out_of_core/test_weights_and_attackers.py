@@ -54,11 +54,11 @@ def test_weights_of_collapsed_and_recut_parts_give_the_same_scores(tmp_path, par
 @pytest.mark.parametrize(("weights", "columns"), [(None, None), ("w", ["occupation", "age"])])
 def test_scores_against_each_attacker_are_as_alone(tmp_path, weights, columns):
     source = write_parts(
-        tmp_path / "in", gpupif.datasets.census(200, columns=6).assign(w=np.arange(200) % 5 / 4), [30, 70]
+        tmp_path / "in", gpupif.datasets.census(100, columns=6).assign(w=np.arange(100) % 5 / 4), [30, 70]
     )
     arguments = {"columns": columns, "weights": weights, "attackers": THREE}
     if columns is None and weights is None:
-        source = census_folder(tmp_path / "other", 200)
+        source = census_folder(tmp_path / "other", 100)
     with in_pieces(40, 50):
         scores = gpupif.score_files(source, tmp_path / "out", ALL, **arguments)
         alone = {
@@ -83,7 +83,7 @@ def test_scores_against_each_attacker_are_as_alone(tmp_path, weights, columns):
     mine, theirs = scores.summary(), expected.summary()
     pd.testing.assert_frame_equal(mine.attackers, theirs.attackers)
     pd.testing.assert_frame_equal(mine.columns, theirs.columns)
-    assert scores.frame().to_arrow().num_rows == 200
+    assert scores.frame().to_arrow().num_rows == 100
     assert nothing_left(tmp_path)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from tests.helpers.checkout import ROOT
+from tests.helpers.checkout import ROOT, nodes_of, reads_modules
+
+pytestmark = reads_modules
 
 
 def documented_methods():
     """Of each class of the package, by name: its bases, and of its public methods whether they are documented."""
     classes = {}
     for file in (ROOT / "gpupif").rglob("*.py"):
-        for node in ast.parse(file.read_text()).body:
+        for node in nodes_of(file)[0].body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 bases = {name.id for name in node.bases if isinstance(name, ast.Name)}
                 methods = {
@@ -54,7 +56,7 @@ def docstrings():
         (f"{file.relative_to(ROOT)}: {getattr(node, 'name', 'module')}", docstring)
         for folder in ("gpupif", "kernels")
         for file in sorted((ROOT / folder).rglob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in nodes_of(file)
         if isinstance(node, documented) and (docstring := ast.get_docstring(node)) is not None
     ]
 

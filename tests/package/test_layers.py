@@ -7,8 +7,9 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from tests.helpers.checkout import ROOT
+from tests.helpers.checkout import ROOT, nodes_of, reads_modules
 
+pytestmark = reads_modules
 # Low to high; those in one line know nothing of each other.
 LAYERS = """
     errors _version
@@ -60,7 +61,7 @@ def modules():
 def imported(name, file, known):
     """The modules that a module imports, wherever it does."""
     package = name.split(".") if file.name == "__init__.py" else name.split(".")[:-1]
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in nodes_of(file):
         if isinstance(node, ast.Import):
             full = [alias.name.split(".") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -14,7 +14,7 @@ import pytest
 
 import gpupif
 from gpupif.datasets import census
-from tests.helpers.checkout import ROOT
+from tests.helpers.checkout import ROOT, nodes_of, reads_modules
 from tests.helpers.public_names import NAMESPACES, public_names
 
 pytestmark = pytest.mark.subprocess
@@ -71,7 +71,7 @@ def test_only_the_first_run_on_a_machine_says_that_it_compiles(tmp_path):
     census(100, columns=3).to_csv(table, index=False)
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     environment.pop("NUMBA_CACHE_DIR", None)
-    code = f"import gpupif; gpupif.score({str(table)!r})"
+    code = f"import gpupif; gpupif.toxic_pairs({str(table)!r})"
     said = []
     for _ in range(2):
         done = subprocess.run(
@@ -157,11 +157,12 @@ for command in {commands!r}:
     assert done.stderr.count("gpupif: error: ") == 5
 
 
+@reads_modules
 def test_modules_that_benchmarks_and_tests_import_exist():
     """Other packages, such as the libraries of a GPU, are not installed everywhere and are not checked."""
     missing = []
     for file in [*ROOT.glob("benchmarks/*.py"), *ROOT.glob("tests/**/*.py")]:
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in nodes_of(file):
             if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
                 module = node.module.replace("gpupif.kernels", "kernels")
                 place = ROOT / module.replace(".", "/")

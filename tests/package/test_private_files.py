@@ -6,8 +6,9 @@ import ast
 
 import pytest
 
-from tests.helpers.checkout import ROOT
+from tests.helpers.checkout import ROOT, nodes_of, reads_modules
 
+pytestmark = reads_modules
 # The module that makes them.
 MAKER = "utils/private_folder.py"
 # Calls that make a folder or a file, or change who may read it: each of them with the umask's rights, or through links.
@@ -39,9 +40,9 @@ LEFT = {
 }
 
 
-def made_in(text):
-    """The calls in a module's text that make a folder or a file."""
-    for node in ast.walk(ast.parse(text)):
+def made_in(nodes):
+    """The calls among a module's nodes that make a folder or a file."""
+    for node in nodes:
         if isinstance(node, ast.Attribute) and node.attr in FLAGS:
             yield node.attr
         if not isinstance(node, ast.Call):
@@ -72,7 +73,7 @@ def made_in(text):
     ],
 )
 def test_calls_that_make_files_are_found(text, found):
-    assert list(made_in(text)) == found
+    assert list(made_in(ast.walk(ast.parse(text)))) == found
 
 
 def test_only_one_module_makes_folders_and_files():
@@ -80,7 +81,7 @@ def test_only_one_module_makes_folders_and_files():
     made = {
         (str(file.relative_to(package)), name)
         for file in package.rglob("*.py")
-        for name in made_in(file.read_text())
+        for name in made_in(nodes_of(file))
         if str(file.relative_to(package)) != MAKER
     }
     assert made == LEFT

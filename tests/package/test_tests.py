@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 
 import pytest
@@ -12,22 +13,23 @@ from gpupif.engines import choose
 from gpupif.engines.choose import DeviceRequest, choose_engine
 from gpupif.gpu import status
 from gpupif.gpu.status import CudaStatus, Gpu
-from tests.helpers.checkout import ROOT
+from tests.helpers.checkout import ROOT, nodes_of, reads_modules
 
 FILES = sorted(path.relative_to(ROOT) for path in (ROOT / "tests").rglob("*.py"))
 
 
-def imported(source):
+def imported(file):
     """Dotted names of all that a module imports, wherever it does."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(file):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@reads_modules
 def test_no_test_module_is_imported():
-    found = {str(path): list(imported((ROOT / path).read_text())) for path in FILES}
+    found = {str(path): list(imported(ROOT / path)) for path in FILES}
     assert len(found) > 100
     of_tests = {
         path: [name for name in names if any(part.startswith(("test_", "conftest")) for part in name.split("."))]
@@ -79,6 +81,22 @@ def test_slow(number):
     pass
 """
 
+BY_TURNS = """
+import pytest
+
+@pytest.fixture(params=["cpu", "cpu-1-thread", "cpu-3-threads"])
+def engine(request):
+    return request.param
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(20))
+def test_slow(number, engine):
+    print("ran", number, engine)
+
+def test_quick(engine):
+    pass
+"""
+
 
 @pytest.fixture
 def few_tests(pytester, monkeypatch):
@@ -113,3 +131,13 @@ def test_slow_tests_run_only_if_asked_for(few_tests, arguments, passed, left_out
         "slow tests are left out: pytest --everything runs them",
         f"{left_out} slow tests were left out: pytest --everything runs all tests",
     ] * bool(left_out)
+
+
+def test_engines_take_turns_in_slow_tests(few_tests):
+    few_tests.makepyfile(test_few=BY_TURNS)
+    few_tests.runpytest_inprocess("--everything").assert_outcomes(passed=63)
+    ended = few_tests.runpytest_inprocess("--everything", "--by-turns", "-s")
+    ended.assert_outcomes(passed=23, deselected=40)
+    runs = re.findall(r"ran (\d+) (cpu(?:-\d-threads?)?)", "\n".join(ended.outlines))
+    assert sorted(int(number) for number, _ in runs) == list(range(20))
+    assert {engine for _, engine in runs} == {"cpu", "cpu-1-thread", "cpu-3-threads"}

@@ -25,7 +25,7 @@ from tests.helpers.tables import SHARED_FIXTURES
 
 pytestmark = pytest.mark.every_engine
 
-FEW = settings(SHARED_FIXTURES, max_examples=25)
+FEW = settings(SHARED_FIXTURES, max_examples=10)
 CLOSE = {"rel": 1e-12, "abs": 1e-12}
 FIGURES = ("pif95", "fig", "k", "uniques")
 # Of every column: values by pairs, then all but the first pair.

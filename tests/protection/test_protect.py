@@ -29,7 +29,7 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("criteria", "arguments"), QUESTIONS)
 def test_the_plan_is_the_best_of_all_nodes(criteria, arguments, seed):
     table, hierarchies = people(seed)
@@ -302,7 +302,7 @@ def nominal_and_ordered_differ():
     ],
     ids=["distances", "ordered categories", "ordered categories of dates"],
 )
-@pytest.mark.parametrize("cells", [True, False])
+@pytest.mark.parametrize("cells", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("on_cpu")
 def test_suppression_reaches_closeness_by_the_distances_asked_for_and_after_a_file(cells, sensitive, tmp_path):
     table = nominal_and_ordered_differ().assign(s=sensitive)

@@ -60,7 +60,7 @@ def brute(costs, checks):
     return min((node, loss) for node, loss in losses.items() if loss <= least * (1 + 1e-12))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
 def test_the_search_finds_the_best_of_all_nodes(seed, selects):
     rng = np.random.default_rng(seed)
@@ -77,7 +77,7 @@ def test_the_search_finds_the_best_of_all_nodes(seed, selects):
         assert found.loss == found.bound == loss
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
 def test_ties_go_to_the_lowest_levels(seed, selects):
     """Sums of tenths that are equal differ in their last bits by the order in which they are added."""
@@ -137,7 +137,7 @@ def as_large(patched, most_nodes, listed):
     patched.setattr(lattice_search, "COUNTED", 30)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([10, 10**6]), st.booleans())
 def test_reasons_rule_out_no_node_that_holds(seed, most_nodes, dense):
     rng = np.random.default_rng(seed)
@@ -153,7 +153,7 @@ def test_reasons_rule_out_no_node_that_holds(seed, most_nodes, dense):
     assert node is None or found.loss == found.bound == loss
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.booleans(), st.integers(1, 60))
 def test_large_lattices_give_the_best_node(seed, selects, listed):
     rng = np.random.default_rng(seed)
@@ -170,7 +170,7 @@ def test_large_lattices_give_the_best_node(seed, selects, listed):
     assert node is None or found.loss == found.bound == loss
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from([10, 60, 10**6]))
 def test_the_bound_holds_whenever_the_search_ends(seed, selects, most_nodes):
     rng = np.random.default_rng(seed)

@@ -18,10 +18,14 @@ from gpupif.kernels import class_bounds
 from tests.helpers import naive_protection as naive
 from tests.helpers.class_criteria import CRITERIA, NAMES, best, example, is_broken, suppressed_rows
 
+each_share = pytest.mark.parametrize(
+    ("seed", "share"),
+    [(0, 0.1), *(pytest.param(*own, marks=pytest.mark.slow) for own in [(0, 0.0), (1, 0.03)])],
+)
 
-@pytest.mark.parametrize("share", [0.0, 0.03, 0.1])
+
+@each_share
 @pytest.mark.parametrize("criteria", CRITERIA, ids=" and ".join)
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_plan_is_the_best_of_all_nodes(criteria, share, seed):
     table, hierarchies = example(seed)
     rows = table.to_dict("records")
@@ -60,7 +64,7 @@ def breaks(rows, whole, criterion):
     return any(broken)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.03, 0.1])
+@each_share
 @pytest.mark.parametrize(
     "criteria",
     [
@@ -72,7 +76,6 @@ def breaks(rows, whole, criterion):
     ],
     ids=" and ".join,
 )
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_criteria_on_two_attributes_are_met_at_the_best_of_all_nodes(criteria, share, seed):
     table, hierarchies = with_pay(seed)
     rows = table.to_dict("records")
@@ -191,7 +194,7 @@ def test_the_result_says_so_if_the_treated_table_breaks_a_criterion():
 
 
 @pytest.mark.parametrize("criteria", [["distinct_l(ill)>=2"], ["distinct_l(ill)>=2", "distinct_l(pay)>=2"]])
-@pytest.mark.parametrize("seed", [0, 1, 3])
+@pytest.mark.parametrize("seed", [3, pytest.param(0, marks=pytest.mark.slow)])
 def test_cells_are_suppressed_without_k(criteria, seed):
     table, hierarchies = with_pay(seed)
     given = {name: {"values": dict(groups)} for name, groups in hierarchies.items()}

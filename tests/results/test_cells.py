@@ -117,8 +117,9 @@ def found_in(way, options, asked, dtype="float64"):
     return way.score(table, MEASURES, dtype=dtype, cells=asked.asked, **options)
 
 
-@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "dtype"), [*((name, "float64") for name in CASES), *((name, "float32") for name in QUICK)]
+)
 def test_selected_cells_follow_their_definition(name, dtype):
     given, asked = CASES[name]
     table, options = frames_of(PEOPLE, given)
@@ -130,9 +131,12 @@ def test_selected_cells_follow_their_definition(name, dtype):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
+    ("name", "dtype"),
+    [
+        *(pytest.param(name, "float64", marks=() if name in QUICK else pytest.mark.slow) for name in CASES),
+        *(pytest.param(name, "float32", marks=pytest.mark.slow) for name in QUICK),
+    ],
 )
-@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 def test_every_way_selects_the_same_cells(way, name, dtype):
     given, asked = CASES[name]
     found = found_in(way, given, asked, dtype)
@@ -167,7 +171,7 @@ def source(tmp_path_factory):
 def test_a_file_of_cells_is_the_same_in_memory_and_beyond(run, folder, source, ending, limit):
     """The file describes its scores and is opened again."""
     options = ["--where", "csf > 0.2", "--min-cig", "1", "--top", "25", "--by", "csf"]
-    with in_pieces(16, 25):
+    with in_pieces(50, 70):
         ended = run("score", source, "-o", f"cells.{ending}", *options, *(["--memory-limit", limit] if limit else []))
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines()[-1] == f"25 cells written to cells.{ending}; the summary is of all cells"
@@ -232,7 +236,7 @@ def test_summary_only_writes_no_scores(run, folder, source):
     """The summary is that of all scores, in memory and beyond it."""
     before = contents(folder)
     for options in ([], ["--memory-limit", "8GiB"]):
-        with in_pieces(16, 25):
+        with in_pieces(50, 70):
             ended = run("score", source, "--summary-only", "--json", *options)
         assert (ended.code, ended.err, contents(folder)) == (0, "", before)
         document = json.loads(ended.out)
@@ -261,7 +265,7 @@ def test_summary_only_writes_no_scores(run, folder, source):
 )
 def test_a_summary_without_scores_is_that_of_all_scores(source, asked):
     of_files = asked | ({"population": source} if "population" in asked else {})
-    with in_pieces(16, 25), gpupif.config(memory_limit="8GiB"):
+    with in_pieces(50, 70), gpupif.config(memory_limit="8GiB"):
         found = gpupif.score_files(source, summary_only=True, **of_files)
     expected = gpupif.score(TABLE, **asked)
     for name in found.attackers or [None]:

@@ -83,22 +83,22 @@ def test_groups_of_blocks_in_reused_room_are_right(words):
 def test_groups_that_need_many_rounds_are_right(words):
     """All keys or hashes share the first slot, so nearly all rows are left to later rounds."""
     random = np.random.default_rng(words)
-    keys = random.integers(0, 40, (700, words)).astype(np.uint64)
+    keys = random.integers(0, 40, (250, words)).astype(np.uint64)
     _, number = np.unique(keys, axis=0, return_inverse=True)
     # What `spread_word` makes so small a number of that its upper bits, which say the slot, are 0.
     forged = number.ravel().astype(np.uint64) * np.uint64(pow(0x9E3779B97F4A7C15, -1, 2**64))
     keys = forged[:, None] if words == 1 else keys
     keep = ~np.uint64(0)
-    assert group(keys, [0, 700], forged, 0, keep) == naive_groups(keys, [0, 700], 0, int(keep))
+    assert group(keys, [0, 250], forged, 0, keep) == naive_groups(keys, [0, 250], 0, int(keep))
 
 
 def test_rows_with_equal_hashes_are_told_apart_by_their_keys():
     """Forged hashes, by which all rows agree: the masked word and every other word still decide."""
     random = np.random.default_rng(0)
-    keys = random.integers(0, 3, (300, 3)).astype(np.uint64)
+    keys = random.integers(0, 3, (120, 3)).astype(np.uint64)
     word, keep = 1, ~np.uint64(1)
     forged = [(int(mix_word(k, word)) - int(mix_word(k & keep, word))) % 2**64 for k in keys[:, word]]
-    assert group(keys, [0, 300], forged, word, keep) == naive_groups(keys, [0, 300], word, int(keep))
+    assert group(keys, [0, 120], forged, word, keep) == naive_groups(keys, [0, 120], word, int(keep))
 
 
 def test_a_block_may_have_more_groups_than_its_table_starts_with(monkeypatch):

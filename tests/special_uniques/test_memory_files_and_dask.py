@@ -36,7 +36,7 @@ def assert_same(found, wanted):
 
 
 @given(rows=st.integers(1, 300), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=30)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_marks_come_back_from_memory_and_disk(rows, data):
     """Sets hold from one row in a thousand to nearly all rows."""
     room = data.draw(st.sampled_from([0, 40, None]))
@@ -62,7 +62,7 @@ def as_bits(members, rows):
 
 @pytest.mark.slow
 @given(table=tables(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=20)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_a_search_without_room_follows_the_definition(table, data):
     """All sets kept between levels are on disk."""
     max_size = data.draw(st.integers(1, len(table)))

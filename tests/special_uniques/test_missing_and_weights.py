@@ -153,7 +153,7 @@ def test_options_for_missing_values_do_not_matter_to_complete_tables(missing):
 
 @pytest.mark.slow
 @given(table=sparse(most_columns=4), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=20)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_suppressing_a_value_makes_no_row_riskier_with_wildcards(table, data):
     name, row = data.draw(st.sampled_from(list(table))), data.draw(st.integers(0, len(frame_of(table)) - 1))
     max_size = data.draw(st.integers(1, len(table)))

@@ -75,7 +75,7 @@ def test_keys_of_several_words_are_searched_right():
 
 @pytest.mark.slow
 @given(rows=st.integers(1, 12), columns=st.integers(1, 6), low=st.sampled_from([0, 1, 3]), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=25)
+@settings(SHARED_FIXTURES, max_examples=10)
 def test_blocks_of_few_columns_are_searched_right(rows, columns, low, data):
     """Blocks are made small, so that there are many of them, with growing room."""
     cells = st.lists(st.integers(0, 2), min_size=rows, max_size=rows)

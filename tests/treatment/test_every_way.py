@@ -11,7 +11,7 @@ from gpupif.errors import InputError
 from gpupif.treatment.plan import TREATMENTS
 from tests.helpers.example_plans import EXAMPLES, KEY, PLANS, example_table
 from tests.helpers.treatments import Bins, Drawn, Gone, Noisy, RareAway, RiskyAway, Shifted, Swapped
-from tests.helpers.ways import MEMORY, Pieces, assert_same_treated, plain
+from tests.helpers.ways import FILE, MEMORY, OTHERS, Pieces, assert_same_treated, plain
 
 TABLE = example_table()
 # A treatment for each question to a table and each kind of change.
@@ -61,10 +61,22 @@ def test_every_way_allows_all_that_a_treatment_may_do(way, pieces):
     assert all(one.changed or one.dropped or one.rows_removed for one in expected.record.treatments)
 
 
-@pytest.mark.parametrize("do", [pytest.param(do, marks=slow_but(do, *TOGETHER)) for do in PLANS])
+@pytest.mark.parametrize("do", TOGETHER)
 def test_every_way_treats_a_table_the_same(way, do):
+    check_way(way, do)
+
+
+# A table that is read from a file is treated in memory as all tables are.
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [way for way in OTHERS if way.values[0] is not FILE], indirect=True)
+@pytest.mark.parametrize("do", [do for do in PLANS if do not in TOGETHER])
+def test_every_way_treats_a_table_the_same_by_each_treatment(way, do):
+    check_way(way, do)
+
+
+def check_way(way, do):
     expected = MEMORY.treat(TABLE, PLANS[do], key=KEY)
-    assert_same_treated(way.treat(TABLE, PLANS[do], key=KEY), expected)
+    assert_same_treated(way.treat(TABLE, PLANS[do], Pieces(chunk_rows=25, partition_rows=20), key=KEY), expected)
     assert any(one.changed or one.dropped or one.rows_removed for one in expected.record.treatments)
 
 
@@ -137,14 +149,13 @@ ON_HALF_EMPTY = [
     "treatments",
     [
         pytest.param(ON_HALF_EMPTY, id="all"),
-        *(pytest.param([one], id=one.do, marks=pytest.mark.slow) for one in ON_HALF_EMPTY),
         pytest.param([gpupif.treatments.DatePart("born", to="year")], id="year", marks=pytest.mark.slow),
     ],
 )
 def test_columns_without_values_in_some_pieces_are_treated_the_same(way, emptied, treatments):
     table = TABLE.assign(**{name: emptied(TABLE[name]) for name in ("born", "income", "job", "zip")})
     plan = [*treatments, gpupif.treatments.Rare("zip", below=3)]
-    found = way.treat(table, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=7, partition_rows=3), key=KEY)
+    found = way.treat(table, plan, Pieces((0.2, 0.35, 0.7), chunk_rows=20, partition_rows=12), key=KEY)
     assert_same_treated(found, MEMORY.treat(table, plan, key=KEY))
 
 

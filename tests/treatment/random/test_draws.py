@@ -66,7 +66,7 @@ def test_blocks_are_those_of_rfc_8439_appendix_a_1(key, counter, nonce, begins):
     assert stream(Draws(key, nonce), counter, 1).hex().startswith(begins)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.binary(min_size=32, max_size=32),
     st.binary(min_size=12, max_size=12),
@@ -79,7 +79,7 @@ def test_drawn_numbers_follow_their_definition(key, nonce, start, rows):
     assert [int(found[place]) for place in asked] == [number_of_row(key, nonce, start + place) for place in asked]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 3000), st.lists(st.integers(0, 1500), max_size=5))
 def test_any_cut_of_the_rows_draws_the_same_numbers(start, sizes):
     draws = Draws(KEY, NONCE)

@@ -94,7 +94,7 @@ def test_missing_values_have_a_row_of_their_own():
         prepared(table, Pram("x", MATRIX, missing="category"), KEY)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=12), st.floats(0, 1))
 def test_invariant_matrices_keep_the_counts(counts, keep):
     counts = np.array(counts)
@@ -116,7 +116,7 @@ def test_an_invariant_matrix_is_the_product_of_two_stages():
     assert invariant_matrix(np.array([50, 30, 20]), 0) == pytest.approx(np.tile(p, (3, 1)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6).filter(lambda row: sum(row) > 0), st.integers(0, 5))
 def test_thresholds_of_a_state_stand_for_its_probabilities(row, state):
     """Check the entries of each state: ascending, from 0, and equal to the probabilities up to 2^-50."""

@@ -53,7 +53,7 @@ def questions(draw):
 
 
 @pytest.mark.parametrize("missing", READINGS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(question=questions())
 def test_criteria_hold_and_no_cell_can_be_restored(missing, question):
     rows, sizes, criteria, importance = question
@@ -72,7 +72,7 @@ def test_criteria_hold_and_no_cell_can_be_restored(missing, question):
 
 
 @pytest.mark.parametrize("missing", READINGS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.lists(st.tuples(*[st.integers(0, 2)] * 2), min_size=2, max_size=5), st.integers(2, 3))
 def test_not_many_more_cells_than_are_needed(missing, rows, k):
     if len(rows) < k:
