@@ -49,6 +49,7 @@ def compare(
     weights: options.SamplingWeights = None,
     device: options.Device = None,
     report: options.Report = None,
+    redact: options.Redact = False,
     overwrite: options.Overwrite = False,
     *,
     shared: ReadOptions,
@@ -56,7 +57,7 @@ def compare(
     """Say what a treatment of a table bought in risk and cost in utility, BEFORE and AFTER side by side."""
     for table in (before, after):
         shared.check(table)
-    to = ReportFile(report, overwrite, after)
+    to = ReportFile(report, overwrite, after, redact)
     given, known, attributes = (
         as_names(columns),
         as_names(quasi_identifiers, "quasi_identifiers"),

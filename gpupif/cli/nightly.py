@@ -83,6 +83,7 @@ def run(
     file: ConfigFile,
     settings: Overrides = None,
     report: options.Report = None,
+    redact: options.Redact = False,
     overwrite: options.Overwrite = False,
     *,
     shared: PrintOptions,
@@ -92,7 +93,7 @@ def run(
     Exit code: 0 all gates hold, 3 a gate failed, 2 bad input or configuration, 4 another run is on, 1 anything else.
     """
     interruption.left = "the last good state is as it was"
-    to = ReportFile(report, overwrite, file)
+    to = ReportFile(report, overwrite, file, redact)
     from ..nightly.comparison.figures import with_figures
     from ..nightly.configuration.config import load_config
     from ..nightly.event_log import logged_to_stderr
@@ -112,7 +113,7 @@ def run(
     document, past = outcome.to_dict(), None if before is None else before.to_dict()
     shared.show(lambda: with_figures(document, past), lambda console: draw(document, past, console))
     if report is not None:
-        to.write(nightly_documents(file, settings), shared)
+        to.write(nightly_documents(file, settings, redact), shared)
     raise typer.Exit(outcome.exit_code)
 
 

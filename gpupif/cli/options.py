@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin,
 
 import typer
 
+from ..errors import InputError
 from .printing import as_document, say
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ Report = Annotated[
     Path | None,
     output_option("FILE.html", "Write a report with figures too, for a browser: see gpupif report.", "--report"),
 ]
+Redact = Annotated[bool, option(None, "Hide all values of cells in the report.", "--redact")]
 Quiet = Annotated[bool, option(None, "Print nothing but errors.", "--quiet", "-q")]
 Columns = Annotated[str | None, option("A,B", "Columns that are looked at. Default: all.")]
 QuasiIdentifiers = Annotated[
@@ -242,24 +244,30 @@ class PrintOptions:
 
 @dataclass(frozen=True)
 class ReportFile:
-    """The report that a command writes beside its result; checked at once. file: None for none. title: of the table."""
+    """The report that a command writes beside its result; checked at once.
+
+    file: None for none. title: of the table. redact: whether values of cells are hidden.
+    """
 
     file: Path | None
     overwrite: bool
     title: object
+    redact: bool
 
     def __post_init__(self) -> None:
+        if self.file is None and self.redact:
+            raise InputError("redact: goes with --report. Say where to write the report, or leave it out.")
         if self.file is not None:
             from ..report.page import check_report
 
             check_report(self.file, self.overwrite)
 
-    def write(self, documents: Sequence[Mapping[str, Any]], shared: PrintOptions, redact: bool = False) -> None:
+    def write(self, documents: Sequence[Mapping[str, Any]], shared: PrintOptions) -> None:
         """Write the report, and say so. documents: of results, see `gpupif.report`."""
         from ..report.page import write_report
 
         if self.file is not None:
-            write_report(documents, self.file, str(self.title), redact, self.overwrite)
+            write_report(documents, self.file, str(self.title), self.redact, self.overwrite)
             shared.say(f"Report written to {self.file}; open it in a browser.")
 
 
@@ -307,7 +315,7 @@ class ReadOptions(PrintOptions):
         if to is not None and to.file is not None:
             from ..report.records import document_of
 
-            to.write([{**named, **document_of(found)}], self)
+            to.write([{**named, **document_of(found, to.redact)}], self)
 
     def say_roles(self, from_file: FileRoles) -> None:
         """Print a line on what came from a file of roles, if there is one."""

@@ -83,13 +83,14 @@ def protect(
     gpu_grouping: options.GpuGrouping = None,
     overwrite: options.Overwrite = False,
     report: options.Report = None,
+    redact: options.Redact = False,
     *,
     measured: RiskOptions,
     shared: ClusterOptions,
 ) -> None:
     """Find the plan that makes TABLE meet criteria at the least loss: the columns made as coarse as they have to be."""
     shared.check(table)
-    to = ReportFile(report, overwrite, table)
+    to = ReportFile(report, overwrite, table, redact)
     if not require:
         raise InputError("--require: expected at least one limit, such as --require 'k>=5'; got none.")
     if output is not None:

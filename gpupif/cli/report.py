@@ -29,7 +29,7 @@ def report(
     quasi_identifiers: options.QuasiIdentifiers = None,
     sensitive: str | None = option("C,D", "Sensitive attributes of a table. Default: none."),
     roles: options.RolesFile = None,
-    redact: bool = option(None, "Hide all values of cells.", "--redact", default=False),
+    redact: options.Redact = False,
     advice: bool = option(
         None, "Leave out what to do next, which measures a table many times.", "--advice/--no-advice", default=True
     ),
@@ -38,8 +38,11 @@ def report(
     *,
     shared: ReadOptions,
 ) -> None:
-    """Show risk for those who decide: one HTML file with figures and tables, which loads nothing else."""
-    to = ReportFile(output, overwrite, source.name or source)
+    """Show risk for those who decide: one HTML file with figures and tables, which loads nothing else.
+
+    A weight column of --roles weights scores, shares and pairs, as --weights does elsewhere.
+    """
+    to = ReportFile(output, overwrite, source.name or source, redact)
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers"), as_names(sensitive, "sensitive")
     is_table = source.suffix.lower() not in (".json", ".toml") and not _holds_scores(source)
     given = {"quasi_identifiers": known, "sensitive": attributes, "roles": roles}
@@ -50,12 +53,12 @@ def report(
         if is_table:
             shared.check(source)
             from_file = FileRoles(roles, source, shared.sep, [*(known or ()), *(attributes or ())])
-            from_file.warn_of_weights()
             known = from_file.quasi_identifiers("quasi-identifiers", known)
-            documents = _of_table(source, known, from_file.sensitive(attributes), advice, redact, shared)
+            attributes, weights = from_file.sensitive(attributes), from_file.weights(None)
+            documents = _of_table(source, known, attributes, weights, advice, redact, shared)
         else:
             documents = _of_record(source, redact)
-        to.write(documents, shared, redact)
+        to.write(documents, shared)
     shared.show(lambda: {"input": str(source), "output": str(output)}, lambda _: None)
     interruption.left = f"the report is complete: {output}"
 
@@ -77,11 +80,18 @@ def _of_record(source: Path, redact: bool) -> list[dict[str, Any]]:
 
 
 def _of_table(
-    table: Path, known: list[str] | None, attributes: list[str] | None, advice: bool, redact: bool, shared: ReadOptions
+    table: Path,
+    known: list[str] | None,
+    attributes: list[str] | None,
+    weights: str | None,
+    advice: bool,
+    redact: bool,
+    shared: ReadOptions,
 ) -> list[dict[str, Any]]:
     """Return the documents of a table: its scores, classes and pairs of columns, and which changes would help.
 
-    known: the columns that the attacker knows; by default all but the sensitive attributes.
+    known: the columns that the attacker knows; by default all but the sensitive attributes. Raises InputError for
+    scores in CSV.
     """
     from ..attack.arguments import Arguments
     from ..disclosure.risk import risk
@@ -89,6 +99,7 @@ def _of_table(
     from ..io.paths import find_input
     from ..io.temporary_folder import temporary_folder
     from ..marginals.toxic_pairs import toxic_pairs
+    from ..measures import MEASURES
     from ..protection.advise import advise
     from ..report.records import document_of
     from ..results.score_report import score_document
@@ -98,21 +109,27 @@ def _of_table(
 
     files = find_input(table, shared.sep)
     names = table_names(files)[0]
+    if all(str(name).startswith(tuple(f"{measure}_" for measure in MEASURES)) for name in names):
+        raise InputError(
+            f"report: {table}: expected a table, or scores in Parquet or Feather; got scores in CSV, which lack what a "
+            "report says of the run. Score the table to another file: -o scores.parquet."
+        )
     check_exist("quasi_identifiers", known or (), names)
     check_exist("sensitive", attributes or (), names)
     if known is None:
         known = [str(name) for name in names if name not in (attributes or ())]
     columns = [*known, *(attributes or ())]
     with temporary_folder(shared.temp) as folder:
-        arguments = Arguments.from_user(["cig", "csf"], columns, known=known)
+        arguments = Arguments.from_user(["cig", "csf"], columns, known=known, weights=weights)
         scores = score_document(score_for_now(files, arguments, folder), redact)
-    classes = document_of(risk(files, known, attributes), redact)
+    classes = document_of(risk(files, known, attributes, weights=weights), redact)
     documents = [{"input": str(table), **scores}, classes]
     if len(columns) > 1:
-        pairs = toxic_pairs(files, columns=columns)
+        pairs = toxic_pairs(files, columns=columns, weights=weights)
         documents.append(document_of(pairs, redact) | {"pairs": as_json(pairs.pairs)})
     if advice:
-        documents.append(document_of(advise(files, quasi_identifiers=known, sensitive=attributes), redact))
+        found = advise(files, quasi_identifiers=known, sensitive=attributes, weights=weights)
+        documents.append(document_of(found, redact))
     return documents
 
 

@@ -29,6 +29,7 @@ def risk(
     device: options.Device = None,
     gpu_grouping: options.GpuGrouping = None,
     report: options.Report = None,
+    redact: options.Redact = False,
     overwrite: options.Overwrite = False,
     *,
     measured: RiskOptions,
@@ -36,7 +37,7 @@ def risk(
 ) -> None:
     """Say how far TABLE discloses identities and sensitive attributes: k, l, t and more, at once."""
     shared.check(table)
-    to = ReportFile(report, overwrite, table)
+    to = ReportFile(report, overwrite, table, redact)
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers"), as_names(sensitive, "sensitive")
     if known is None and roles is None:
         raise InputError("quasi_identifiers: expected columns, got none. Name them, or give their --roles.")

@@ -85,6 +85,7 @@ def score(
     compression: options.Compression = None,
     overwrite: options.Overwrite = False,
     report: options.Report = None,
+    redact: options.Redact = False,
     rows_per_file: int | None = output_option("N", "Score files of N rows. Default: one for each file of the table."),
     resume: bool = output_option(None, "Go on where a run that was killed stopped.", "--resume", default=False),
     *,
@@ -95,7 +96,7 @@ def score(
 
     names = list(dict.fromkeys(as_names(measures) or []))
     shared.check(table)
-    to = ReportFile(report, overwrite, table)
+    to = ReportFile(report, overwrite, table, redact)
     resolve_measures(names)
     scored_columns, their_known, their_among = as_names(columns), as_names(known), as_names(among)
     # Scored columns may be known, too.
@@ -169,7 +170,7 @@ def score(
             if report is not None:
                 from ..results.open import open_scores
 
-                to.write([_document(open_scores(output))], shared)
+                to.write([_document(open_scores(output), redact)], shared)
             return
         else:
             if resume:
@@ -190,7 +191,7 @@ def score(
             whole = "" if cells is None else "; the summary is of all cells"
             shared.say(f"{_what_is_written(summary_only, cells)} written to {output}{whole}")
         if report is not None:
-            to.write([{**more, **_document(scores)}], shared)
+            to.write([{**more, **_document(scores, redact)}], shared)
 
 
 def _told(scores: Scores) -> dict[str, Any]:
@@ -199,10 +200,10 @@ def _told(scores: Scores) -> dict[str, Any]:
     return {"verdict": summary.verdict(redact=True), **summary.to_dict()}
 
 
-def _document(scores: Scores) -> dict[str, Any]:
+def _document(scores: Scores, redact: bool) -> dict[str, Any]:
     from ..results.score_report import score_document
 
-    return score_document(scores)
+    return score_document(scores, redact)
 
 
 def _selection(where: str | None, min_cig: float | None, top: int | None, by: str | None) -> Selection | None:

@@ -25,6 +25,8 @@ GAIN_BARS = 80
 # The parts of a distribution that a box shows: whiskers, the ends of the box, and the line in it.
 BOX = {"lowerfence": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "upperfence": 0.95}
 ROW = 26
+# Cells whose prior and posterior are shown at first.
+FIRST = 20
 
 
 def labels(names: Iterable[Hashable]) -> list[str]:
@@ -150,34 +152,31 @@ def bars(
 
 
 def moves(said: str, names: Sequence[str], before: Sequence[Any], after: Sequence[Any], x: str) -> list[Figure]:
-    """Return for each name a line from a probability before to one after, on a logarithmic axis."""
+    """Return for each name a line from a probability before to one after, on a logarithmic axis.
+
+    `templates/page.js` shows the first FIRST names, or the name that a reader chooses.
+    """
     shown = labels(names)
-    ends = [
-        (name, numbers(values), symbol)
-        for name, values, symbol in (("prior", before, "circle-open"), ("posterior", after, "circle"))
-    ]
     data: list[dict[str, Any]] = [
         {
             "type": "scatter",
             "mode": "markers",
             "name": name,
-            "x": values,
+            "x": numbers(values),
             "y": shown,
             "marker": {"size": 10, "symbol": symbol},
             "hovertemplate": "<b>%{y}</b>: %{x}<extra>%{fullData.name}</extra>",
         }
-        for name, values, symbol in ends
+        for name, values, symbol in (("prior", before, "circle-open"), ("posterior", after, "circle"))
     ]
-    lines = [
-        {"type": "line", "x0": one, "x1": other, "y0": place, "y1": place, "layer": "below"}
-        for place, (one, other) in enumerate(zip(ends[0][1], ends[1][1], strict=True))
-        if one and other
-    ]
+    ends = zip(data[0]["x"], data[1]["x"], strict=True)
+    line = {"x": [end for both in ends for end in (*both, None)], "y": [name for name in shown for _ in range(3)]}
+    data.append({"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False, **line})
     axes: dict[str, Any] = {
         "xaxis": {"type": "log", "dtick": 1},
         "yaxis": {"type": "category", "autorange": "reversed"},
     }
-    return [figure(said, data, 110 + ROW * len(shown), x=x, shapes=lines, **axes)]
+    return [figure(said, data, 110 + ROW * min(FIRST, len(shown)), x=x, **axes) | {"first": FIRST}]
 
 
 def columns(said: str, names: Sequence[str], values: Sequence[Any], x: str, y: str) -> list[Figure]:

@@ -209,11 +209,11 @@ class Sections:
         drawn: list[Figure] = []
         seen = [cell for cell in top if cell.get("posterior") is not None and cell.get("prior") is not None]
         if seen:
-            names = [f"row {cell['row']}, {as_text(cell['column'])}" for cell in seen[:20]]
+            names = [f"row {cell['row']}, {as_text(cell['column'])}" for cell in seen]
             said = (
                 "Lines: the probability of the cell's value before (prior) and after (posterior) the attack, by cell."
             )
-            before, after = ([cell[name] for cell in seen[:20]] for name in ("prior", "posterior"))
+            before, after = ([cell[name] for cell in seen] for name in ("prior", "posterior"))
             drawn = figures.moves(said, names, before, after, "probability of the cell's value")
         notes = [
             "Prior: how probable the cell's value is to somebody who knows the column's distribution alone. "

@@ -20,6 +20,7 @@ from gpupif.kernels.steps import count_steps
 from ..rows.threads import Workers
 from ..utils.arrays import read_only
 from ..utils.exact_sums import sum_rows
+from ..utils.validation import whole_number
 
 # Most bands of a landscape.
 BANDS = 200
@@ -115,9 +116,10 @@ def landscape(scores: Any, bands: int = BANDS) -> Landscape:
     The scores are read twice. Rows whose RIG lies within the same 1/1024 bit share a band; otherwise bands have about
     the same number of rows. Scores of a Dask frame are computed twice, unless `persist` keeps them.
 
-    scores: `Scores`; untyped, as their module imports this one. bands: at most so many. Raises InputError if CIG was
-    not scored or the scores are not kept.
+    scores: `Scores`; untyped, as their module imports this one. bands: at most so many. Raises InputError for
+    bands that are no whole number above 0, if CIG was not scored, and if the scores are not kept.
     """
+    bands = whole_number("bands", bands, "bands of rows")
     fig = scores.fig().to_numpy()
     extent: _Extent = scores.fold("cig", _extent, _add_extents)
     by_gain = np.append(extent.gains, extent.infinite)

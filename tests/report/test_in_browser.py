@@ -138,6 +138,24 @@ def test_hovering_tells_band_column_median_and_highest(page):
     wait_for(page, script, before)
 
 
+def test_a_chosen_cell_is_shown_alone(page):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.select import Select
+
+    select = Select(page.find_element(By.CSS_SELECTOR, "select[id^=cell-]"))
+    number = select._el.get_attribute("id").removeprefix("cell-")
+    chart = page.find_element(By.ID, f"figure-{number}")
+    page.execute_script("arguments[0].scrollIntoView()", chart)
+    points = "arguments[0].querySelectorAll('.scatterlayer .trace:first-child .point').length"
+    wait_for(page, f"{points} === Math.min(20, arguments[1])", chart, len(select.options) - 1)
+    select.select_by_index(3)
+    wait_for(page, f"{points} === 1", chart)
+    (label,) = page.execute_script("return arguments[0].data[0].y", chart)
+    assert label == select.first_selected_option.get_attribute("value")
+    select.select_by_index(0)
+    wait_for(page, f"{points} > 1", chart)
+
+
 def test_tables_sort_filter_and_export(page, tmp_path):
     from selenium.webdriver.common.by import By
 

@@ -14,7 +14,7 @@ from gpupif.errors import InputError, OutputError
 from gpupif.report.page import make_page
 from gpupif.report.records import KINDS, document_of, kind_of
 from gpupif.results.score_report import score_document
-from gpupif.utils.display import as_json
+from gpupif.utils.display import as_cell, as_json
 from tests.helpers.reports import Page
 
 ROWS = 120
@@ -234,6 +234,20 @@ def test_a_table_is_scored_and_measured(run, table):
 
 
 @pytest.mark.slow
+def test_weights_of_roles_are_used(run, table):
+    weighted = TABLE.assign(people=[1.0, 2.5] * (ROWS // 2))
+    weighted.to_parquet(table, index=False)
+    roles = dict.fromkeys(KNOWN, "quasi-identifier") | {"people": "weight"}
+    roles |= {name: "sensitive" for name in TABLE.columns if name not in KNOWN}
+    gpupif.results.Roles(roles).write("roles.toml")
+    assert run("report", table, "-o", "r.html", "--roles", "roles.toml", "--no-advice").code == 0
+    fig = gpupif.score(weighted, "cig", roles="roles.toml").fig()
+    shown = Page.read("r.html").tables["Columns"]
+    column, bits = (shown[0].index(name) for name in ("column", "FIG, bits"))
+    assert {row[column]: row[bits] for row in shown[1:]} == {name: as_cell(own) for name, own in fig.items()}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [(), ("--memory-limit", "16GiB")])
 def test_scores_in_files_show_the_same(run, table, limit):
     assert run("score", table, "-o", "s.parquet", "--report", "scored.html", *limit).code == 0
@@ -270,6 +284,10 @@ def test_results_of_commands_are_reported(run, table):
     assert run("treat", table, "--plan", "p.toml", "-o", "treated.parquet").code == 0
     compare = ("compare", table, "treated.parquet", "--plan", "p.toml", "--report", "compare.html")
     assert run(*compare).code == 0
+    assert run(*compare[:-1], "hidden.html", "--redact").code == 0
+    assert "values of cells are hidden" in Page.read("hidden.html").words
+    refused = run("compare", table, "treated.parquet", "--redact")
+    assert (refused.code, "--redact: goes with --report" in refused.err) == (2, True)
     again = run(*compare)
     assert (again.code, "compare.html: exists already. Use --overwrite" in again.err) == (2, True)
     assert run(*compare, "--overwrite", "-q").code == 0
@@ -318,11 +336,13 @@ def test_a_bad_record_is_one_clear_error(run, table, case):
 
 def test_bad_scores_and_options_are_one_clear_error(run, table, tmp_path):
     assert run("score", table, "-o", "s", "--rows-per-file", "50").code == 0
+    assert run("score", table, "-o", "s.csv").code == 0
     parts = sorted((tmp_path / "s").iterdir())
     parts[0].rename(tmp_path / "away.parquet")
     for arguments, said in {
         ("s",): "could not be read",
         ("s", "--sensitive", "age"): "goes with a table",
+        ("s.csv",): "got scores in CSV",
         ("away.parquet",): "expected the scores of all rows",
         ("none.json",): "there is no such file",
         ("none.toml",): "none.toml",
