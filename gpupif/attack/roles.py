@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, did_you_mean, warn
+from ..errors import InputError, did_you_mean
 from ..frames.open import held_table, table_names
 from ..io.documents import read_document, toml_comment, toml_key, toml_text
 from ..io.write import check_output, write_text
@@ -124,15 +124,6 @@ class Roles(Mapping[Hashable, str]):
                 f"{self.said}: expected at least one column to be a {QUASI!r}, got none. Say which ones others know."
             )
         return self.quasi_identifiers
-
-    def warn_of_weights(self) -> None:
-        """Warn of sampling weights, for functions that count each row once."""
-        if self.weight is not None:
-            warn(
-                f"{self.said}: column {self.weight!r} has sampling weights, which are not used here: each row counts "
-                "once. score and risk use them, and protect does if its weights name the column.",
-                UserWarning,
-            )
 
     def to_toml(self, reasons: Mapping[Hashable, str] | None = None, title: str = "Roles of columns.") -> str:
         """Return a document with comments for `gpupif.read_roles`, to be edited.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from . import options
@@ -36,8 +37,8 @@ def advise(
     beside = RiskArguments(weights=measured.weights, household=measured.household).columns
     from_file = FileRoles(roles, table, shared.sep, [*(known or ()), *(attributes or ()), *beside], every)
     if roles is not None:
-        if measured.weights is None:
-            from_file.warn_of_weights()
+        measured = replace(measured, weights=from_file.weights(measured.weights))
+        beside = RiskArguments(weights=measured.weights, household=measured.household).columns
         known = from_file.quasi_identifiers("quasi-identifiers", known)
         attributes = from_file.sensitive(attributes)
         # The roles say which of these columns are known.

@@ -73,11 +73,6 @@ class FileRoles:
         found = self.take("weights", None if given is None else [given], "weight")
         return None if found is None else found[0]
 
-    def warn_of_weights(self) -> None:
-        """Warn of sampling weights in the file, for a command that counts each row once."""
-        if self.file is not None:
-            self._filled.roles.warn_of_weights()
-
     def facts(self) -> dict[str, Any]:
         """Return what came from the file, for JSON; nothing if there is no file."""
         return {} if self.file is None else {"roles": {"file": str(self.file), **self.taken}}

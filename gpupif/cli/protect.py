@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -106,8 +107,7 @@ def protect(
     within = as_names(strata, "strata") or []
     named_here = [*(known or ()), *(attributes or ()), *within, measured.weights, measured.household]
     from_file = FileRoles(roles, table, shared.sep, named_here)
-    if measured.weights is None:
-        from_file.warn_of_weights()
+    measured = replace(measured, weights=from_file.weights(measured.weights))
     known = from_file.quasi_identifiers("quasi-identifiers", known)
     if known is not None:
         known = [*known, *(name for name in within if name not in known)]

@@ -225,7 +225,8 @@ def advise(
         How far the values of a column are apart, as in `gpupif.score`, for a criterion on t or emd.
     roles:
         Roles of the columns, as from `gpupif.read_roles`, or the path of a file of roles. They say which columns are
-        quasi-identifiers and which are sensitive, if no other argument does. Every column of the table needs a role.
+        quasi-identifiers, which are sensitive, and which has the weights, if no other argument does. Every column of
+        the table needs a role.
     population, weights, household, game, sampling_fraction, population_size, missing:
         As in `gpupif.protect`. The columns of weights and households are neither scored nor known.
 
@@ -272,8 +273,7 @@ def advise(
         table, quasi_identifiers, sensitive, roles, columns
     )
     if by_roles is not None:
-        if weights is None:
-            by_roles.warn_of_weights()
+        weights = by_roles.weight if weights is None else weights
         # The roles took the place of `columns`: they say which columns are known.
         columns = None
     known, attributes = _columns(table, columns, quasi_identifiers, sensitive)

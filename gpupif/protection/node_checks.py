@@ -408,7 +408,7 @@ class NodeChecks:
         if open_classes.any():
             table, scored = self._with_rows(rows, self._columns_of_bounds, node), np.flatnonzero(open_classes[number])
             gone, _ = self._attackers[0].judge_rows(
-                table.some(scored), table, self._criteria.distances, self._longest, self._engine, self._workers
+                table.some(scored), self._criteria.distances, self._longest, self._engine, self._workers
             )
             failing = failing.copy()
             failing[number[scored[gone]]] = True

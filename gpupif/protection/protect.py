@@ -136,7 +136,8 @@ def protect(
         long, its time at worst is told beforehand.
     roles:
         Roles of the columns, as in `gpupif.read_roles`, or the path of a file of them. Roles say which columns are
-        quasi-identifiers and which are sensitive, if no other argument says so. Every column needs a role.
+        quasi-identifiers, which are sensitive, and which has the weights, if no other argument says so. Every column
+        needs a role.
     population, weights, household, game, sampling_fraction, population_size:
         As in `gpupif.risk`, for criteria on the numbers that it gives with them. The population is made coarser as the
         table is, by the same hierarchies. With weights, disclosure measures such as ``t`` and scores of cells
@@ -190,8 +191,7 @@ def protect(
     """
     table, quasi_identifiers, sensitive, by_roles = classes_by_roles(table, quasi_identifiers, sensitive, roles)
     if by_roles is not None:
-        if weights is None:
-            by_roles.warn_of_weights()
+        weights = by_roles.weight if weights is None else weights
         identifiers = identifiers_by_roles(table, identifiers, by_roles, quasi_identifiers, sensitive)
     within = [] if strata is None else as_columns("strata", strata, table)
     request = ProtectRequest(

@@ -107,18 +107,6 @@ def test_roles_say_which_of_the_given_columns_are_known(people):
         gpupif.advise(frame, columns="occupation", roles=roles)
 
 
-@pytest.mark.filterwarnings("always::UserWarning")
-def test_a_note_names_weights_that_are_not_used(people):
-    frame = pandas.read_csv(people / TABLE)
-    roles = gpupif.read_roles(people / "roles.toml").of | {"person": "weight"}
-    for ask in (
-        lambda: gpupif.advise(frame, roles=roles),
-        lambda: gpupif.protect(frame, "k>=1", roles=roles),
-    ):
-        with pytest.warns(UserWarning, match="column 'person' has sampling weights, which are not used here"):
-            ask()
-
-
 def test_roles_of_another_table_are_refused(people):
     frame = pandas.read_csv(people / TABLE)
     for wrong, words in (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pandas
 import pytest
 
 import gpupif
@@ -72,10 +73,11 @@ def test_no_option_takes_a_quasi_identifier_of_the_roles_from_the_attacker(censu
     assert f"{option}: column 'age' is a quasi-identifier too. Name it in one of them only." in ended.err
 
 
-@pytest.mark.filterwarnings("default::UserWarning")
-def test_a_note_names_weights_of_the_roles_that_are_not_used(census, run):
-    text = (census / "roles.toml").read_text().replace('region = "quasi-identifier"', 'region = "weight"')
-    (census / "roles.toml").write_text(text)
-    for command in ("advise", "protect"):
-        said = run(command, *ASKED[command], *ROLES).err
-        assert said.count("column 'region' has sampling weights, which are not used here: each row counts once") == 1
+def test_every_command_uses_the_weights_of_the_roles(census, run):
+    frame = pandas.read_csv(census / TABLE).assign(people=[1.5, 1, 2] * 100)
+    frame.to_csv(census / TABLE, index=False)
+    with (census / "roles.toml").open("a") as file:
+        file.write('people = "weight"\n')
+    expected = float(gpupif.score(frame, "cig", roles=census / "roles.toml", weights="people").pif(95))
+    found = {command: json.loads(run(command, *ASKED[command], *ROLES, "--json").out) for command in ASKED}
+    assert {pif95(command, document) for command, document in found.items()} == {expected}

@@ -61,7 +61,6 @@ def test_the_command_shows_the_columns_and_writes_their_roles(table, run, folder
     assert streamed | {"seconds": 0, "commands": []} == whole | {"seconds": 0, "commands": []}
 
 
-@pytest.mark.filterwarnings("ignore:.*has sampling weights, which are not used here")
 @pytest.mark.parametrize("options", [(), ("--sep", ",", "--memory-limit", "16GiB")])
 def test_the_proposed_next_commands_run(table, run, options):
     """The name of the table has signs that a shell would split."""
