@@ -33,7 +33,6 @@ from .quantities import ClassQuantity, ModelQuantity, RiskQuantity, ScoreQuantit
 # A criterion that needs an argument, for messages.
 EXAMPLES_BY_ARGUMENT = {
     "population": "population.k_map>=5",
-    "weights": "estimated.individual.highest<=0.1",
     "household": "households.risk.highest<=0.2",
     "game": "games.prosecutor.attacked<=0",
     "population_size": "uniques.unique_share<=0.01",
@@ -197,7 +196,10 @@ class CriterionSet:
         return pool if known is None else list(known)
 
     def _check_given(self) -> None:
-        """Raise InputError for an argument of `gpupif.risk` that is wrong, or that no criterion needs."""
+        """Raise InputError for an argument of `gpupif.risk` that is wrong, or that no criterion needs.
+
+        Weights are never refused: numbers of rows, such as k, count each row once.
+        """
         size = {"sampling_fraction": self.given.sampling_fraction, "population": self.given.population_size}
         check_size(size, self.given.weights, self.missing)
         for name, argument in self.given.columns.items():
@@ -205,8 +207,7 @@ class CriterionSet:
                 raise InputError(f"{argument}: column {name!r} has another role too. Name it in one of them only.")
         quantities = [criterion.quantity for criterion in self.criteria]
         needed = {name for own in quantities if isinstance(own, RiskQuantity) for name in own.figure.needs}
-        if not all(criterion.is_of_sizes for criterion in self.criteria):
-            needed.add("weights")
+        needed.add("weights")
         for name in sorted(self.given.given - needed):
             raise InputError(
                 f"{name}: no criterion needs it, so it would be ignored. Require a figure that it gives, such as "

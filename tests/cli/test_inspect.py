@@ -69,7 +69,8 @@ def test_the_proposed_next_commands_run(table, run, options):
     for command in commands:
         name, *arguments = shlex.split(command)
         assert name == "gpupif"
-        assert (run(*arguments).code, command) == (0, command)
+        ended = run(*arguments)
+        assert ended.code == 0, (command, ended.err)
 
 
 def taken(run, command, *arguments):

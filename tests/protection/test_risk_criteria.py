@@ -357,7 +357,6 @@ BAD = {
     "no population": ("population.k_map>=2", {}, "it needs population="),
     "a population that nothing needs": ("k>=2", {"population": city(0)}, "population: no criterion needs it"),
     "negative weights": ("estimated.k_map>=2", {"weights": "bad"}, "weights: column 'bad': expected"),
-    "weights that nothing needs": ("k>=2", {"weights": "people"}, "weights: no criterion needs it"),
     "negative weights of cells": ("pif95<=3", {"weights": "bad"}, "weights: column 'bad': expected a number"),
     "weights that are known": (
         "estimated.k_map>=2",
