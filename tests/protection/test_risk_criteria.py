@@ -225,11 +225,21 @@ WAYS_OF = {
     "max cig<=2": {"weights": "people"},
 }
 KNOWN = {"hierarchies": GIVEN, "quasi_identifiers": COLUMNS}
+# The ways take turns as quick tests; the others are slow tests.
+BY_TURNS = [
+    pytest.param(
+        criterion,
+        *way.values,
+        id=f"{criterion}-{way.id}",
+        marks=[*way.marks, *([pytest.mark.slow] if (number + turn) % 2 else [])],
+    )
+    for number, criterion in enumerate(WAYS_OF)
+    for turn, way in enumerate(OTHERS)
+]
 
 
 @pytest.mark.every_engine
-@pytest.mark.parametrize("way", OTHERS)
-@pytest.mark.parametrize("criterion", WAYS_OF)
+@pytest.mark.parametrize(("criterion", "way"), BY_TURNS)
 def test_every_way_gives_the_same_plan_and_advice(criterion, way):
     given = WAYS_OF[criterion] | KNOWN
     expected, found = (one(gpupif.protect, sample(0), require=criterion, **given) for one in (in_memory, way))
