@@ -355,9 +355,7 @@ def _measure(criterion: Criterion) -> Measure:
     return find_measure(quantity.model.measure(quantity.l_values, True))
 
 
-def _bound(
-    criterion: Criterion, shares: Floats, longest: int
-) -> tuple[int, float, int, float, Floats, Floats, float]:
+def _bound(criterion: Criterion, shares: Floats, longest: int) -> tuple[int, float, int, float, Floats, Floats, float]:
     """Return bounds on the values of each class that meets a criterion: see `kernels.class_bounds.bound_classes`."""
     quantity, limit = criterion.quantity, criterion.limit
     assert isinstance(quantity, ModelQuantity)
