@@ -82,6 +82,8 @@ class LatticeSearch:
         self._lattice = Lattice(costs, floors)
         self.prices: dict[Levels, Price] = {}
         self.checked = 0
+        # Whether the nodes that are left are checked one by one, in the order of their bounds.
+        self.in_order = False
         self._heights = [len(cost) - 1 for cost in costs]
         self._best: tuple[float, Levels] | None = None
         self._nodes = OpenNodes(self._lattice, np.zeros((0, len(costs)), np.uint16))
@@ -104,6 +106,7 @@ class LatticeSearch:
         complete = self._go_through(self._check_halving, unproved)
         if complete and selects:
             complete = self._check_holds is None or self._go_through(self._find_holding, above=self._holding)
+            self.in_order = complete
             complete = complete and self._go_through(self._check_cheapest)
         return self._result(0.0 if complete else self._least_bound(), complete)
 

@@ -93,7 +93,6 @@ class NodeChecks:
     suppression: the rows that may be suppressed, None for none. All other criteria are then for the rows left.
     prunes: whether any criterion is pruning: coarser values never break it. selects: whether any criterion is not.
     splits_classes: whether some rows of a class over the quasi-identifiers may be suppressed, and others not.
-    may_score_all: whether every node may have to be scored. Bounds on classes rule nodes out without scores.
     values: by node the values of the criteria that were measured. suppressed: by node how many rows are suppressed
     there, if any may be.
     """
@@ -160,12 +159,6 @@ class NodeChecks:
             self._selecting = [criterion for criterion in criteria.criteria if not criterion.of_each_class]
             self.prunes = True
             self.selects = bool(self._selecting) or not self._sizes_decide
-        scored = list(self._selecting)
-        for attacker in self._attackers:
-            scored += [criterion for criterion, _ in attacker.models]
-            scored += [] if attacker.sets_of_known() and not self._matching else attacker.sizes
-        bounded = [criterion for criterion, _ in self._on_classes.models]
-        self.may_score_all = any(criterion not in bounded for criterion in scored)
         # The last node at which rows were judged, with its table and the rows of classes that break a criterion.
         self._last: tuple[Levels, CountedTable, npt.NDArray[np.bool_]] | None = None
         # The class that was found to be too small last: its columns, its node, and how many rows it needs.

@@ -20,15 +20,15 @@ from ..utils.display import as_cell, duration, plural
 from ..utils.progress import Reporter, short
 from ..utils.signals import first_interrupt
 from .counted_request import CountedRequest
-from .lattice import Levels, count_nodes, with_ties
+from .lattice import MOST_NODES, Levels, count_nodes, with_ties
 from .lattice_search import LatticeSearch, SearchResult
 from .local_rounds import recode_further
 from .node_checks import NodeChecks
 from .objectives import Objective
 from .result import FrontierNode, Protection, RecodedRows
 
-# Seconds that a search may take without a word on its time beforehand.
-SHORT_SEARCH = 10.0
+# Seconds that the rest of a search may take without a word on its time. Checks are timed for TIMED seconds before.
+SHORT_SEARCH, TIMED = 10.0, 1.0
 # A criterion that every table meets: its value is how many rows are unique.
 UNIQUE_ROWS = Criterion.from_figure("uniques")
 
@@ -42,6 +42,10 @@ class NodeSearch:
     def __init__(self, asked: CountedRequest, report: Reporter, checks: NodeChecks) -> None:
         self._asked, self._report, self._checks = asked, report, checks
         request, counted = asked.request, asked.counted
+        # The search whose time is told while it runs, and the time and the number of checks when it began to check nodes in order.
+        self._searching: LatticeSearch | None = None
+        self._in_order: tuple[float, int] | None = None
+        self._tells = True
         self._nodes = count_nodes([column.height for column in asked.levels])
         self._objective = request.objective.kind(
             asked.levels,
@@ -67,10 +71,6 @@ class NodeSearch:
         deadline = math.inf if limit is None else time.monotonic() + limit
         self._report.stage("search", None, "checks")
         checks = self._checks
-        if checks.may_score_all:
-            began = time.perf_counter()
-            self._asked.criteria.measure(self._asked.counted, self._asked.engine)
-            tell_time(self._report, self._nodes, time.perf_counter() - began, limit)
         with first_interrupt() as is_interrupted:
 
             def search_of(checks: NodeChecks, objective: Objective) -> LatticeSearch:
@@ -87,8 +87,9 @@ class NodeSearch:
                     is_interrupted,
                 )
 
-            search = search_of(checks, self._objective)
+            self._searching = search = search_of(checks, self._objective)
             best = search.run()
+            self._searching = None
             rounds, complete = list[RecodedRows](), best.complete
             if self._asked.request.local and best.node is not None:
                 rounds, all_complete = recode_further(self._asked, checks.kept_rows(best.node), search_of)
@@ -109,6 +110,14 @@ class NodeSearch:
     def _show_check(self, left: int, loss: float) -> None:
         self._report.rename(f"search, {short(left)}left")
         self._report.advance()
+        search = self._searching
+        # Larger lattices are listed in parts, so that it is not known how many nodes are left.
+        if self._tells and search is not None and search.in_order and self._nodes <= MOST_NODES:
+            began, checked = self._in_order = self._in_order or (time.monotonic(), search.checked)
+            seconds, checks = time.monotonic() - began, search.checked - checked
+            if checks > 0 and seconds >= TIMED:
+                self._tells = False
+                tell_time(self._report, left, seconds / checks, search.deadline - time.monotonic())
 
     def _found(
         self,
@@ -217,18 +226,19 @@ def _checks_of(search: LatticeSearch) -> str:
     return f"{search.checked:,} {plural(search.checked, 'check')}"
 
 
-def tell_time(report: Reporter, nodes: int, seconds: float, limit: float | None) -> None:
-    """Say before a search how long it takes at worst, if that is long.
+def tell_time(report: Reporter, nodes: int, seconds: float, limit: float) -> None:
+    """Say how long a search takes at worst, if that is long.
 
-    seconds: of one check, in which all distinct rows are scored. limit: the time limit in seconds, None for none.
+    nodes: the nodes that are left to check. seconds: of one check, the mean so far. limit: seconds until the time
+    limit.
     """
     worst = seconds * nodes
     if worst < SHORT_SEARCH:
         return
-    ends = "" if limit is None or limit > worst else f" It ends after {limit:g} s, the time limit, with the best plan."
+    ends = f" It ends in {duration(limit)}, at the time limit, with the best plan." if limit < worst else ""
     report.say(
-        f"the search may have to score each of {nodes:,} nodes, in up to {seconds:.2g} s each: {duration(worst)} at "
-        f"worst.{ends} Ctrl-C keeps the best plan so far."
+        f"the search has {nodes:,} nodes left to check, each in about {seconds:.2g} s: {duration(worst)} at worst."
+        f"{ends} Ctrl-C keeps the best plan so far."
     )
 
 

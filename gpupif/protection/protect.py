@@ -132,8 +132,8 @@ def protect(
     time_limit:
         Seconds after which no further node is checked (None: no limit). The result is then the best plan so far, and
         says how much cheaper another plan could be. The same happens when the user interrupts the search (Ctrl-C). A
-        Ctrl-C while the treated table is measured keeps the plan, too; ``.risk`` is then empty. If the search may take
-        long, its time at worst is told beforehand.
+        Ctrl-C while the treated table is measured keeps the plan, too; ``.risk`` is then empty. If the rest of the
+        search may take long, its time at worst is told.
     roles:
         Roles of the columns, as in `gpupif.read_roles`, or the path of a file of them. Roles say which columns are
         quasi-identifiers, which are sensitive, and which has the weights, if no other argument says so. Every column

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 import signal
@@ -316,13 +317,14 @@ def test_ctrl_c_before_a_plan_is_found_is_one_line(folder):
     assert not (folder / "plan.toml").exists()
 
 
-@pytest.mark.parametrize(("criterion", "told"), [("k>=3", False), ("pif95<=100", True)])
-def test_the_time_of_a_long_search_is_told_beforehand(run, table, monkeypatch, criterion, told):
+@pytest.mark.parametrize(("criterion", "told"), [("k>=3", False), ("pif95<=9", True)])
+def test_the_time_of_a_long_search_is_told(run, table, monkeypatch, criterion, told):
     monkeypatch.setattr("gpupif.protection.node_search.SHORT_SEARCH", 0)
+    monkeypatch.setattr("gpupif.protection.node_search.TIMED", 0)
     ended = run(*BASE, "--require", criterion)
-    said = [line for line in ended.err.splitlines() if "the search may have to score each of 12 nodes" in line]
+    said = [line for line in ended.err.splitlines() if "nodes left to check" in line]
     assert len(said) == told
-    assert all(re.search(r"in up to \S+ s each: \S+ seconds at worst\. Ctrl-C keeps", line) for line in said)
+    assert all(re.search(r"each in about \S+ s: \S+ seconds at worst\. Ctrl-C keeps", line) for line in said)
 
 
 def test_the_time_at_worst_is_in_words():
@@ -331,13 +333,13 @@ def test_the_time_at_worst_is_in_words():
 
     said = Said()
     tell_time(said, 1_000_000, 0.01, 600)
-    tell_time(said, 1_000, 0.5, None)
+    tell_time(said, 1_000, 0.5, math.inf)
     tell_time(said, 100, 0.01, 600)
     assert said == [
-        "the search may have to score each of 1,000,000 nodes, in up to 0.01 s each: 3 hours at worst. It ends after "
-        "600 s, the time limit, with the best plan. Ctrl-C keeps the best plan so far.",
-        "the search may have to score each of 1,000 nodes, in up to 0.5 s each: 8 minutes at worst. Ctrl-C keeps the "
-        "best plan so far.",
+        "the search has 1,000,000 nodes left to check, each in about 0.01 s: 3 hours at worst. It ends in 10 minutes, "
+        "at the time limit, with the best plan. Ctrl-C keeps the best plan so far.",
+        "the search has 1,000 nodes left to check, each in about 0.5 s: 8 minutes at worst. Ctrl-C keeps the best plan "
+        "so far.",
     ]
 
 
