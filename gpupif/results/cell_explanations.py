@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from gpupif.kernels import formulas
 from gpupif.kernels.log_units import LOG_BITS
 
 from ..attack.attackers import KnownSubsets
-from ..encoding.column import Column
+from ..encoding.column import Column, value_order
 from ..engines.attacker_scoring import score_sets
 from ..engines.base import SILENT, Engine, Job
 from ..engines.cpu.engine import CpuEngine
@@ -124,6 +125,12 @@ class ExplainedCells:
         columns = (self.job.scored_columns[cell.scored_column] for cell in self.cells)
         return zip(columns, self.keys, strict=True)
 
+    @cached_property
+    def _orders(self) -> dict[int, npt.NDArray[np.int64]]:
+        """The order of the values of each scored column of which a cell is spread."""
+        spread = {column for cell, (column, _) in zip(self.cells, self._placed(), strict=True) if cell.spread}
+        return {column: value_order(self.columns[column]) for column in spread}
+
     def _value(self, column: int, code: int) -> dict[str, Any]:
         """Return what anyone sees of a cell with this code; the prior is NaN for a cell without a value."""
         priors, own = self.job.priors[column], self.columns[column]
@@ -152,14 +159,15 @@ class ExplainedCells:
     ) -> list[dict[str, Any]]:
         """Return ``value``, ``prior`` and ``posterior`` of at most MOST_VALUES values, the cell's own value first.
 
-        Then come the likeliest by posterior, then by prior. codes, counts: of the cohort.
+        Then come the likeliest by posterior, then by prior, then in the order of values. codes, counts: of the cohort.
         """
-        priors = self.job.priors[column]
+        priors, order = self.job.priors[column], self._orders[column]
         equal = dict(zip(codes.tolist(), counts.tolist(), strict=True))
-        likely = codes[np.argsort(-counts, kind="stable")[:MOST_VALUES]].tolist()
-        places = dict.fromkeys([code, *likely, *np.argsort(-priors, kind="stable")[:MOST_VALUES].tolist()])
+        likely = codes[np.lexsort((order[codes], -counts))[:MOST_VALUES]].tolist()
+        frequent = np.lexsort((order[: len(priors)], -priors))[:MOST_VALUES].tolist()
+        places = dict.fromkeys([code, *likely, *frequent])
         shown = [place for place in places if place < len(priors)][:MOST_VALUES]
-        shown[1:] = sorted(shown[1:], key=lambda place: (-equal.get(place, 0), -priors[place], place))
+        shown[1:] = sorted(shown[1:], key=lambda place: (-equal.get(place, 0), -priors[place], order[place]))
         return [
             {
                 "value": value,
