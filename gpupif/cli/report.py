@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,8 +14,13 @@ from .option_values import FileRoles, as_names
 from .options import ReadOptions, ReportFile, option, output_option
 from .printing import interruption
 
+if TYPE_CHECKING:
+    from ..results.scores import Scores
+
 # What files of scores may end in, beside folders.
 SCORES = (".parquet", ".pq", ".feather")
+# Tables of more rows are not measured for advice unless it is asked for: with 3 million rows it takes 24 s of CPU time.
+MOST_ADVISED = 1_000_000
 
 
 def report(
@@ -30,8 +36,10 @@ def report(
     sensitive: str | None = option("C,D", "Sensitive attributes of a table. Default: none."),
     roles: options.RolesFile = None,
     redact: options.Redact = False,
-    advice: bool = option(
-        None, "Leave out what to do next, which measures a table many times.", "--advice/--no-advice", default=True
+    advice: bool | None = option(
+        None,
+        "Say what to do next, for which a table is measured many times. Default: for tables of up to a million rows.",
+        "--advice/--no-advice",
     ),
     device: options.Device = None,
     overwrite: options.Overwrite = False,
@@ -84,7 +92,7 @@ def _of_table(
     known: list[str] | None,
     attributes: list[str] | None,
     weights: str | None,
-    advice: bool,
+    advice: bool | None,
     redact: bool,
     shared: ReadOptions,
 ) -> list[dict[str, Any]]:
@@ -121,16 +129,55 @@ def _of_table(
     columns = [*known, *(attributes or ())]
     with temporary_folder(shared.temp) as folder:
         arguments = Arguments.from_user(["cig", "csf"], columns, known=known, weights=weights)
-        scores = score_document(score_for_now(files, arguments, folder), redact)
-    classes = document_of(risk(files, known, attributes, weights=weights), redact)
+        scored = score_for_now(files, arguments, folder)
+        scores = score_document(scored, redact)
+        worst = _worst_classes(files, scored, known, attributes or (), weights, shared)
+    classes = document_of(risk(files, known, attributes, weights=weights), redact) | {"worst_classes": worst}
     documents = [{"input": str(table), **scores}, classes]
     if len(columns) > 1:
         pairs = toxic_pairs(files, columns=columns, weights=weights)
         documents.append(document_of(pairs, redact) | {"pairs": as_json(pairs.pairs)})
-    if advice:
+    if advice is None and scores["rows"] > MOST_ADVISED:
+        shared.say(f"What to do next is left out, for the table has {scores['rows']:,} rows: --advice finds it.")
+    if advice or (advice is None and scores["rows"] <= MOST_ADVISED):
         found = advise(files, quasi_identifiers=known, sensitive=attributes, weights=weights)
         documents.append(document_of(found, redact))
     return documents
+
+
+def _worst_classes(
+    files: Any, scored: Scores, known: list[str], attributes: Sequence[str], weights: str | None, shared: ReadOptions
+) -> list[dict[str, Any]]:
+    """Return the first of the worst classes for k, and for distinct l and t of each sensitive attribute.
+
+    scored: scores of all columns, from which the values of the class are read.
+    """
+    from ..attack.arguments import Arguments
+    from ..disclosure.models import MODELS
+    from ..io.temporary_folder import temporary_folder
+    from ..results.backing import RowExplainer
+    from ..scoring.files import score_for_now
+
+    worst: list[dict[str, Any]] = []
+    explainer = scored._backing.explainer(scored._attackers[0])
+    assert isinstance(explainer, RowExplainer)
+    for attribute in attributes or (None,):
+        models = [*([] if worst else ["k"]), *(["distinct_l", "t"] if attribute else [])]
+        measures = {model: "class_size" if model == "k" else MODELS[model].cell for model in models}
+        names = list(dict.fromkeys(["class_size", *measures.values()]))
+        arguments = Arguments.from_user(names, [attribute or known[0]], known=known, weights=weights)
+        with temporary_folder(shared.temp) as folder:
+            of_classes = score_for_now(files, arguments, folder)
+            for model, measure in measures.items():
+                for cell in of_classes.top(1, by=measure).to_dict("records"):
+                    rows = explainer.row_values()
+                    code_of = rows.between(cell["row"], cell["row"] + 1)
+                    places = {name: scored.columns.index(name) for name in known}
+                    values = {name: rows.columns[own].values([int(code_of(own)[0])])[0] for name, own in places.items()}
+                    size = {"rows" if weights is None else "people": cell["class_size"]}
+                    told = {"measure": MODELS[model].heading or model, "attribute": attribute if model != "k" else None}
+                    worst.append({**told, "quasi_identifiers": values, **size})
+    return worst
 
 
 def _holds_scores(place: Path) -> bool:

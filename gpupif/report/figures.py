@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from ..utils.display import as_text
+from ..utils.display import as_part, as_text
 
 Figure = dict[str, Any]
 # The most columns that a figure shows, and the most characters of a name in it.
@@ -25,8 +25,6 @@ GAIN_BARS = 80
 # The parts of a distribution that a box shows: whiskers, the ends of the box, and the line in it.
 BOX = {"lowerfence": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "upperfence": 0.95}
 ROW = 26
-# Cells whose prior and posterior are shown at first.
-FIRST = 20
 
 
 def labels(names: Iterable[Hashable]) -> list[str]:
@@ -151,32 +149,20 @@ def bars(
     return [figure(said, data, 110 + ROW * len(shown) * max(1, each - 1), x=unit, barmode=mode, **axes)]
 
 
-def moves(said: str, names: Sequence[str], before: Sequence[Any], after: Sequence[Any], x: str) -> list[Figure]:
-    """Return for each name a line from a probability before to one after, on a logarithmic axis.
+def chosen(said: str, cells: Mapping[str, Mapping[str, tuple[Any, Any]]]) -> list[Figure]:
+    """Return bars of prior and posterior by value, for one of some cells; `templates/page.js` lets the reader choose.
 
-    `templates/page.js` shows the first FIRST names, or the name that a reader chooses.
+    cells: by name of the cell, prior and posterior by name of the value.
     """
-    shown = labels(names)
-    data: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": name,
-            "x": numbers(values),
-            "y": shown,
-            "marker": {"size": 10, "symbol": symbol},
-            "hovertemplate": "<b>%{y}</b>: %{x}<extra>%{fullData.name}</extra>",
-        }
-        for name, values, symbol in (("prior", before, "circle-open"), ("posterior", after, "circle"))
-    ]
-    ends = zip(data[0]["x"], data[1]["x"], strict=True)
-    line = {"x": [end for both in ends for end in (*both, None)], "y": [name for name in shown for _ in range(3)]}
-    data.append({"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False, **line})
-    axes: dict[str, Any] = {
-        "xaxis": {"type": "log", "dtick": 1},
-        "yaxis": {"type": "category", "autorange": "reversed"},
-    }
-    return [figure(said, data, 110 + ROW * min(FIRST, len(shown)), x=x, **axes) | {"first": FIRST}]
+    drawn = []
+    for name, values in cells.items():
+        before, after = zip(*values.values(), strict=True)
+        series = {"prior": before, "posterior": after}
+        told = "; ".join(f"{value}: {as_part(one)}, then {as_part(other)}" for value, (one, other) in values.items())
+        (bar,) = bars(f"{said} {name}. {told}.", list(values), series, "probability")
+        bar["layout"]["xaxis"]["range"] = [0, 1]
+        drawn.append((name, bar))
+    return [drawn[0][1] | {"choices": [bar | {"name": name} for name, bar in drawn]}]
 
 
 def columns(said: str, names: Sequence[str], values: Sequence[Any], x: str, y: str) -> list[Figure]:

@@ -20,6 +20,8 @@ SHARES = {"unique_mean", "unique_share", "share", "highest", "average", "markete
 SHARES |= {f"{name}_{figure}" for name in ("reidentification_risk", "individual_risk") for figure in ("mean", "max")}
 SHARES |= {"mutual_information_kept"}
 # Keys of numbers that count nothing.
+# Probabilities of all values sum to 1 up to this.
+ROUNDING = 1e-9
 NUMBERED = {"row", "number"}
 # Headings of tables by key, if they are not the key itself.
 HEADINGS = {
@@ -66,8 +68,8 @@ HEADINGS = {
     "expected": "rows if independent",
     "rarity": "rarity, bits",
     "bits": "bits given up per row",
-    "bought": "risk less by",
-    "bought_per_bit": "per bit given up",
+    "bought": "risk taken away",
+    "bought_per_bit": "risk taken away per bit given up",
     "lost": "lost, bits",
     "entropy": "entropy, bits",
     "entropy_before": "entropy before, bits",
@@ -76,6 +78,7 @@ HEADINGS = {
     "name": "gate",
     "number": "run",
     "started": "began, UTC",
+    "pif95": "PIF 95, bits",
 }
 Record = Mapping[str, Any]
 
@@ -206,22 +209,32 @@ class Sections:
     def _riskiest(self, document: Document) -> Iterable[Section]:
         """Return the section on the riskiest cells."""
         top = document.get("top") or []
-        drawn: list[Figure] = []
-        seen = [cell for cell in top if cell.get("posterior") is not None and cell.get("prior") is not None]
-        if seen:
-            names = [f"row {cell['row']}, {as_text(cell['column'])}" for cell in seen]
-            said = (
-                "Lines: the probability of the cell's value before (prior) and after (posterior) the attack, by cell."
-            )
-            before, after = ([cell[name] for cell in seen] for name in ("prior", "posterior"))
-            drawn = figures.moves(said, names, before, after, "probability of the cell's value")
+        cells: dict[str, dict[str, tuple[Any, Any]]] = {}
+        for cell in top:
+            if cell.get("posterior") is not None and cell.get("prior") is not None:
+                name = f"row {cell['row']}, {as_text(cell['column'])}"
+                cells[name if name not in cells else f"{name} ({len(cells) + 1})"] = self._values(cell)
+        said = "Bars: the probability of each value before (prior) and after (posterior) the attack on"
+        drawn = figures.chosen(said, cells) if cells else []
         notes = [
             "Prior: how probable the cell's value is to somebody who knows the column's distribution alone. "
             "Posterior: to the attacker. Cohort: the rows that agree with the cell's row on what the attacker knows."
         ]
         tables = self._table("Riskiest cells", top, CELLS, tools=True)
         if tables:
-            yield Section("Riskiest cells and values", notes * bool(seen), drawn, tables)
+            yield Section("Riskiest cells and values", notes * bool(cells), drawn, tables)
+
+    def _values(self, cell: Record) -> dict[str, tuple[Any, Any]]:
+        """Return prior and posterior by value of a cell's column, the rest of the values as one."""
+        spread = cell.get("spread")
+        shown = spread if isinstance(spread, list) else [cell]
+        values = {}
+        for place, one in enumerate(shown):
+            text = f"value {place + 1}" if self._redact else self._cell("value", one.get("value")).text or "missing"
+            text = text if place else f"the cell's value{f': {text}' * ('value' in one and not self._redact)}"
+            values[text if text not in values else f"{text} ({place + 1})"] = (one["prior"], one["posterior"])
+        rest = tuple(max(0.0, 1 - sum(one[key] for one in shown)) for key in ("prior", "posterior"))
+        return values | ({"all other values": rest} if max(rest) > ROUNDING else {})
 
     def _attackers(self, document: Document) -> Iterable[Section]:
         attackers = document["attackers"]
@@ -261,6 +274,8 @@ class Sections:
         models = "distinct_l entropy_l recursive_c t alpha basic_beta enhanced_beta delta"
         keys = f"attribute values {models} homogeneous_classes homogeneous_rows"
         tables = self._table("Each figure is that of the worst class", document["attributes"], keys)
+        caption, keys = "The worst class for each measure", "measure attribute quasi_identifiers rows people"
+        tables += self._table(caption, document.get("worst_classes") or [], keys)
         caption = "The worst classes of several rows: their attribute is known without finding anybody"
         tables += self._table(
             caption, document.get("groups") or [], "quasi_identifiers attribute value rows share entropy", True
@@ -302,7 +317,7 @@ class Sections:
             {"column": name, "level": f"{level} of {document['heights'][name]}", "lost": document["losses"][name]}
             for name, level in document["levels"].items()
         ]
-        tables += self._table("Levels", levels, "column level lost")
+        tables += self._table("Level of each column in the plan", levels, "column level lost")
         frontier, drawn = document["frontier"], []
         for criterion in frontier[0]["values"] if frontier else ():
             groups: dict[str, list[tuple[Any, Any, str]]] = {"meets all criteria": [], "does not": [], "the plan": []}
@@ -311,7 +326,7 @@ class Sections:
                 name = "the plan" if node["levels"] == document["levels"] else name
                 text = ", ".join(f"{as_text(column)} {level}" for column, level in node["levels"].items())
                 groups[name].append((node["loss"], node["values"][criterion], f"levels {text}"))
-            said = f"Points: loss against {criterion} of the best nodes that were checked."
+            said = f"Points: loss against {criterion}, of the best plans that were checked."
             drawn += figures.points(said, groups, f"loss, {document['unit']}", criterion)
         yield Section("What protection costs and buys", [], drawn, tables)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from gpupif.kernels import formulas
 from gpupif.kernels.log_units import LOG_BITS
 
 from ..attack.attackers import KnownSubsets
-from ..encoding.column import Column
+from ..encoding.column import Column, value_order
 from ..engines.attacker_scoring import score_sets
 from ..engines.base import SILENT, Engine, Job
 from ..engines.cpu.engine import CpuEngine
@@ -27,22 +28,33 @@ from ..utils.arrays import on_host
 from ..utils.progress import Reporter
 from .riskiest import RiskyCell
 
+NOTHING = np.zeros(0, np.int64)
+# Most values of a column whose prior and posterior are explained for a cell.
+MOST_VALUES = 12
+
 
 class CohortCount(NamedTuple):
     """The rows of a cohort, or their units of sampling weight.
 
     size: all rows. equal: rows that have the cell's value in the scored column. lacking: rows whose value there is
-    missing, if missing values are wildcards; else 0.
+    missing, if missing values are wildcards; else 0. values: the codes of its values in the scored column, and how
+    often each occurs; empty unless the cell is spread.
     """
 
     size: int
     equal: int
     lacking: int
+    values: tuple[npt.NDArray[Any], npt.NDArray[np.int64]] = (NOTHING, NOTHING)
 
     @classmethod
     def total(cls, counts: Iterable[CohortCount]) -> CohortCount:
         """Return the counts of a whole table from the counts of its chunks."""
-        return cls(*(sum(part) for part in zip(*counts, strict=True)))
+        sizes, equal, lacking, values = zip(*counts, strict=True)
+        codes, amounts = (np.concatenate(arrays) for arrays in zip(*values, strict=True))
+        merged, place = np.unique(codes, return_inverse=True)
+        totals = np.zeros(len(merged), np.int64)
+        np.add.at(totals, place, amounts)
+        return cls(sum(sizes), sum(equal), sum(lacking), (merged, totals))
 
 
 @dataclass(frozen=True)
@@ -67,7 +79,10 @@ class ExplainedCells:
 
         codes: by column. multiplicities: how often each row counts; None for once.
         """
-        return [_count_cohort(self.job, codes, multiplicities, key, column) for column, key in self._placed()]
+        return [
+            _count_cohort(self.job, codes, multiplicities, key, column, cell.spread)
+            for cell, (column, key) in zip(self.cells, self._placed(), strict=True)
+        ]
 
     @staticmethod
     def total(*counts: Sequence[CohortCount]) -> list[CohortCount]:
@@ -77,8 +92,8 @@ class ExplainedCells:
     def explain(self, counts: Sequence[CohortCount]) -> list[dict[str, Any]]:
         """Return what the attacker sees of each cell, see `Explainer.explain`. counts: from the whole table."""
         return [
-            self._explain(column, key[column], count)
-            for (column, key), count in zip(self._placed(), counts, strict=True)
+            self._explain(column, key[column], count, cell.spread)
+            for cell, (column, key), count in zip(self.cells, self._placed(), counts, strict=True)
         ]
 
     def explain_worst(
@@ -95,14 +110,14 @@ class ExplainedCells:
         cohorts in a population, whose rows are not at hand: then the cell is described without a cohort.
         """
         explained = []
-        for column, key in self._placed():
+        for cell, (column, key) in zip(self.cells, self._placed(), strict=True):
             if by.name == POPULATION_SIZE.name:
                 explained.append(self._value(column, key[column]))
                 continue
             weights = weights_of(rows, column) if by.weighted else np.ones(0)
             known, count = _find_worst(rows, key, column, subsets.places_of(column), weights, by)
             names = ", ".join(str(subsets.names[place]) for place in known)
-            explained.append(self._explain(column, key[column], count) | {"known": names})
+            explained.append(self._explain(column, key[column], count, cell.spread) | {"known": names})
         return explained
 
     def _placed(self) -> Iterator[tuple[int, Sequence[int]]]:
@@ -110,22 +125,57 @@ class ExplainedCells:
         columns = (self.job.scored_columns[cell.scored_column] for cell in self.cells)
         return zip(columns, self.keys, strict=True)
 
+    @cached_property
+    def _orders(self) -> dict[int, npt.NDArray[np.int64]]:
+        """The order of the values of each scored column of which a cell is spread."""
+        spread = {column for cell, (column, _) in zip(self.cells, self._placed(), strict=True) if cell.spread}
+        return {column: value_order(self.columns[column]) for column in spread}
+
     def _value(self, column: int, code: int) -> dict[str, Any]:
         """Return what anyone sees of a cell with this code; the prior is NaN for a cell without a value."""
         priors, own = self.job.priors[column], self.columns[column]
         prior = float(priors[code]) if code < len(priors) else np.nan
         return {"value": own.values([code])[0], "cells": int(own.counts[code]), "prior": prior}
 
-    def _explain(self, column: int, code: int, count: CohortCount) -> dict[str, Any]:
-        """Return what an attacker sees of a cell with this code. A cell without a value has no posterior either."""
+    def _explain(self, column: int, code: int, count: CohortCount, spread: bool) -> dict[str, Any]:
+        """Return what an attacker sees of a cell with this code. A cell without a value has no posterior either.
+
+        spread: add ``spread``, the prior and posterior of the largest values of the column, see `_spread`.
+        """
         facts = self._value(column, code)
         prior = facts.pop("prior")
         posterior, certain = prior, count.size - count.lacking
         if certain and code < len(self.job.priors[column]):
-            accuracy = float(self.job.accuracies[column])
-            posterior = formulas.posterior.py_func(count.equal, certain, prior, accuracy)
+            posterior = self._posterior(column, count.equal, certain, prior)
+            facts |= {"spread": self._spread(column, code, certain, *count.values)} if spread else {}
         size = count.size if self.job.unit is None else count.size * self.job.unit
         return {**facts, "posterior": posterior, "prior": prior, "cohort_size": size}
+
+    def _posterior(self, column: int, equal: Any, certain: int, prior: Any) -> Any:
+        return formulas.posterior.py_func(equal, certain, prior, float(self.job.accuracies[column]))
+
+    def _spread(
+        self, column: int, code: int, certain: int, codes: npt.NDArray[Any], counts: npt.NDArray[np.int64]
+    ) -> list[dict[str, Any]]:
+        """Return ``value``, ``prior`` and ``posterior`` of at most MOST_VALUES values, the cell's own value first.
+
+        Then come the likeliest by posterior, then by prior, then in the order of values. codes, counts: of the cohort.
+        """
+        priors, order = self.job.priors[column], self._orders[column]
+        equal = dict(zip(codes.tolist(), counts.tolist(), strict=True))
+        likely = codes[np.lexsort((order[codes], -counts))[:MOST_VALUES]].tolist()
+        frequent = np.lexsort((order[: len(priors)], -priors))[:MOST_VALUES].tolist()
+        places = dict.fromkeys([code, *likely, *frequent])
+        shown = [place for place in places if place < len(priors)][:MOST_VALUES]
+        shown[1:] = sorted(shown[1:], key=lambda place: (-equal.get(place, 0), -priors[place], order[place]))
+        return [
+            {
+                "value": value,
+                "prior": float(priors[place]),
+                "posterior": self._posterior(column, equal.get(place, 0), certain, float(priors[place])),
+            }
+            for place, value in zip(shown, self.columns[column].values(shown), strict=True)
+        ]
 
 
 def weights_of_sets(engine: Engine, subsets: KnownSubsets, job: Job, column: int) -> npt.NDArray[np.float64]:
@@ -150,7 +200,12 @@ def _filter_cohort(cohort: Any, codes: Any, own: int, missing: int) -> Any:
 
 
 def _count_cohort(
-    job: Job, codes: Sequence[Any], multiplicities: npt.NDArray[np.int64] | None, key: Sequence[int], scored_column: int
+    job: Job,
+    codes: Sequence[Any],
+    multiplicities: npt.NDArray[np.int64] | None,
+    key: Sequence[int],
+    scored_column: int,
+    spread: bool,
 ) -> CohortCount:
     """Count the rows of a chunk that are in the cohort of a row with the codes `key`; see `ExplainedCells.count`."""
     cohort = None
@@ -159,6 +214,8 @@ def _count_cohort(
     for column in sorted(known, key=lambda column: int(job.counts[column][key[column]])):
         cohort = _filter_cohort(cohort, codes[column], key[column], _missing_code(job, column))
     values = codes[scored_column] if cohort is None else codes[scored_column][cohort]
+    there = slice(None) if cohort is None else cohort
+    by_value = _values_in(codes[scored_column], there, multiplicities) if spread else (NOTHING, NOTHING)
     if multiplicities is not None and cohort is not None:
         multiplicities = multiplicities[on_host(cohort)]
 
@@ -167,7 +224,7 @@ def _count_cohort(
 
     lacking = count(values == _missing_code(job, scored_column)) if scored_column in job.wildcards else 0
     size = len(values) if multiplicities is None else int(multiplicities.sum())
-    return CohortCount(size, count(values == key[scored_column]), lacking)
+    return CohortCount(size, count(values == key[scored_column]), lacking, by_value)
 
 
 def _find_worst(
@@ -202,7 +259,7 @@ def _find_worst(
     worst = worst_place(by, scores)
     values, counts = cohort_values[worst]
     equal, lacking = (int(counts[values == one].sum()) for one in (code, _missing_code(job, scored_column)))
-    return subsets[worst], CohortCount(int(counts.sum()), equal, lacking)
+    return subsets[worst], CohortCount(int(counts.sum()), equal, lacking, (values, counts))
 
 
 def _cohorts(job: Job, key: Sequence[int], subsets: Sequence[tuple[int, ...]]) -> Iterator[Any]:

@@ -145,17 +145,14 @@ def landscape(scores: Any, bands: int = BANDS) -> Landscape:
     )
 
 
-def histogram(scores: Any, measure: str) -> Histogram:
-    """Return how many scores of a measure lie at each step, by column; the scores are read twice.
-
-    Raises InputError if the measure was not scored or the scores are not kept.
-    """
-    extent: _Extent = scores.fold(measure, partial(_extent, with_gains=False), _add_extents)
-    steps, per_unit = _count(scores, measure, extent.highest, 1, lambda chunk, _: np.zeros(chunk.shape[1], np.int64))
+def csf_histogram(scores: Any) -> Histogram:
+    """Return how many CSF lie at each step from 0 to 1, by column. Raises InputError as `landscape`, for CSF."""
+    highest = np.ones(len(scores.columns))
+    steps, per_unit = _count(scores, "csf", highest, 1, lambda chunk, _: np.zeros(chunk.shape[1], np.int64))
     return _histogram(scores.columns, [counts[0] for counts in steps.counts], per_unit)
 
 
-def _extent(chunks: Iterable[Any], workers: Workers, with_gains: bool = True) -> _Extent:
+def _extent(chunks: Iterable[Any], workers: Workers) -> _Extent:
     """Return the extent of scores, chunk by chunk."""
 
     def highest(scores: Any) -> float:
@@ -164,7 +161,7 @@ def _extent(chunks: Iterable[Any], workers: Workers, with_gains: bool = True) ->
     whole = _Extent()
     for chunk in chunks:
         extremes = np.array(workers.run(highest, [(scores,) for scores in chunk]))
-        gains = _row_gains(chunk, workers) if with_gains else np.zeros(0)
+        gains = _row_gains(chunk, workers)
         steps, beyond, unknown = _gain_steps(gains[np.isfinite(gains)]), np.isposinf(gains), np.isnan(gains)
         part = _Extent(extremes, np.bincount(steps), int(beyond.sum()), int(unknown.sum()))
         whole = _add_extents(whole, part)

@@ -108,6 +108,11 @@ def _open(place: Path) -> StoredBacking:
             f"{'a file' if place.is_file() else 'a folder'} that does not. Score the table again."
         )
     if not description.facts or not all(outcome.weights for outcome in description.outcomes):
+        if place.is_dir():
+            raise InputError(
+                f"{place}: expected all files of scores that Dask wrote; the last one, which describes all scores, is "
+                "missing. Put it back, or score the table again."
+            )
         raise InputError(f"{place}: is a part of scores that Dask wrote. Open the folder that it lies in.")
     if description.files and place.is_dir():
         files = [place / name for name in description.files]

@@ -20,7 +20,7 @@ class RiskyCell(NamedTuple):
     """A cell, how risky it is, and some of its scores.
 
     row: its place in the table. scored_column: its place among the scored columns. code: of its value, if the cell
-    stands for all cells with this value; else -1.
+    stands for all cells with this value; else -1. spread: whether to explain also all other values of its column.
     """
 
     risk: float
@@ -28,6 +28,7 @@ class RiskyCell(NamedTuple):
     scored_column: int
     scores: list[Any]
     code: int = -1
+    spread: bool = False
 
 
 def riskiest(cells: Iterable[RiskyCell], n: int) -> list[RiskyCell]:

@@ -7,11 +7,13 @@ from typing import Any
 from ..errors import InputError, NotScoredError
 from ..report.records import document_of
 from ..utils.display import as_json
-from .landscape import histogram, landscape
+from .landscape import csf_histogram, landscape
 
 # How many of the riskiest cells a report lists, of tables up to so many rows; of others as many as a summary has, for
 # each cell takes a look at the whole table.
 CELLS, MOST_ROWS = 100, 1_000_000
+# Of tables of more rows, which are read again for it, only the cell's own value is shown before and after.
+MOST_EXPLAINED = 20_000_000
 
 
 def score_document(scores: Any, redact: bool = False) -> dict[str, Any]:
@@ -28,13 +30,14 @@ def score_document(scores: Any, redact: bool = False) -> dict[str, Any]:
     scores = scores.persist()
     document = document_of(scores.summary(), redact) | {"request": scores.provenance}
     try:
-        if "attackers" in document or scores.rows <= MOST_ROWS:
-            each = "value" if scores._knows_values else "cell"
-            document["top"] = as_json(scores.top(CELLS, each=each))
+        each = "value" if scores._knows_values else "cell"
+        cells = CELLS if "attackers" in document or scores.rows <= MOST_ROWS else len(document["top"])
+        if scores.rows <= MOST_EXPLAINED:
+            document["top"] = as_json(scores._top(max(1, cells), None, each, spread=True))
         if "cig" in scores.measures:
             document["landscape"] = landscape(scores)
         if "csf" in scores.measures:
-            document["histograms"] = {"csf": histogram(scores, "csf")}
+            document["histograms"] = {"csf": csf_histogram(scores)}
     except NotScoredError:
         return document
     if "attackers" in document:

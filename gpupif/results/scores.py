@@ -348,6 +348,10 @@ class Scores:
         has another one. Scores opened from files, whose table is not at hand, come without values, priors, posteriors
         and cohorts, unless these were scored.
         """
+        return self._top(n, by, each)
+
+    def _top(self, n: int, by: str | None, each: str, spread: bool = False) -> pd.DataFrame:
+        """Return the frame of `top`. spread: add what is said of other values, see `ExplainedCells`."""
         n, score = whole_number("top", n, "cells"), self._by(by)
         check_word("each", each, ("cell", "value"))
         if each == "value" and not self._knows_values:
@@ -356,7 +360,7 @@ class Scores:
                 "the table again, or give each='cell'."
             )
         result = self._backing.find(ScoreQuery(top=n, by=score, shown=self._shown(score), each_value=each == "value"))
-        return self._describe_cells(result.top, score)
+        return self._describe_cells([cell._replace(spread=spread) for cell in result.top], score)
 
     def cells(self, where: str | None = None, *, top: int | None = None, by: str | None = None) -> CellTable:
         """Return cells in place of all scores, one row each: those that meet a condition, or the riskiest.

@@ -80,7 +80,30 @@ def test_scores_show_the_landscape_and_the_riskiest_cells(on_cpu):
     assert boxes["y"] == heat["x"]
     assert csf["median"] == pytest.approx([sorted(scores.csf[name])[(ROWS - 1) // 2] for name in csf["y"]], abs=0.0051)
     assert "exact to 0.01 bits" in page.words
+    check_priors_and_posteriors(page)
     assert "No single number" in page.words
+
+
+def check_priors_and_posteriors(page):
+    """Compare the chosen cells with shares of rows of TABLE, each cell's cohort with all of them."""
+    (choices,) = [figure["choices"] for figure in page.figures if "choices" in figure]
+    records = [
+        dict(zip(*lines, strict=True))
+        for lines in ((page.tables["Riskiest cells"][0], line) for line in page.tables["Riskiest cells"][1:])
+    ]
+    assert len(choices) == len(records)
+    for choice, cell in zip(choices, records, strict=True):
+        name, row = cell["column"], int(cell["row"])
+        others = TABLE.drop(columns=name)
+        cohort = TABLE[(others == others.iloc[row]).all(axis=1)][name]
+        for trace, of_rows in zip(choice["data"], (TABLE[name], cohort), strict=True):
+            *values, rest = trace["y"] if trace["y"][-1] == "all other values" else [*trace["y"], None]
+            values[0] = str(TABLE[name].iloc[row])
+            shares = of_rows.astype(str).value_counts(normalize=True)
+            expected = [shares.get(value, 0.0) for value in values] + [1 - shares.reindex(values).sum()] * (
+                rest is not None
+            )
+            assert trace["x"] == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.slow
@@ -176,8 +199,9 @@ def test_text_of_a_table_does_nothing():
     assert HOSTILE[2] in page.words
     assert "\u202e" not in page.text
     assert "\x07" not in page.text
-    shown = json.dumps(page.figures)
-    # Plotly would read tags.
+    # Plotly would read tags; what a figure says is set as text.
+    figures = [one for figure in page.figures for one in (figure, *figure.get("choices", ()))]
+    shown = json.dumps([(figure["data"], figure["layout"]) for figure in figures])
     assert "<img" not in shown
     assert "&lt;img" in shown
 
@@ -231,6 +255,23 @@ def test_a_table_is_scored_and_measured(run, table):
     headings = ["Risk landscape", "Class sizes", "k, l, t and their worst class", "Toxic pairs", "What to do next"]
     assert [heading for heading in headings if heading not in page.words] == []
     assert "Table: t.parquet" in page.words
+    hidden = page.tables["The worst class for each measure"]
+    assert (len(hidden), {row[2] for row in hidden[1:]}) == (4, {"hidden"})
+    assert run("report", table, "-o", "s.html", "--sensitive", "education", "-q", "--no-advice").code == 0
+    classes = TABLE.groupby([name for name in TABLE.columns if name != "education"])["education"]
+    of_table = TABLE["education"].value_counts(normalize=True)
+    oracle = {
+        "k": classes.size(),
+        "distinct l": classes.nunique(),
+        "t": -classes.apply(lambda own: own.value_counts(normalize=True).sub(of_table, fill_value=0).abs().sum() / 2),
+    }
+    for measure, _, values, rows in Page.read("s.html").tables["The worst class for each measure"][1:]:
+        by_class = oracle[measure]
+        worst = by_class[by_class <= by_class.min() + 1e-9].index
+        assert values in {
+            ", ".join(f"{name} = {own}" for name, own in zip(worst.names, key, strict=True)) for key in worst
+        }
+        assert rows.isdigit()
 
 
 @pytest.mark.slow

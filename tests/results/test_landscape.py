@@ -10,7 +10,7 @@ import pytest
 
 import gpupif
 from gpupif.errors import NotScoredError
-from gpupif.results.landscape import GAIN_STEPS, histogram, landscape
+from gpupif.results.landscape import GAIN_STEPS, csf_histogram, landscape
 from tests.helpers.pieces import in_pieces, write_parts
 
 ROWS = 300
@@ -111,7 +111,7 @@ def test_scores_in_files_have_the_same_landscape(tmp_path):
         scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", known=["age", "sex"])
     expected = gpupif.score(TABLE, known=["age", "sex"])
     assert_same(landscape(scores), landscape(expected))
-    assert np.array_equal(histogram(scores, "csf").counts, histogram(expected, "csf").counts)
+    assert np.array_equal(csf_histogram(scores).counts, csf_histogram(expected).counts)
     none = gpupif.score_files(tmp_path / "in", None, summary_only=True)
     with pytest.raises(NotScoredError, match="not kept"):
         landscape(none)
@@ -128,14 +128,13 @@ def test_scores_on_dask_have_the_same_landscape(on_cpu):
         assert_same(landscape(scores), landscape(gpupif.score(TABLE)))
 
 
-def test_histograms_of_any_measure():
+def test_the_histogram_of_csf():
     scores = gpupif.score(TABLE, ["csf", "cohort_size"])
-    for measure in ("csf", "cohort_size"):
-        found = histogram(scores, measure)
-        for place, name in enumerate(scores.columns):
-            steps, times = np.unique(rounded(scores[measure][name].astype(float), found.step), return_counts=True)
-            counts = found.counts[place]
-            assert counts[counts > 0].tolist() == times.tolist()
-            assert np.flatnonzero(counts).tolist() == np.round(steps / found.step).astype(int).tolist()
+    found = csf_histogram(scores)
+    for place, name in enumerate(scores.columns):
+        steps, times = np.unique(rounded(scores.csf[name].astype(float), found.step), return_counts=True)
+        counts = found.counts[place]
+        assert counts[counts > 0].tolist() == times.tolist()
+        assert np.flatnonzero(counts).tolist() == np.round(steps / found.step).astype(int).tolist()
     with pytest.raises(NotScoredError, match="'cig' was not scored"):
         landscape(scores)

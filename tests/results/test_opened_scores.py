@@ -181,6 +181,9 @@ def test_a_single_part_of_scores_that_dask_wrote_is_refused(tmp_path):
     assert pl.scan_parquet(tmp_path / "out").collect().height == 60
     with pytest.raises(InputError, match=r"part-000000\.parquet: is a part of scores that Dask wrote"):
         gpupif.open_scores(tmp_path / "out" / "part-000000.parquet")
+    (tmp_path / "out" / "part-000001.parquet").unlink()
+    with pytest.raises(InputError, match="the last one, which describes all scores, is missing"):
+        gpupif.open_scores(tmp_path / "out")
 
 
 REFUSED = {

@@ -30,8 +30,7 @@ const themed = (figure, print) => {
     ...(print ? { width: PRINTED } : {}),
   };
   if (!many && figure.data[0].type !== "heatmap") layout.colorway = layout.colorway.slice(1);
-  const data = figure.data.map((trace) => trace.mode === "lines"
-    ? { ...trace, line: { color: text, dash: "dot", width: 1.5 } } : trace.type === "heatmap"
+  const data = figure.data.map((trace) => trace.type === "heatmap"
     ? { ...trace, colorscale: scale, text: trace.bands ? trace.z.map((row, i) => row.map(() => trace.bands[i])) : trace.text }
     : trace);
   return [data, layout, { displayModeBar: false, responsive: !print }];
@@ -58,23 +57,20 @@ figures.forEach((figure, i) => {
   const bar = element("div", { class: "bar" }, element("label", { for: id }, "CIG of the cells of a band: ", select));
   document.getElementById(`figure-${i}`).parentElement.before(bar);
 });
-// Of the riskiest cells the first are shown, or the one that the reader chooses.
+// Prior and posterior of one cell, the riskiest or the one that the reader chooses; the caption says the figures.
 figures.forEach((figure, i) => {
-  if (!figure.first) return;
-  const traces = figure.data, names = traces[0].y, id = `cell-${i}`, height = figure.layout.height;
-  const show = (chosen) => {
-    const kept = (trace) => (values) => values.filter((_, place) => chosen.includes(trace.y[place]));
-    figure.data = traces.map((trace) => ({ ...trace, x: kept(trace)(trace.x), y: kept(trace)(trace.y) }));
-    figure.layout.height = height - 26 * (Math.min(figure.first, names.length) - chosen.length);
-  };
-  const first = names.slice(0, figure.first);
-  const select = element("select", { id }, element("option", { value: "" }, `the ${first.length} riskiest`));
-  const plain = (name) => name.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
-  names.forEach((name) => select.append(element("option", { value: name }, plain(name))));
-  select.addEventListener("change", () => { show(select.value ? [select.value] : first); draw(false); });
-  show(first);
-  document.getElementById(`figure-${i}`).parentElement.before(
-    element("div", { class: "bar" }, element("label", { for: id }, "Cell: ", select)));
+  if (!figure.choices) return;
+  const id = `cell-${i}`, box = document.getElementById(`figure-${i}`), caption = box.parentElement.querySelector("figcaption");
+  const select = element("select", { id }, ...figure.choices.map(({ name }, place) => element("option", { value: place }, name)));
+  caption.setAttribute("aria-live", "polite");
+  select.addEventListener("change", () => {
+    Object.assign(figure, figure.choices[select.value]);
+    box.setAttribute("aria-label", figure.said);
+    box.style.minHeight = `${figure.layout.height}px`;
+    caption.textContent = figure.said;
+    draw(false);
+  });
+  box.parentElement.before(element("div", { class: "bar" }, element("label", { for: id }, "Cell: ", select)));
 });
 const near = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => {
   const i = Number(target.id.slice("figure-".length));
