@@ -68,19 +68,20 @@ def read_distance(argument: str, file: str | os.PathLike[str]) -> TextOrder | Te
             f"{what}: expected a .csv file with a hierarchy, a line for each value (value;what it is part of;...;*), "
             "or a .json file with that or a list of values in order."
         )
-    text = _read_text(what, path)
+    text = read_text(what, path)
     found = _tree_from_csv(what, text) if path.suffix.lower() == ".csv" else _from_json(what, text)
     found.file = path
     return found
 
 
-def _read_text(what: str, path: Path) -> str:
+def read_text(what: str, path: Path) -> str:
+    """Return the text of a file. what: its name in errors. Raises InputError."""
     try:
         return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{what}: {error.strerror or error}.") from None
     except UnicodeDecodeError:
         raise InputError(f"{what}: expected text in UTF-8. Save it as UTF-8.") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{what}: {getattr(error, 'strerror', None) or error}.") from None
 
 
 def _from_json(what: str, text: str) -> TextOrder | TextTree:

@@ -20,6 +20,7 @@ from ..io.documents import parse_json
 from ..io.formats import READ_ENDINGS
 from ..io.read import open_source
 from ..utils.validation import check_unique, table_value
+from .hierarchy_files import read_text
 from .priors import SUM_TOLERANCE, TextPrior, priors_from_json
 
 # Rows and bytes of a file that are read at once.
@@ -116,15 +117,11 @@ def as_accuracies(given: Any) -> Any:
 def read_json(argument: str, path: Path) -> dict[str, Any]:
     """Return priors or accuracies from a JSON file. Raise InputError with the fault."""
     shape = '{"column": {"value": probability}}' if argument == "priors" else '{"column": accuracy}'
+    text = read_text(f"{argument}: {path}", path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
         if argument == "priors":
             return dict(priors_from_json(text))
         document = parse_json(text)
-    except OSError as error:
-        raise InputError(f"{argument}: {path}: {error.strerror or error}.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{argument}: {path}: expected text in UTF-8. Save it as UTF-8.") from None
     except ValueError as error:
         raise InputError(
             f"{argument}: {path}: expected JSON such as {shape}: {reason_of(error, has_values=False)}."

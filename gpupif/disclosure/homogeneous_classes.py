@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..encoding.column import Column
 from ..engines.cpu.counting import NumberedRows, SubsetCounter, number_rows
 from ..rows.threads import Workers
-from ..utils.arrays import on_host
+from ..utils.arrays import highest_places, on_host
 from ..utils.display import Record
 
 # Decimal places of entropies that are compared: further places differ by rounding.
@@ -134,9 +134,7 @@ class ValueShares(NamedTuple):
 
     def first(self, most: int) -> list[int]:
         """Return the numbers of the `most` most homogeneous classes, in order."""
-        kept = np.arange(len(self.shares))
-        if most < len(kept):
-            kept = np.flatnonzero(self.shares >= np.partition(self.shares, -most)[-most])
+        kept = highest_places(self.shares, most)
         order = np.lexsort((-self.rows[kept], self.rounded[kept], -self.shares[kept]))
         return kept[order][:most].tolist()  # type: ignore[no-any-return]
 

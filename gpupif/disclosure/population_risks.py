@@ -16,6 +16,7 @@ from ..attack.population import MatchedRows, class_sizes_there
 from ..encoding.column import value_order
 from ..engines.base import Engine
 from ..errors import InputError
+from ..utils.arrays import highest_places
 from ..utils.display import Record
 from ..utils.validation import MOST, share
 from .class_risks import AttackRisk
@@ -382,12 +383,13 @@ class PresenceRanking(NamedTuple):
         sampled_rows = matched.some(matched.sampled > 0)
         people = np.maximum(sampled_rows.sampled, sampled_rows.in_population)
         presence = sampled_rows.sampled / people
-        kept = _highest(presence, np.arange(len(presence)), self.most)
+        kept = highest_places(presence, self.most)
         # Very many classes may share the last presence: classes of one row and one person, for example. Only classes
         # with the most rows are kept, since sorting all by their values takes long.
         last = presence[kept].min(initial=1.0)
         alike, above = kept[presence[kept] == last], kept[presence[kept] > last]
-        kept = np.concatenate([above, _highest(sampled_rows.sampled, alike, self.most - len(above))])
+        most_rows = highest_places(sampled_rows.sampled[alike], self.most - len(above))
+        kept = np.concatenate([above, alike[most_rows]])
         # Joined codes of the table's values are the table's codes, except that missing is the last code in both.
         both = zip(columns.layout.unpack(sampled_rows.keys[kept]), self.orders, strict=True)
         codes = [np.minimum(joined, len(order) - 1) for joined, order in both]
@@ -403,9 +405,3 @@ class PresenceRanking(NamedTuple):
             present = PresentClass(values, *(each[place].item() for each in sizes))
             ranked.append(((-present.presence, -present.rows, tuple(int(own[place]) for own in ranks)), present))
         return ranked
-
-
-def _highest(values: npt.NDArray[Any], places: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
-    """Return the places of the `most` highest values, and of all values that equal the lowest of these."""
-    own = values[places]
-    return places if most >= len(own) else places[own >= np.partition(own, -most)[-most]]

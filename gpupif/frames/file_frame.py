@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from ..encoding.encoded_source import EncodedSource
-from ..io.base import Pick, decode, pandas_index_names
+from ..encoding.column import Column
+from ..io.base import Pick, Source, decode, pandas_index_names
 from .arrow_frame import replaced_table
 from .base import Frame
 from .replacement import Replacement
@@ -39,6 +40,18 @@ class FileFrame(Frame):
         self, names: Sequence[Hashable], columns: Mapping[Hashable, Replacement], kept: Any | None = None
     ) -> Any:
         return replaced_table(self.arrow(), names, columns, kept).to_pandas()
+
+
+class EncodedSource(Source):
+    """Files, or another source that is read as a stream, whose values are codes already: nobody has to read them."""
+
+    @abstractmethod
+    def encoded(self, names: Sequence[str]) -> list[Column]:
+        """Return columns with the codes of all rows, in memory."""
+
+    @abstractmethod
+    def table(self, names: Sequence[str]) -> pa.Table:
+        """Return columns with their values, in the types of the files."""
 
 
 class EncodedFrame(FileFrame):

@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from ..encoding.encoded_source import EncodedSource
 from ..engines.choose import DeviceRequest, requested_device
 from ..errors import InputError, marked
 from ..gpu import cudf_frames as cuda_frames
@@ -26,7 +25,7 @@ from ..utils.validation import check_unique
 from .arrow_frame import ArrowFrame
 from .base import Frame
 from .dask_frame import check_dask_frame, is_dask
-from .file_frame import EncodedFrame, FileFrame
+from .file_frame import EncodedFrame, EncodedSource, FileFrame
 from .pandas_frame import PandasFrame
 
 

@@ -67,10 +67,8 @@ def entropy(
     InputError
         No rows, no such column, missing values under "error", values that are no categories (ColumnTypeError), weights
         that are missing, negative or infinite, or sum to 0; too little memory.
-    TableReadError
-        A file that cannot be read, or changes meanwhile.
-    DeviceError
-        A GPU that was asked for (`gpupif.config`) and cannot be used, or that fails.
+    TableReadError, DeviceError
+        As `gpupif.score`.
 
     References
     ----------

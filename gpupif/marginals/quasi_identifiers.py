@@ -162,10 +162,8 @@ def quasi_identifiers(
     InputError
         No rows, unknown columns (ColumnNotFoundError), missing values under "error", values that are no categories
         (ColumnTypeError), an argument out of range, too many sets, too little memory.
-    TableReadError
-        A file that cannot be read, or changes meanwhile.
-    DeviceError
-        A GPU that was asked for (`gpupif.config`) and cannot be used, or that fails.
+    TableReadError, DeviceError
+        As `gpupif.score`.
 
     References
     ----------

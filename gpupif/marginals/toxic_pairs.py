@@ -212,10 +212,8 @@ def toxic_pairs(
     InputError
         No rows, fewer columns than a pair takes, unknown columns (ColumnNotFoundError), missing values under "error",
         values that are no categories (ColumnTypeError), an argument out of range, too little memory.
-    TableReadError
-        A file that cannot be read, or changes meanwhile.
-    DeviceError
-        A GPU that was asked for (`gpupif.config`) and cannot be used, or that fails.
+    TableReadError, DeviceError
+        As `gpupif.score`.
 
     Warns
     -----

@@ -17,6 +17,7 @@ from gpupif.kernels.spread import look_up
 from ..encoding.column import Column, value_order
 from ..engines.base import Counter
 from ..engines.cpu.count_tables import Combinations
+from ..utils.arrays import highest_places
 from ..utils.information import LogSum
 from .count_statistics import NEARLY_NONE, CountSums, Separation, as_often_as_parts
 from .set_counts import Total
@@ -135,11 +136,9 @@ class MeasuredSets:
 
     def _rarest(self, subset: Sequence[int], rare: Rare) -> Rare:
         """Return the rarest of some combinations, in order."""
-        kept = np.arange(len(rare.ratios))
-        if not len(kept):
+        if not len(rare.ratios):
             return rare
-        if self._top < len(rare.ratios):
-            kept = np.flatnonzero(rare.ratios >= np.partition(rare.ratios, -self._top)[-self._top])
+        kept = highest_places(rare.ratios, self._top)
         # Ties are broken by values, in their own order: the order of codes depends on the kind of table.
         values = [self._value_order(column)[codes[kept]] for column, codes in zip(subset, rare.codes, strict=True)]
         order = kept[np.lexsort((*values[::-1], rare.counts[kept], -rare.ratios[kept]))][: self._top]

@@ -19,9 +19,9 @@ from gpupif.kernels import codes as kernels
 
 from .._version import __version__
 from ..encoding.column import Column
-from ..encoding.encoded_source import EncodedSource
 from ..encoding.merge import ValueCounts, final_order, merged_column, recode
 from ..errors import TableReadError
+from ..frames.file_frame import EncodedSource
 from ..io.base import Input, Source, decode
 from ..io.file_errors import disk_errors
 from ..io.read import in_chunks, read_table

@@ -35,8 +35,7 @@ from .files_explainer import FilesExplainer
 from .one_partition_scoring import OnePartitionScoring
 from .output_options import OutputOptions, PopulationFiles
 from .run_context import RunContext
-from .scores_writer import ScoreWriter
-from .selected_cells import select_cells
+from .scores_writer import ScoreWriter, select_cells
 from .table_chunks import SomeColumns, TableChunks
 from .table_scoring import TableScoring
 

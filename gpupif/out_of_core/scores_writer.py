@@ -22,6 +22,8 @@ from ..io.row_group import Multiple, RowGroup
 from ..io.score_files import ScoreFile, is_file
 from ..io.write import attacker_names, write_groups, write_tables
 from ..results.backing import ScoresDescription
+from ..results.cell_selection import CellQuery, ScoredRows
+from ..results.cell_table import CellLayout, LocalCellSource
 from ..results.provenance import in_one_file, to_metadata
 from ..utils.private_folder import private_folder
 from ..utils.progress import Reporter
@@ -29,6 +31,7 @@ from .attacker_run import JointScores
 from .chunk_readers import RowReader, prefetched
 from .memory_budget import Budget
 from .output_options import OutputOptions
+from .table_chunks import TableChunks
 
 # Arrays (scored columns, rows), by output.
 Scores = dict[str, Any]
@@ -163,6 +166,32 @@ class ScoreWriter:
         """Return the file or folder to publish."""
         folder = self.folder / "scores"
         return folder / outputs[0].path if is_file(self.options.output) else folder
+
+
+def select_cells(
+    query: CellQuery, chunks: TableChunks, places: Sequence[int], scores: Iterator[Scores], report: Reporter
+) -> Iterator[pa.Table]:
+    """Yield tables of the selected cells, such as the riskiest ones, while chunks of scores are made.
+
+    `results/riskiest.py` keeps the riskiest cells within bounded memory.
+    query: CellQuery. The selection.
+    chunks: TableChunks. The rows of the table.
+    places: list of int. The numbers of the scored columns in the table.
+    scores: the scores of each chunk, by output.
+    report: Reporter. It shows the progress.
+    """
+    columns = [chunks.columns[place] for place in places]
+    layout = CellLayout.for_columns([column.name for column in columns], query.types, columns)
+
+    def scored_rows(_: Sequence[str]) -> Iterator[ScoredRows]:
+        start = 0
+        for number, (size, arrays) in enumerate(zip(chunks.sizes, scores, strict=True)):
+            codes = chunks.some_codes(number, places)
+            yield ScoredRows(start, arrays, codes.__getitem__)
+            start += size
+            report.advance(size)
+
+    return LocalCellSource(query, layout, scored_rows).tables()
 
 
 def _columns(arrays: Scores, multiples: Mapping[str, tuple[str, Sequence[float]]]) -> list[pa.Array | Multiple]:

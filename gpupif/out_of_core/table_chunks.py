@@ -110,7 +110,7 @@ class SomeColumns(TableChunks):
 
 
 class PartitionChunks(Chunks):
-    """The rows of one partition, see `hash_partition`."""
+    """The rows of one partition, see `marginals.counts_on_disk.hash_partition`."""
 
     def __init__(self, file: Path, sizes: Sequence[int]) -> None:
         self.sizes = sizes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
@@ -19,6 +20,13 @@ def is_on_device(array: Any) -> bool:
 def on_host(array: Any) -> Any:
     """Return an array of a device as an array of the host; any other array as it is."""
     return array.get() if is_on_device(array) else array
+
+
+def highest_places(values: npt.NDArray[Any], most: int) -> npt.NDArray[np.int64]:
+    """Return the places of the `most` highest values, and of all values that equal the lowest of these, ascending."""
+    if most >= len(values):
+        return np.arange(len(values))
+    return np.flatnonzero(values >= np.partition(values, -most)[-most])
 
 
 def validate(array: pa.ChunkedArray) -> None:
