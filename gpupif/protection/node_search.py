@@ -42,7 +42,7 @@ class NodeSearch:
     def __init__(self, asked: CountedRequest, report: Reporter, checks: NodeChecks) -> None:
         self._asked, self._report, self._checks = asked, report, checks
         request, counted = asked.request, asked.counted
-        # The search whose time is told while it runs, and the time and number of checks when it began to check in order.
+        # The search whose time is told, and its time and number of checks when it began to check nodes in order.
         self._searching: LatticeSearch | None = None
         self._in_order: tuple[float, int] | None = None
         self._tells = True
