@@ -15,7 +15,7 @@ from .landscape import BANDS, landscape
 from .summary_figures import SUMMARISED
 
 # The percentiles of the row information gains that are joined by a line, and those with a point of their own.
-CURVE = range(101)
+CURVE = (*range(0, 95, 5), *range(95, 101))
 POINTS = (50, 95, 99, 100)
 # A heat map is as high as a plot with this number of names.
 HEATMAP_NAMES = 18
@@ -80,8 +80,7 @@ class ScorePlots:
     def rig(self, *, ax: Any = None, **options: Any) -> Any:
         """Draw the distribution of the row information gain (RIG): for each gain the share of rows up to it.
 
-        Drawn are the percentiles 0, 1, ..., 100 of all rows, which are exact (linear between two rows), and lines between
-        them.
+        Lines join the percentiles 0, 5, ..., 95, 96, ..., 100 of all rows. They are exact (linear between two rows).
 
         Points mark PIF_50, PIF_95, PIF_99 and PIF_100. options: of ``Axes.plot``.
         """
