@@ -42,7 +42,7 @@ FIGURES = {
     "pif99": "PIF 99, bits",
     **{
         f"{key}_{measure}": f"{name} {measure.upper()}{unit}"
-        for measure, unit in (("cig", ", bits"), ("csf", ""))
+        for measure, unit in (("cig", ", bits"), ("csf", ", 0 to 1"))
         for key, name in (
             ("p50", "median"),
             ("p95", "95th percentile of"),
@@ -52,11 +52,11 @@ FIGURES = {
     },
     "k": "k, rows of the smallest class",
     "uniques": "unique rows",
-    "unique_share": "share of unique rows",
-    "distinct_l": "distinct l",
-    "t": "t",
+    "unique_share": "share of unique rows, 0 to 1",
+    "distinct_l": "distinct l, values",
+    "t": "t, 0 to 1",
     "homogeneous_classes": "classes of one sensitive value",
-    "homogeneous_rows": "rows in these",
+    "homogeneous_rows": "rows in classes of one value",
 }
 # The figures of risk that a verdict names.
 IN_VERDICT = {"k": "k", "uniques": "unique rows", "pif95": "PIF 95 (bits)"}
@@ -68,7 +68,8 @@ READINGS = {
     "worse_reading": "by which",
 }
 SHORT_READINGS = {"category": "a value", "wildcard": "matches all", "both": "both"}
-# The note below the table of risk if cells were suppressed.
+# The notes below the table of risk: which column the figures are of, and what follows if cells were suppressed.
+OF_WORST_COLUMN = "CIG and CSF: of the column where the figure is highest. Distinct l and t: of the worst class."
 BOTH_READINGS = (
     'Suppressed cells are read in two ways. "missing is a value": a missing value is a value of its own, the same in '
     'all rows with one. "missing matches all": it matches every value. Neither is always the safer one.'
@@ -77,7 +78,7 @@ COLUMNS = {
     "entropy_before": "entropy before, bits",
     "entropy_after": "after, bits",
     "entropy_lost": "lost, bits",
-    "information_kept": "kept",
+    "information_kept": "information kept",
     "total_variation": "total variation, 0 to 1",
     "emd": "EMD, 0 to 1",
     "precision": "precision, 0 to 1",
@@ -198,6 +199,7 @@ class Comparison(Displayable):
         if len(self.risk):
             console.print()
             console.print(risk_table(self.risk, self.weights))
+            draw_line(console, OF_WORST_COLUMN, "dim")
         if "after_wildcard" in self.risk:
             draw_line(console, BOTH_READINGS, "dim")
         tables = [utility_table(self.utility, self.linkage), columns_table(self.columns)]
@@ -247,12 +249,12 @@ def utility_table(utility: Utility, linkage: Linkage | None) -> PrintedTable:
         ("rows a class", f"{utility.average_class_size:,.2f}"),
         ("rows a class, divided by k", _value(utility.normalized_class_size)),
         ("discernibility", f"{utility.discernibility:,}"),
-        ("as if no row was suppressed", f"{utility.discernibility_unsuppressed:,}"),
-        ("precision", _value(utility.precision)),
+        ("discernibility if no row was suppressed", f"{utility.discernibility_unsuppressed:,}"),
+        ("precision, 0 to 1", _value(utility.precision)),
         ("mutual information kept", _percent(utility.mutual_information_kept)),
-        ("total variation, worst column", as_cell(utility.total_variation)),
-        ("total variation, worst pair", _value(utility.pair_total_variation)),
-        ("earth mover's distance, worst column", as_cell(utility.emd)),
+        ("total variation, worst column, 0 to 1", as_cell(utility.total_variation)),
+        ("total variation, worst pair, 0 to 1", _value(utility.pair_total_variation)),
+        ("earth mover's distance, worst column, 0 to 1", as_cell(utility.emd)),
         ("cells changed", f"{utility.cells_changed:,} of {utility.cells:,}"),
         ("cells suppressed", f"{utility.cells_suppressed:,}"),
         ("rows changed", f"{utility.rows_changed:,}"),
@@ -339,7 +341,7 @@ def pairs_table(pairs: pd.DataFrame) -> PrintedTable:
         Heading("mutual information before, bits", show=_value),
         Heading("after, bits", show=_value),
         Heading("kept", show=_percent),
-        Heading("total variation", show=_value),
+        Heading("total variation, 0 to 1", show=_value),
     ]
     rows = [
         [

@@ -142,7 +142,7 @@ class ToxicPairs(Displayable):
         title = f"Columns with the most joint information{_shown(self.top, len(self.pairs))}"
         console.print(_table(title, self.pairs.head(self.top), self.size, {"columns": "column"}, self._unit))
         people = self.rows if self.people is None else self.people
-        most = f"If all rows differed, it would be {bits(math.log2(people))}; independent columns share 0 bits."
+        most = f"If all {self._unit} differed, it would be {bits(math.log2(people))}; independent columns share 0 bits."
         draw_line(console, most if people > 1 else "", "dim")
         console.print()
         title = f"Values far rarer together than if they were independent{_shown(self.top, self._combinations)}"
@@ -289,14 +289,17 @@ def _table(title: str, frame: pd.DataFrame, size: int, joined: Mapping[str, str]
     joined: headings, and for each the prefix of the columns whose values are joined below it. unit: "rows" or "people".
     """
     keys = [key for key in frame.columns if key in HEADINGS]
+    names = {key: HEADINGS[key].name.replace("rows", unit) for key in keys}
+    # A sum of weights up to 1 estimates that the person is the only one.
+    names |= {"unique_share": "unique in the population"} if unit == "people" else {}
     headings = [
         *(Heading(name, text=True) for name in joined),
-        *(HEADINGS[key]._replace(name=HEADINGS[key].name.replace("rows", unit)) for key in keys),
+        *(HEADINGS[key]._replace(name=names[key]) for key in keys),
     ]
-    rows = []
-    for record in frame.to_dict("records"):
-        names = [_joined(record, size, prefix, as_found) for prefix in joined.values()]
-        rows.append([*names, *(record[key] for key in keys)])
+    rows = [
+        [*(_joined(record, size, prefix, as_found) for prefix in joined.values()), *(record[key] for key in keys)]
+        for record in frame.to_dict("records")
+    ]
     return draw_table(title, headings, rows, keys=len(joined))
 
 

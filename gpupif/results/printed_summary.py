@@ -48,7 +48,13 @@ LEGENDS = {
     "reidentification_risk_mean": "Risk: chance to be re-identified.",
     "weight": "Weight: share of the entropy that stays unknown; near 0 is high risk.",
 }
-CELL_HEADS = {"cells": "cells with it", "cig": "CIG, bits", "csf": "CSF", "cohort_size": "cohort, rows"}
+CELL_HEADS = {
+    "cells": "cells with it",
+    "cig": "CIG, bits",
+    "csf": "CSF",
+    "wcig": "wCIG, bits",
+    "cohort_size": "cohort, rows",
+}
 # Beginnings of the names of figures that `risk` has too, and shows in percent.
 IN_PERCENT = ("reidentification_risk", "individual_risk", "unique")
 OF_ATTACKERS = {"worst_by_mean": "worst by mean", "worst_by_max": "worst by highest"}

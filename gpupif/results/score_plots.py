@@ -80,6 +80,8 @@ class ScorePlots:
     def rig(self, *, ax: Any = None, **options: Any) -> Any:
         """Draw the distribution of the row information gain (RIG): for each gain the share of rows up to it.
 
+        Lines join the percentiles 0, 5, ..., 95, 96, ..., 100 of all rows. They are exact (linear between two rows).
+
         Points mark PIF_50, PIF_95, PIF_99 and PIF_100. options: of ``Axes.plot``.
         """
         gains = dict(zip(CURVE, self._scores.pif(CURVE), strict=True))

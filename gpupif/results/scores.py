@@ -356,8 +356,8 @@ class Scores:
         check_word("each", each, ("cell", "value"))
         if each == "value" and not self._knows_values:
             raise InputError(
-                "each: 'value' takes the values of the table, which is not at hand for scores opened from files. Score "
-                "the table again, or give each='cell'."
+                "each: 'value' takes the values of the table, which files of scores lack. Score "
+                "the table again: gpupif.score(table).top(10, each='value'), or give each='cell'."
             )
         result = self._backing.find(ScoreQuery(top=n, by=score, shown=self._shown(score), each_value=each == "value"))
         return self._describe_cells([cell._replace(spread=spread) for cell in result.top], score)

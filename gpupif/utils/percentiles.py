@@ -1,4 +1,4 @@
-"""Exact percentiles of more numbers than fit into memory: the numbers are read four times, and never sorted."""
+"""Exact percentiles of more numbers than fit into memory: the numbers are read four times, one chunk at a time."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ ONCE: npt.NDArray[np.int64] = np.empty(0, np.int64)
 DIGITS = 1 << 16
 # The bits by which a number is shifted for each of its digits, the highest digit first.
 SHIFTS = (48, 32, 16, 0)
+# For more prefixes than these a chunk is sorted, so that each prefix is looked for among its own numbers alone.
+FEW_PREFIXES = 8
 # The digits in the order of the numbers that have them. The bits of negative numbers have the reverse order. FIRST has
 # the first digits from -inf to inf; other first digits are NaN.
 FORWARD = np.arange(DIGITS)
@@ -112,10 +114,20 @@ class PercentileSearch:
         """Add the next digits of some numbers to `counts`. multiplicities: of the numbers; empty: 1."""
         # Adding zero turns -0.0 into 0.0, and any NaN into a NaN whose first digit is not a digit of infinity.
         bits = (np.asarray(numbers, np.float64) + 0.0).view(np.uint64)
-        for prefix in set(self.prefixes):
+        prefixes, shift, within = set(self.prefixes), SHIFTS[self.looks], slice(None)
+        in_order = len(prefixes) > FEW_PREFIXES
+        if in_order and len(multiplicities):
+            order = np.argsort(bits)
+            bits, multiplicities = bits[order], multiplicities[order]
+        elif in_order:
+            bits = np.sort(bits)
+        for prefix in prefixes:
             if prefix not in counts:
                 counts[prefix] = np.zeros(DIGITS, np.int64)
-            count_patterns(bits, multiplicities, prefix, SHIFTS[self.looks], counts[prefix])
+            if in_order:
+                ends = np.array([prefix << (shift + 16), ((prefix + 1) << (shift + 16)) - 1], np.uint64)
+                within = slice(np.searchsorted(bits, ends[0]), np.searchsorted(bits, ends[1], "right"))
+            count_patterns(bits[within], multiplicities[within], prefix, shift, counts[prefix])
 
     def narrowed(self, counts: Mapping[int, Any]) -> PercentileSearch:
         """Return the search after a look. counts: the counts of all numbers."""

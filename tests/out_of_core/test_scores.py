@@ -248,11 +248,14 @@ NUMBERS = st.sampled_from([0.0, -0.0, 1e-300, -0.25, 1.0, 1.0000000000000002, 3.
     numbers=st.lists(NUMBERS, min_size=1),
     wanted=st.lists(st.floats(0, 100), min_size=1, max_size=4),
     pieces=st.integers(1, 4),
+    few=st.sampled_from([0, 8]),
 )
 @settings(deadline=None)
-def test_percentiles_have_the_values_of_numpy(numbers, wanted, pieces):
+def test_percentiles_have_the_values_of_numpy(numbers, wanted, pieces, few):
     expected = np.percentile(numbers, wanted).tolist()
     cut = np.array_split(np.array(numbers), pieces)
-    assert percentiles(lambda: [(part, ONCE) for part in cut], wanted) == expected
     counted = np.unique(numbers, return_counts=True)
-    assert percentiles(lambda: [counted], wanted) == expected
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("gpupif.utils.percentiles.FEW_PREFIXES", few)
+        assert percentiles(lambda: [(part, ONCE) for part in cut], wanted) == expected
+        assert percentiles(lambda: [counted], wanted) == expected
