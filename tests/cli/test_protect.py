@@ -317,7 +317,7 @@ def test_ctrl_c_before_a_plan_is_found_is_one_line(folder):
     assert not (folder / "plan.toml").exists()
 
 
-@pytest.mark.parametrize(("criterion", "told"), [("k>=3", False), ("pif95<=9", True)])
+@pytest.mark.parametrize(("criterion", "told"), [("k>=3", False), ("max csf<=0.3", True)])
 def test_the_time_of_a_long_search_is_told(run, table, monkeypatch, criterion, told):
     monkeypatch.setattr("gpupif.protection.node_search.SHORT_SEARCH", 0)
     monkeypatch.setattr("gpupif.protection.node_search.TIMED", 0)

@@ -41,7 +41,18 @@ def test_the_command_prints_the_summary(run):
     assert pif == f"Bits that a row gives away, by percentile: {', '.join(shown)}"
     riskiest = lines[lines.index(next(line for line in lines if "Riskiest cells" in line)) :]
     headings = [heading.strip() for heading in riskiest[2].strip("┃").split("┃")]
-    keys = ("row", "column", "value", "cells with it", "CIG, bits", "CSF", "wcig", "posterior", "prior", "cohort, rows")
+    keys = (
+        "row",
+        "column",
+        "value",
+        "cells with it",
+        "CIG, bits",
+        "CSF",
+        "wCIG, bits",
+        "posterior",
+        "prior",
+        "cohort, rows",
+    )
     assert headings == [key for key in keys if key in headings]
     first = scores.top(1, each="value").iloc[0]
     cells = [cell.strip() for cell in riskiest[4].strip("│").split("│")]

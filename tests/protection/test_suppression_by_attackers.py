@@ -111,10 +111,9 @@ MATCHING = [["k>=6"], ["k>=2", "known=2: k>=4", "known=b: k>=20"], ["k>=2", "kno
 SLOWLY = [*WEIGHTED, *(own for own in CASES.values() if own not in MATCHING)]
 
 
-@pytest.mark.parametrize("share", some_slow([0.2], [0.1]))
+@pytest.mark.parametrize(("seed", "share"), [(0, 0.2), pytest.param(1, 0.1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("criteria", some_slow([*MATCHING, SLOWLY[1]], [SLOWLY[0], *SLOWLY[2:]]), ids=" and ".join)
-@pytest.mark.parametrize("seed", some_slow([0], range(1, 4)))
 def test_rows_that_match_too_few_rows_go_until_none_does(criteria, weighted, share, seed):
     if not weighted or any("k>" not in criterion for criterion in criteria):
         check(seed, criteria, share, weighted, matching=True)
