@@ -117,7 +117,8 @@ def _of_table(
 
     files = find_input(table, shared.sep)
     names = table_names(files)[0]
-    if all(str(name).startswith(tuple(f"{measure}_" for measure in MEASURES)) for name in names):
+    of_measures = tuple(f"{measure}_" for measure in MEASURES)
+    if table.suffix.lower() == ".csv" and all(str(name).startswith(of_measures) for name in names):
         raise InputError(
             f"report: {table}: expected a table, or scores in Parquet or Feather; got scores in CSV, which lack what a "
             "report says of the run. Score the table to another file: -o scores.parquet."
@@ -134,8 +135,8 @@ def _of_table(
         worst = _worst_classes(files, scored, known, attributes or (), weights, shared)
     classes = document_of(risk(files, known, attributes, weights=weights), redact) | {"worst_classes": worst}
     documents = [{"input": str(table), **scores}, classes]
-    if len(columns) > 1:
-        pairs = toxic_pairs(files, columns=columns, weights=weights)
+    if len(known) > 1:
+        pairs = toxic_pairs(files, columns=known, weights=weights)
         documents.append(document_of(pairs, redact) | {"pairs": as_json(pairs.pairs)})
     if advice is None and scores["rows"] > MOST_ADVISED:
         shared.say(f"What to do next is left out, for the table has {scores['rows']:,} rows: --advice finds it.")
@@ -161,11 +162,13 @@ def _worst_classes(
     worst: list[dict[str, Any]] = []
     explainer = scored._backing.explainer(scored._attackers[0])
     assert isinstance(explainer, RowExplainer)
-    for attribute in attributes or (None,):
-        models = [*([] if worst else ["k"]), *(["distinct_l", "t"] if attribute else [])]
+    for attribute in (None, *attributes):
+        models = ["distinct_l", "t"] if attribute else ["k"]
         measures = {model: "class_size" if model == "k" else MODELS[model].cell for model in models}
         names = list(dict.fromkeys(["class_size", *measures.values()]))
-        arguments = Arguments.from_user(names, [attribute or known[0]], known=known, weights=weights)
+        # k counts rows, whatever their weights.
+        unit = weights if attribute else None
+        arguments = Arguments.from_user(names, [attribute or known[0]], known=known, weights=unit)
         with temporary_folder(shared.temp) as folder:
             of_classes = score_for_now(files, arguments, folder)
             for model, measure in measures.items():
@@ -174,8 +177,8 @@ def _worst_classes(
                     code_of = rows.between(cell["row"], cell["row"] + 1)
                     places = {name: scored.columns.index(name) for name in known}
                     values = {name: rows.columns[own].values([int(code_of(own)[0])])[0] for name, own in places.items()}
-                    size = {"rows" if weights is None else "people": cell["class_size"]}
-                    told = {"measure": MODELS[model].heading or model, "attribute": attribute if model != "k" else None}
+                    size = {"rows" if unit is None else "people": cell["class_size"]}
+                    told = {"measure": MODELS[model].heading or model, "attribute": attribute}
                     worst.append({**told, "quasi_identifiers": values, **size})
     return worst
 

@@ -101,11 +101,6 @@ class Criterion:
         )
 
     @property
-    def is_of_distinct_values(self) -> bool:
-        """True if the criterion is on the number of different values of a sensitive attribute."""
-        return isinstance(self.quantity, ModelQuantity) and self.quantity.model.name == "distinct_l"
-
-    @property
     def of_default_attacker(self) -> bool:
         """True if the attacker is the one who knows the quasi-identifiers."""
         return self.known is None and self.attacker is None

@@ -127,7 +127,7 @@ def protect(
         (`gpupif.treatments.RecodeRows`). Each round takes the node at which the rows that are left lose the least bits,
         weighed by importance, rows of classes that break a criterion losing all. The next round is of these rows. Rows
         in such classes at every node are suppressed. The best node itself is found as without `local`. All criteria
-        have to be on classes, of any attacker; with missing values that match every value, on k or ``distinct_l``.
+        have to be on classes, of any attacker; with missing values that match every value, on k.
         ``.local`` has the rounds and their loss.
     time_limit:
         Seconds after which no further node is checked (None: no limit). The result is then the best plan so far, and

@@ -117,7 +117,7 @@ class ProtectRequest:
         if self.cells:
             raise InputError("local: does not go with cells=. Leave one of them out.")
         for criterion in self.criteria:
-            if self.missing == "wildcard" and not (criterion.is_of_sizes or criterion.is_of_distinct_values):
+            if self.missing == "wildcard" and not criterion.is_of_sizes:
                 raise InputError(
                     f"local: criterion {str(criterion)!r} does not go with missing='wildcard': a row with a missing "
                     "value also matches rows of other rounds, with which it may break the criterion. Leave one of them "

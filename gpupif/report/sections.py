@@ -147,10 +147,10 @@ class Sections:
         ]
 
     def _cell(self, key: str, value: Any) -> Cell:
-        if value is None:
-            return Cell("")
         if key in VALUES and self._redact:
             return Cell(HIDDEN)
+        if value is None:
+            return Cell("")
         if isinstance(value, bool):
             return Cell("yes" if value else "no")
         if isinstance(value, Mapping):

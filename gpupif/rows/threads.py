@@ -7,7 +7,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from functools import cache
 from itertools import pairwise
@@ -158,8 +158,10 @@ class Workers:
 
         helpers = min(self.threads, len(waiting)) - 1
         pool = _helper_threads(self.threads - 1) if helpers > 0 else None
-        others = [pool.submit(copy_context().run, work) for _ in range(helpers)] if pool is not None else []
+        others: list[Future[None]] = []
         try:
+            if pool is not None:
+                others.extend(pool.submit(copy_context().run, work) for _ in range(helpers))
             work()
         finally:
             waiting.clear()

@@ -338,7 +338,7 @@ class SuppressRows(Treatment):
         The reading of missing values. "category": a missing value is a value of its own. "wildcard": it matches every
         value. The class of a row is then all rows that match it, and shares are of known sensitive values. A row that
         is suppressed matches no other row any more: rows are judged again until no row fails. Default "category". What
-        holds for ``k`` and ``distinct_l`` under "category" also holds under "wildcard".
+        holds for ``k`` under "category" also holds under "wildcard".
     remove:
         True: the rows are removed. False: the rows stay, and all their quasi-identifiers become missing, as in ARX. The
         number of rows and all other columns stay. The suppressed rows form a class, which may be small. An attacker

@@ -40,7 +40,7 @@ class RecodeRows(Treatment):
     sensitive, distances, attackers, weights: with require, as in `SuppressRows`. The quasi-identifiers are the columns
         of `levels`. Other columns that attackers know stay as they are.
     missing: the reading of missing values, as in `SuppressRows`. With "wildcard" a row with a missing value also
-        matches rows of other nodes: ``k`` and ``distinct_l`` still hold then, other criteria need not.
+        matches rows of other nodes: ``k`` still holds then, other criteria need not.
     remove: True: rows whose class breaks a criterion at every node are removed. False: these rows stay, at the last
         node. Default False.
 
