@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 from typing import Any
 
 import gpupif
@@ -77,6 +78,11 @@ copybutton_prompt_is_regexp = True
 os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
 os.environ["COLUMNS"] = "88"
 os.environ["GPUPIF_PROGRESS"] = "0"
+
+# Without kept bytecode each of these commands compiles all modules anew, which takes twice the time of the command.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    _bytecode = tempfile.TemporaryDirectory()
+    os.environ["PYTHONPYCACHEPREFIX"] = _bytecode.name
 
 
 def _as_markup(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
