@@ -96,7 +96,7 @@ def _riskiest_of_values(
     while len(risks) and len(kept) < n:
         # The first of these cells with a value is the riskiest of all with that value.
         found = highest(risks, n)
-        chosen = np.array([place for _, place in found])
+        chosen = np.array([place for _, place in found], like=places)
         rows, values = on_host(places[chosen]), codes[chosen]
         cells = zip(found, rows.tolist(), on_host(values).tolist(), strict=True)
         kept += riskiest((RiskyCell(risk, first + row, scored_column, [], code) for (risk, _), row, code in cells), n)
