@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,9 +12,6 @@ from . import options
 from .option_values import FileRoles, as_names
 from .options import ReadOptions, ReportFile, option, output_option
 from .printing import interruption
-
-if TYPE_CHECKING:
-    from ..results.scores import Scores
 
 # What files of scores may end in, beside folders.
 SCORES = (".parquet", ".pq", ".feather")
@@ -103,6 +99,7 @@ def _of_table(
     """
     from ..attack.arguments import Arguments
     from ..disclosure.risk import risk
+    from ..disclosure.worst_classes import worst_classes
     from ..frames.open import table_names
     from ..io.paths import find_input
     from ..io.temporary_folder import temporary_folder
@@ -132,7 +129,7 @@ def _of_table(
         arguments = Arguments.from_user(["cig", "csf"], columns, known=known, weights=weights)
         scored = score_for_now(files, arguments, folder)
         scores = score_document(scored, redact)
-        worst = _worst_classes(files, scored, known, attributes or (), weights, shared)
+        worst = worst_classes(files, scored, known, attributes or (), weights, shared.temp)
     classes = document_of(risk(files, known, attributes, weights=weights), redact) | {"worst_classes": worst}
     documents = [{"input": str(table), **scores}, classes]
     if len(known) > 1:
@@ -144,43 +141,6 @@ def _of_table(
         found = advise(files, quasi_identifiers=known, sensitive=attributes, weights=weights)
         documents.append(document_of(found, redact))
     return documents
-
-
-def _worst_classes(
-    files: Any, scored: Scores, known: list[str], attributes: Sequence[str], weights: str | None, shared: ReadOptions
-) -> list[dict[str, Any]]:
-    """Return the first of the worst classes for k, and for distinct l and t of each sensitive attribute.
-
-    scored: scores of all columns, from which the values of the class are read.
-    """
-    from ..attack.arguments import Arguments
-    from ..disclosure.models import MODELS
-    from ..io.temporary_folder import temporary_folder
-    from ..results.backing import RowExplainer
-    from ..scoring.files import score_for_now
-
-    worst: list[dict[str, Any]] = []
-    explainer = scored._backing.explainer(scored._attackers[0])
-    assert isinstance(explainer, RowExplainer)
-    for attribute in (None, *attributes):
-        models = ["distinct_l", "t"] if attribute else ["k"]
-        measures = {model: "class_size" if model == "k" else MODELS[model].cell for model in models}
-        names = list(dict.fromkeys(["class_size", *measures.values()]))
-        # k counts rows, whatever their weights.
-        unit = weights if attribute else None
-        arguments = Arguments.from_user(names, [attribute or known[0]], known=known, weights=unit)
-        with temporary_folder(shared.temp) as folder:
-            of_classes = score_for_now(files, arguments, folder)
-            for model, measure in measures.items():
-                for cell in of_classes.top(1, by=measure).to_dict("records"):
-                    rows = explainer.row_values()
-                    code_of = rows.between(cell["row"], cell["row"] + 1)
-                    places = {name: scored.columns.index(name) for name in known}
-                    values = {name: rows.columns[own].values([int(code_of(own)[0])])[0] for name, own in places.items()}
-                    size = {"rows" if unit is None else "people": cell["class_size"]}
-                    told = {"measure": MODELS[model].heading or model, "attribute": attribute}
-                    worst.append({**told, "quasi_identifiers": values, **size})
-    return worst
 
 
 def _holds_scores(place: Path) -> bool:

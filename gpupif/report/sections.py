@@ -20,9 +20,9 @@ SHARES = {"unique_mean", "unique_share", "share", "highest", "average", "markete
 SHARES |= {f"{name}_{figure}" for name in ("reidentification_risk", "individual_risk") for figure in ("mean", "max")}
 SHARES |= {"mutual_information_kept"}
 # Keys of numbers that count nothing.
+NUMBERED = {"row", "number"}
 # Probabilities of all values sum to 1 up to this.
 ROUNDING = 1e-9
-NUMBERED = {"row", "number"}
 # Headings of tables by key, if they are not the key itself.
 HEADINGS = {
     "distinct_values": "values",

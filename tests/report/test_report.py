@@ -276,14 +276,22 @@ def test_a_table_is_scored_and_measured(run, table):
 
 @pytest.mark.slow
 def test_weights_of_roles_are_used(run, table):
-    weighted = TABLE.assign(people=[1.0, 2.5] * (ROWS // 2))
+    known = ["sex", "region"]
+    rows = TABLE.groupby(known)["age"].transform("size")
+    # The more rows a class has, the fewer people it stands for.
+    weighted = TABLE.assign(people=10 / rows**2)
     weighted.to_parquet(table, index=False)
-    roles = dict.fromkeys(KNOWN, "quasi-identifier") | {"people": "weight"}
-    roles |= {name: "sensitive" for name in TABLE.columns if name not in KNOWN}
+    roles = dict.fromkeys(known, "quasi-identifier") | {"people": "weight"}
+    roles |= {name: "sensitive" for name in TABLE.columns if name not in known}
     gpupif.results.Roles(roles).write("roles.toml")
     assert run("report", table, "-o", "r.html", "--roles", "roles.toml", "--no-advice").code == 0
     fig = gpupif.score(weighted, "cig", roles="roles.toml").fig()
-    shown = Page.read("r.html").tables["Columns"]
+    page = Page.read("r.html")
+    headings, *lines = page.tables["The worst class for each measure"]
+    worst = [dict(zip(headings, line, strict=True)) for line in lines]
+    assert [own["rows"] for own in worst if own["measure"] == "k"] == [str(rows.min())]
+    assert all(own["people"] for own in worst if own["measure"] != "k")
+    shown = page.tables["Columns"]
     column, bits = (shown[0].index(name) for name in ("column", "FIG, bits"))
     assert {row[column]: row[bits] for row in shown[1:]} == {name: as_cell(own) for name, own in fig.items()}
 
