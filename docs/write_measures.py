@@ -97,7 +97,11 @@ def nightly_tables() -> dict[str, str]:
     kinds = [
         (f"`{kind.name}`", _keys(kind.needs), _keys(kind.takes), _escaped(kind.unit), _escaped(kind.meaning))
         for kind in GATES.values()
+        if kind.name not in MODELS
     ]
+    models = [kind.name for kind in GATES.values() if kind.name in MODELS]
+    meaning = "[measures of tables](measures.md#of-tables), of the worst sensitive column or of `column` (not of `k`)"
+    kinds.append((_keys(models), "", "`column`", "of the measure", meaning))
     tables["gate kinds"] = table(("kind", "needs", "may have", "unit", "measures"), kinds)
     with contextlib.closing(sqlite3.connect(":memory:")) as record:
         record.executescript(";".join(SCHEMA))
