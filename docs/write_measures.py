@@ -23,6 +23,29 @@ from gpupif.utils.refused_combinations import REFUSED_COMBINATIONS
 
 DOCS = Path(__file__).parent
 COLUMNS = ("name", "unit", "range", "meaning", "source", "example")
+# The measures of cells and rows by purpose: the name of a table in measures.md, and its rows.
+CELL_MEASURES = {
+    "learnt": ("cig", "wcig", "csf", "total_variation", "jensen_shannon", "hellinger", "renyi_n", "emd"),
+    "own value": (
+        "posterior",
+        "prior",
+        "information_content",
+        "pointwise_information",
+        "relative_gain",
+        "enhanced_gain",
+        "log_ratio",
+    ),
+    "identity": ("class_size", "unique", "reidentification_risk", "individual_risk"),
+    "shared": (
+        "cohort_size",
+        "distinct_values",
+        "entropy",
+        "recursive_n",
+        "highest_relative_gain",
+        "highest_enhanced_gain",
+        "highest_log_ratio",
+    ),
+}
 ROWS = "counts rows, whatever their weights"
 
 
@@ -37,8 +60,14 @@ def registry() -> dict[str, list[dict[str, Any]]]:
 
 def measures_tables() -> dict[str, str]:
     """Return the tables of measures.md, by the name in their marks."""
-    found = {part: table(COLUMNS, map(_cells, measures)) for part, measures in registry().items()}
-    return found | {"weights and wildcards": table(("measure", "with weights", "with wildcards"), scopes())}
+    listed = registry()
+    cells = {measure["name"]: measure for measure in listed.pop("cells")}
+    tables = {part: table(COLUMNS, map(_cells, measures)) for part, measures in listed.items()}
+    for purpose, names in CELL_MEASURES.items():
+        tables[purpose] = table(COLUMNS, [_cells(cells.pop(name)) for name in names])
+    if cells:
+        raise SystemExit(f"CELL_MEASURES lacks {', '.join(cells)}: name the purpose of each measure.")
+    return tables | {"weights and wildcards": table(("measure", "with weights", "with wildcards"), scopes())}
 
 
 def combinations_tables() -> dict[str, str]:
@@ -68,7 +97,11 @@ def nightly_tables() -> dict[str, str]:
     kinds = [
         (f"`{kind.name}`", _keys(kind.needs), _keys(kind.takes), _escaped(kind.unit), _escaped(kind.meaning))
         for kind in GATES.values()
+        if kind.name not in MODELS
     ]
+    models = [kind.name for kind in GATES.values() if kind.name in MODELS]
+    meaning = "[measures of tables](measures.md#of-tables), of the worst sensitive column or of `column` (not of `k`)"
+    kinds.append((_keys(models), "", "`column`", "of the measure", meaning))
     tables["gate kinds"] = table(("kind", "needs", "may have", "unit", "measures"), kinds)
     with contextlib.closing(sqlite3.connect(":memory:")) as record:
         record.executescript(";".join(SCHEMA))
