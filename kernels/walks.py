@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import int64
 
-from gpupif.kernels.jit import subroutine
+from gpupif.kernels.jit import kernel, subroutine
 from gpupif.kernels.whole_sums import digits_of_float, float_of_digits, wide_of_digits
 
 # Distance of two values: 1 for NOMINAL; the number of steps between them for ORDERED; the way in the tree for TREE.
@@ -158,6 +158,16 @@ def move_cohorts(starts, which, scored_column, axes, accuracy, values, shares, o
         else:
             total = move_in_tree(nodes, levels, count, masses, lengths, base, values, shares, start, stop)
         out[cohort] = accuracy * total
+
+
+@kernel
+def move_classes(starts, axes, values, shares, out):
+    """Compute the earth mover's distance of each class, of the values of one column, as `move_cohorts` does."""
+    every = (0, out.size, 1)
+    if axes.kinds[0] == NOMINAL:
+        move_nominal(starts, every, 0, axes, 1.0, values, shares, out)
+    else:
+        move_cohorts(starts, every, 0, axes, 1.0, values, shares, out)
 
 
 @subroutine

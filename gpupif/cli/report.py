@@ -99,7 +99,6 @@ def _of_table(
     """
     from ..attack.arguments import Arguments
     from ..disclosure.risk import risk
-    from ..disclosure.worst_classes import worst_classes
     from ..frames.open import table_names
     from ..io.paths import find_input
     from ..io.temporary_folder import temporary_folder
@@ -129,8 +128,7 @@ def _of_table(
         arguments = Arguments.from_user(["cig", "csf"], columns, known=known, weights=weights)
         scored = score_for_now(files, arguments, folder)
         scores = score_document(scored, redact)
-        worst = worst_classes(files, scored, known, attributes or (), weights, shared.temp)
-    classes = document_of(risk(files, known, attributes, weights=weights), redact) | {"worst_classes": worst}
+    classes = document_of(risk(files, known, attributes, weights=weights), redact)
     documents = [{"input": str(table), **scores}, classes]
     if len(known) > 1:
         pairs = toxic_pairs(files, columns=known, weights=weights)

@@ -93,6 +93,19 @@ class Ranking(NamedTuple):
         codes, order = self.columns[place].codes, self.orders[place]
         return codes if (order == np.arange(len(order))).all() else order.astype(codes.dtype)[codes]
 
+    def number_classes(self, workers: Workers, multiplicities: npt.NDArray[np.int64] | None = None) -> NumberedRows:
+        """Return the classes, sorted by the values of their quasi-identifiers, and the number of each row's class.
+
+        multiplicities: how often each row occurs. None: once. Values are those of `in_order`.
+        """
+        codes = [self.in_order(place) for place in range(self.known_count)]
+        cardinalities = [column.cardinality for column in self.columns[: self.known_count]]
+        return number_rows(codes, cardinalities, workers, multiplicities)
+
+    def values_of(self, of_class: Sequence[int]) -> dict[Hashable, Any]:
+        """Return the quasi-identifiers of a class. of_class: the rank of each of its values in the order of values."""
+        return {self.columns[place].name: self.value(place, code) for place, code in enumerate(of_class)}
+
     def value(self, place: int, rank: int) -> Any:
         """Return the value of a column at a rank in the order of its values; None for missing."""
         return self.columns[place].values([int(np.flatnonzero(self.orders[place] == rank)[0])])[0]
@@ -100,11 +113,10 @@ class Ranking(NamedTuple):
     def group(self, scored_column: int, shares: ValueShares, number: int) -> tuple[Rank, Group]:
         """Return one class of `shares`, by its number there, and its rank."""
         of_class = tuple(int(codes[number]) for codes in shares.codes)
-        values = {self.columns[place].name: self.value(place, code) for place, code in enumerate(of_class)}
         size, share, bits = int(shares.rows[number]), float(shares.shares[number]), float(shares.entropies[number])
         rank = (-share, float(shares.rounded[number]), -size, scored_column, of_class)
         value = self.value(scored_column, shares.value(number))
-        return rank, Group(values, size, self.columns[scored_column].name, value, share, bits)
+        return rank, Group(self.values_of(of_class), size, self.columns[scored_column].name, value, share, bits)
 
     def homogeneous(self, scored_column: int, shares: ValueShares) -> Homogeneous:
         """Return the most homogeneous of some classes, and the number of classes with one value."""
@@ -139,84 +151,78 @@ class ValueShares(NamedTuple):
         return kept[order][:most].tolist()  # type: ignore[no-any-return]
 
 
-def find_homogeneous(
-    ranking: Ranking,
-    scored_columns: Sequence[int],
-    workers: Workers,
-    multiplicities: npt.NDArray[np.int64] | None = None,
-    people: npt.NDArray[np.int64] | None = None,
-) -> dict[int, Homogeneous]:
-    """Return the most homogeneous classes of several rows, by sensitive attribute.
+class ClassValues(NamedTuple):
+    """The values of an attribute in the classes of a partition in which it has one.
 
-    ranking: columns with codes.
-    scored_columns: places of the sensitive attributes among the columns.
-    multiplicities: how often each row occurs. None: once.
-    people: units of weight of each row, all its copies together. None without weights. Shares are then of people, in
-        classes that have any.
-
-    The order is: the highest share, then the lowest entropy, the most rows, the lowest values of the quasi-identifiers.
+    classes: the number of each class, ascending. starts: the place of its first value. numbers: the number of its
+    values. values: class after class the ranks of its values, ascending. counts: how often each value occurs.
     """
-    columns, known_count = ranking.columns, ranking.known_count
-    codes = [ranking.in_order(place) for place in range(known_count)]
-    numbered = number_rows(codes, [column.cardinality for column in columns[:known_count]], workers, multiplicities)
-    amounts = multiplicities if people is None else people
-    by_column = {}
-    for scored_column in scored_columns:
-        values, cardinality = ranking.in_order(scored_column), columns[scored_column].cardinality
-        by_column[scored_column] = ranking.homogeneous(
-            scored_column, _shares(numbered, values, cardinality, workers, amounts)
+
+    classes: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+
+    @classmethod
+    def from_rows(
+        cls,
+        numbered: NumberedRows,
+        values: npt.NDArray[Any],
+        cardinality: int,
+        workers: Workers,
+        amounts: npt.NDArray[np.int64] | None,
+    ) -> ClassValues:
+        """Return the values of the classes of some rows.
+
+        numbered: rows numbered by class. values: the rank of the attribute's value in each row. cardinality: number of
+        ranks. amounts: how much each row counts. None: 1.
+        """
+        counter = SubsetCounter([[0, 1]], [len(numbered.combinations.counts), cardinality], len(values), workers)
+        counter.add([numbered.number, values], amounts)
+        combinations = counter.combinations(0)
+        counted = np.flatnonzero(combinations.counts)
+        # Sorted by class, then by value, so that the rows from one start to the next are a class.
+        of_class, of_value, counts = (array[counted] for array in (*combinations.codes, combinations.counts))
+        starts = np.flatnonzero(np.diff(of_class, prepend=-1))
+        return cls(of_class[starts], starts, np.diff(starts, append=len(counts)), of_value, counts)
+
+    @property
+    def totals(self) -> npt.NDArray[np.int64]:
+        """How much the rows of each class count together."""
+        return np.add.reduceat(self.counts, self.starts)
+
+    def shares(self, numbered: NumberedRows) -> ValueShares:
+        """Return the shares of values in classes of several rows."""
+        counts, starts, sizes = self.counts, self.starts, numbered.combinations.counts[self.classes]
+        if not len(counts):
+            nothing = np.empty(0)
+            return ValueShares([], np.empty(0, np.int64), nothing, nothing, int)
+        tops, totals = np.maximum.reduceat(counts, starts), self.totals
+        sums = np.add.reduceat(counts * np.log2(counts), starts)
+        # The first of the most frequent values of each class.
+        firsts = np.flatnonzero(counts == np.repeat(tops, self.numbers))
+        firsts = firsts[np.searchsorted(firsts, starts)]
+        kept = np.flatnonzero(sizes > 1)
+        tops, totals = tops[kept], totals[kept]
+        bits = np.maximum(0.0, np.log2(totals) - sums[kept] / totals)
+        return ValueShares(
+            [codes[self.classes[kept]] for codes in numbered.combinations.codes],
+            sizes[kept],
+            tops / totals,
+            np.where(tops == totals, 0.0, bits),
+            lambda number: int(self.values[firsts[kept[number]]]),
         )
-    return by_column
-
-
-def _shares(
-    numbered: NumberedRows,
-    values: npt.NDArray[Any],
-    cardinality: int,
-    workers: Workers,
-    amounts: npt.NDArray[np.int64] | None,
-) -> ValueShares:
-    """Return the shares of values in classes of several rows that have a value.
-
-    numbered: rows numbered by class. values: the code of the attribute in each row. cardinality: number of codes.
-    amounts: how much each row counts. None: 1.
-    """
-    sizes = numbered.combinations.counts
-    counter = SubsetCounter([[0, 1]], [len(sizes), cardinality], len(values), workers)
-    counter.add([numbered.number, values], amounts)
-    combinations = counter.combinations(0)
-    counted = np.flatnonzero(combinations.counts)
-    # Sorted by class, then by value, so that the rows from one start to the next are a class.
-    of_class, of_value, counts = (array[counted] for array in (*combinations.codes, combinations.counts))
-    if not len(counts):
-        nothing = np.empty(0)
-        return ValueShares([], np.empty(0, np.int64), nothing, nothing, int)
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(of_class)) + 1])
-    tops, totals = np.maximum.reduceat(counts, starts), np.add.reduceat(counts, starts)
-    sums = np.add.reduceat(counts * np.log2(counts), starts)
-    firsts = np.flatnonzero(counts == np.repeat(tops, np.diff(starts, append=len(counts))))
-    classes, place = np.unique(of_class[firsts], return_index=True)
-    tops_of = of_value[firsts[place]]
-    kept = np.flatnonzero(sizes[classes] > 1)
-    tops, totals, classes = tops[kept], totals[kept], classes[kept]
-    bits = np.maximum(0.0, np.log2(totals) - sums[kept] / totals)
-    return ValueShares(
-        [codes[classes] for codes in numbered.combinations.codes],
-        sizes[classes],
-        tops / totals,
-        np.where(tops == totals, 0.0, bits),
-        lambda number: int(tops_of[kept[number]]),
-    )
 
 
 def homogeneous_matches(
     ranking: Ranking,
     scored_column: int,
+    numbered: NumberedRows,
     wild: Sequence[int],
     amounts: npt.NDArray[np.int64],
     sizes: npt.NDArray[np.int64],
     scores: Mapping[str, npt.NDArray[np.float64]],
-    workers: Workers,
 ) -> Homogeneous:
     """Return the most homogeneous classes for one attribute if missing values match every value.
 
@@ -224,13 +230,13 @@ def homogeneous_matches(
 
     ranking: columns with codes.
     scored_column: place of the attribute among the columns.
+    numbered: the combinations of quasi-identifiers; see `Ranking.number_classes`.
     wild: places of the columns whose missing values, the last code, match every value.
     amounts: how much each row counts in the shares of values.
     sizes: rows of the class of each row.
     scores: for each row, "recursive_1" (the highest share of a value in its class) and "entropy" (bits).
     """
     codes = [ranking.in_order(place) for place in range(ranking.known_count)]
-    numbered = number_rows(codes, [column.cardinality for column in ranking.columns[: ranking.known_count]], workers)
     shares = scores["recursive_1"]
     # Rows of weight 0 are in no class, so the scores of a class are read at its first row of a weight above 0.
     counted = np.flatnonzero(amounts)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -23,7 +23,7 @@ import numpy.typing as npt
 from gpupif.kernels.codes import add_multiplicities
 
 from ..engines.base import SILENT, Engine, EngineResult, Job, Progress, select_columns
-from ..engines.cpu.counting import number_rows
+from ..engines.cpu.counting import NumberedRows, number_rows
 from ..engines.partition_plan import compact_codes, partition_job
 from ..measures import Measure, resolve_measures
 from ..rows.distinct import DistinctRows
@@ -32,10 +32,12 @@ from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.information import Sizes
 from .estimated_risks import EstimatedSums
-from .homogeneous_classes import Homogeneous, Ranking, find_homogeneous, homogeneous_matches
+from .homogeneous_classes import ClassValues, Homogeneous, Ranking, homogeneous_matches
 from .households import sum_households
+from .models import Model
 from .request import CLASS_SIZE, DISTINCT, RiskRequest
 from .risk_threshold import KeyedSums
+from .worst_classes import NAMED, FirstClass, first_of, scores_of_classes, worst_classes
 
 Extremes = dict[str, tuple[float, float]]
 # The extremes of a measure over no cells: any extreme of another partition replaces them.
@@ -118,13 +120,15 @@ class Findings:
     """The findings of one sensitive attribute. For the column of households only `households` is filled.
 
     sizes: rows in equivalence classes of each size, except classes of one row. extremes: the lowest and the highest
-    score of its cells, by measure. homogeneous: the most homogeneous classes; None if not asked for. estimated: None
-    without weights. households: sums of risks by household; None for an attribute.
+    score of its cells, by measure. homogeneous: the most homogeneous classes; None if not asked for. worst: the first
+    of the worst classes, by disclosure measure. estimated: None without weights. households: sums of risks by
+    household; None for an attribute.
     """
 
     sizes: Sizes
     extremes: Mapping[str, tuple[float, float]]
     homogeneous: Homogeneous | None = None
+    worst: Mapping[str, FirstClass] = field(default_factory=dict)
     estimated: EstimatedSums | None = None
     households: KeyedSums | None = None
 
@@ -142,6 +146,7 @@ class Findings:
             Sizes.total(part.sizes for part in parts),
             extremes,
             Homogeneous.total(homogeneous, groups) if homogeneous else None,
+            first_of([part.worst for part in parts]),
             EstimatedSums.total(estimated) if estimated else None,
             KeyedSums.total(households) if households else None,
         )
@@ -192,6 +197,11 @@ class PartitionSearch:
     progress: Progress
     watch: Stopwatch
 
+    @property
+    def _named(self) -> list[Model]:
+        """The disclosure measures that are asked for and whose worst class is named."""
+        return [model for model in self.request.models if model.name in NAMED]
+
     def search(self, partition: Partition, again: Sequence[Measure] = ()) -> ByAttribute:
         """Return the findings of a partition. again: measures; if any, return only their extremes."""
         household, columns = self.request.household_column, partition.job.scored_columns
@@ -237,17 +247,45 @@ class PartitionSearch:
                 estimated = EstimatedSums.from_classes(sizes, people, sizes, request.threshold, request.asks_levels)
             classes = [Sizes.from_counts(sizes)] * len(job.scored_columns)
             extremes = [_with_sizes(own, sizes) for own in extremes]
-        groups: Mapping[int, Homogeneous] = {}
+        groups: dict[int, Homogeneous] = {}
+        worst: dict[int, Mapping[str, FirstClass]] = {}
         if self.ranking is not None:
             with self.watch("groups"):
-                ranking = self.ranking.with_codes(job.codes)
-                groups = find_homogeneous(
-                    ranking, job.scored_columns, self.workers, job.multiplicities, partition.people
-                )
+                self._list_classes(self.ranking.with_codes(job.codes), partition, groups, worst)
         return {
-            column: Findings(Sizes(own.sizes, own.sizes * own.multiplicities), extreme, groups.get(column), estimated)
+            column: Findings(
+                Sizes(own.sizes, own.sizes * own.multiplicities),
+                extreme,
+                groups.get(column),
+                worst.get(column, {}),
+                estimated,
+            )
             for column, own, extreme in zip(job.scored_columns, classes, extremes, strict=True)
         }
+
+    def _list_classes(
+        self,
+        ranking: Ranking,
+        partition: Partition,
+        groups: dict[int, Homogeneous],
+        worst: dict[int, Mapping[str, FirstClass]],
+    ) -> None:
+        """Find the most homogeneous and the worst classes, by scored column; classes do not overlap."""
+        job = partition.job
+        numbered = ranking.number_classes(self.workers, job.multiplicities)
+        sizes = numbered.combinations.counts
+        # k counts rows, whatever their weights.
+        smallest = worst_classes(self._named, {CLASS_SIZE: sizes}, np.arange(len(sizes)), numbered, sizes)
+        amounts = job.multiplicities if partition.people is None else partition.people
+        for column in job.scored_columns:
+            worst[column] = smallest
+            if self.request.sensitive:
+                values, cardinality = ranking.in_order(column), ranking.columns[column].cardinality
+                of_classes = ClassValues.from_rows(numbered, values, cardinality, self.workers, amounts)
+                groups[column] = ranking.homogeneous(column, of_classes.shares(numbered))
+                axis = None if job.axes is None else job.axes[column]
+                scores = scores_of_classes(of_classes, axis, ranking.orders[column])
+                worst[column] = smallest | worst_classes(self._named, scores, of_classes.classes, numbered, sizes)
 
     def _matches(self, partition: Partition) -> ByAttribute:
         """Return the findings of a partition in which missing values match every value."""
@@ -264,15 +302,38 @@ class PartitionSearch:
             extremes = [_with_sizes(own, sizes) for own in extremes]
         findings = {}
         for slot, column in enumerate(job.scored_columns):
-            groups = None
+            groups: Homogeneous | None = None
+            worst: Mapping[str, FirstClass] = {}
             if self.ranking is not None:
                 amounts = multiplicities if partition.people is None else partition.people
                 scores = {name: on_host(values)[slot] for name, values in result.values.items()}
                 with self.watch("groups"):
                     ranking = self.ranking.with_codes(job.codes)
-                    groups = homogeneous_matches(ranking, column, job.wildcards, amounts, sizes, scores, self.workers)
-            findings[column] = Findings(Sizes.from_counts(sizes, multiplicities), extremes[slot], groups, estimated)
+                    numbered = ranking.number_classes(self.workers)
+                    of_class = np.zeros(len(numbered.combinations.counts), np.int64)
+                    of_class[numbered.number] = sizes
+                    worst = self._worst_matches(numbered, scores, amounts > 0, of_class)
+                    if request.sensitive:
+                        groups = homogeneous_matches(ranking, column, numbered, job.wildcards, amounts, sizes, scores)
+            of_sizes = Sizes.from_counts(sizes, multiplicities)
+            findings[column] = Findings(of_sizes, extremes[slot], groups, worst, estimated)
         return findings
+
+    def _worst_matches(
+        self,
+        numbered: NumberedRows,
+        scores: Mapping[str, npt.NDArray[np.float64]],
+        counted: npt.NDArray[np.bool_],
+        sizes: npt.NDArray[np.int64],
+    ) -> dict[str, FirstClass]:
+        """Return the first of the worst classes if missing values match every value.
+
+        scores: of each distinct row. counted: whether its weight is above 0. sizes: the rows of each class.
+        """
+        # k counts rows, whatever their weights.
+        smallest = worst_classes(self._named, {CLASS_SIZE: sizes}, np.arange(len(sizes)), numbered, sizes)
+        of_values = {name: own[counted] for name, own in scores.items() if name != CLASS_SIZE}
+        return smallest | worst_classes(self._named, of_values, numbered.number[counted], numbered, sizes)
 
     def _sum_households(self, partition: Partition, household: int) -> KeyedSums:
         """Return the sums of the risks of the rows of each household."""

@@ -16,6 +16,7 @@ from .models import MODELS
 from .population_risks import PopulationRisks, Presence, PresenceBand, PresentClass
 from .population_uniques import PopulationUniques
 from .risk_threshold import RiskThreshold
+from .worst_classes import WorstClass
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,6 +174,28 @@ def attributes_table(attributes: pd.DataFrame, l_values: int | None) -> PrintedT
 
 def _head(column: str) -> str:
     return HEADS.get(column) or MODELS[column].heading or column
+
+
+def worst_table(classes: Sequence[WorstClass]) -> PrintedTable:
+    """Return the table of the worst class of each measure. k has no attribute."""
+    headings = [
+        Heading("measure", text=True),
+        Heading("attribute", text=True),
+        Heading("value", show=as_cell),
+        Heading("class", text=True),
+        Heading("rows"),
+    ]
+    rows = [
+        (
+            _head(own.measure),
+            "" if own.measure == "k" else own.attribute,
+            own.value,
+            _values(own.quasi_identifiers),
+            own.rows,
+        )
+        for own in classes
+    ]
+    return draw_table("The worst class of each measure", headings, rows)
 
 
 def groups_table(groups: Sequence[Group]) -> PrintedTable:

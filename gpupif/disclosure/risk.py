@@ -27,6 +27,7 @@ from .privacy_models import k_anonymity
 from .request import RiskRequest
 from .risk_search import Assessment
 from .risk_threshold import RiskThreshold
+from .worst_classes import WorstClass
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +51,7 @@ class DisclosureRisk(Displayable):
     attributes: pandas DataFrame. One row for each sensitive attribute; see below.
     worst: mapping of disclosure measure, k included, to its value of highest risk over the attributes.
     l_values: int or None. The l of recursive_c. None without recursive_c.
+    worst_classes: list of WorstClass. The worst class for k, and for distinct l and t of each sensitive attribute.
     groups: list of Group. The most homogeneous classes of several rows.
     population: PopulationRisks or None. Journalist and marketer risk, k-map and presence. None without a population.
     present: list of PresentClass. The classes of the highest presence in the population.
@@ -75,6 +77,7 @@ class DisclosureRisk(Displayable):
     attributes: pd.DataFrame
     worst: Mapping[str, float]
     l_values: int | None
+    worst_classes: Sequence[WorstClass]
     groups: Sequence[Group]
     population: PopulationRisks | None
     present: Sequence[PresentClass]
@@ -105,6 +108,7 @@ class DisclosureRisk(Displayable):
             attributes=_attributes(result),
             worst={name: result.worst(name) for name in result.values},
             l_values=result.l_values or None,
+            worst_classes=result.worst_classes,
             groups=[group for _, group in result.groups.first],
             population=None if result.in_population is None else result.in_population.sizes.risks(limit),
             present=[] if result.in_population is None else [entry for _, entry in result.in_population.present],
@@ -154,6 +158,7 @@ class DisclosureRisk(Displayable):
             games_table,
             groups_table,
             presence_tables,
+            worst_table,
         )
 
         draw_verdict(self, console)
@@ -161,6 +166,9 @@ class DisclosureRisk(Displayable):
             console.print()
             console.print(attributes_table(self.attributes, self.l_values))
             draw_line(console, HIGH, "dim")
+        if self.worst_classes:
+            console.print()
+            console.print(worst_table(self.worst_classes))
         tables = [classes_table(self.classes, self.estimated, self.population, self.uniques)]
         beside = beside_table(self.households, self.risk_threshold)
         tables += [] if beside is None else [beside]
@@ -225,15 +233,16 @@ def risk(
         the threshold (default 1/k) counts as at risk.
     groups:
         How many of the most homogeneous classes of several rows to list (group privacy), default 10. Classes with the
-        highest share of a sensitive value come first; see `Group`. 0: do not look for them, which saves a pass. With a
-        population, also how many classes of the highest presence to list; of equal ones, the largest classes.
+        highest share of a sensitive value come first; see `Group`. 0: do not look for them, nor for the worst classes
+        (`WorstClass`), which saves a pass. With a population, also how many classes of the highest presence to list; of
+        equal ones, the largest classes.
     population:
         The population that the table is a part of: a table of any kind with the quasi-identifiers, and values of the
         same types. It gives journalist risk and presence, see `gpupif.models.population_risks`. Or a
-        `gpupif.Population`,
-        which says how to treat rows that the population lacks. A path is read in streams if the table is, or if the
-        population is too large. A Dask DataFrame takes another Dask DataFrame, a path of Parquet, or a table in memory.
-        If missing values match every value in either table, the journalist's average is NaN and presence None.
+        `gpupif.Population`, which says how to treat rows that the population lacks. A path is read in streams if the
+        table is, or if the population is too large. A Dask DataFrame takes another Dask DataFrame, a path of Parquet,
+        or a table in memory. If missing values match every value in either table, the journalist's average is NaN and
+        presence None.
     sampling_fraction, population_size:
         For a table that is a simple random sample: the share of the population that is in the table, in (0, 1], or the
         people of the population. Give at most one of the two. Either gives an estimate of the people who are unique in
@@ -258,9 +267,9 @@ def risk(
     Returns
     -------
     DisclosureRisk
-        ``.k``, ``.classes``, ``.attributes`` (a pandas DataFrame), ``.worst``, ``.groups``, ``.population``,
-        ``.present``, ``.games``, ``.estimated``, ``.households``, ``.risk_threshold``, ``.uniques``; prints as tables;
-        ``.to_dict()``, ``.to_json()``.
+        ``.k``, ``.classes``, ``.attributes`` (a pandas DataFrame), ``.worst``, ``.worst_classes``, ``.groups``,
+        ``.population``, ``.present``, ``.games``, ``.estimated``, ``.households``, ``.risk_threshold``, ``.uniques``;
+        prints as tables; ``.to_dict()``, ``.to_json()``.
 
     Raises
     ------

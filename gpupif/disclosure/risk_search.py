@@ -25,6 +25,7 @@ from .partition_search import ByAttribute, Partition, PartitionSearch, Stopwatch
 from .population_risks import MatchedClasses
 from .request import DISTINCT, RiskRequest, about_distance, constant_column, recursive_for_one, with_households
 from .risk_threshold import RiskThreshold, find_threshold
+from .worst_classes import WorstClass
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Assessment:
     l_values: int. The l of recursive (c,l)-diversity; 0 if not asked for.
     homogeneous: mapping of sensitive attribute to its homogeneous classes. Empty if not asked for.
     groups: Homogeneous. The most homogeneous classes of all attributes.
+    worst_classes: list of WorstClass. The worst class of each measure that is named; empty if not asked for.
     estimated: EstimatedRisks or None. The risk in the population that weights estimate. None without weights.
     households: HouseholdRisks or None. The risk of households. None if not asked for.
     risk_threshold: RiskThreshold or None. The threshold for a limit of the global risk. None if not asked for.
@@ -55,6 +57,7 @@ class Assessment:
     l_values: int
     homogeneous: Mapping[Hashable, Homogeneous]
     groups: Homogeneous
+    worst_classes: list[WorstClass]
     estimated: EstimatedRisks | None
     households: HouseholdRisks | None
     risk_threshold: RiskThreshold | None
@@ -135,8 +138,8 @@ class RiskSearch:
 
     @cached_property
     def _ranking(self) -> Ranking | None:
-        """The ranking of homogeneous classes; None if these are not asked for."""
-        if not (self.request.groups and self.request.sensitive):
+        """The ranking of homogeneous classes, and of the worst ones; None if none are to be listed."""
+        if not self.request.groups:
             return None
         known_count = len(self.request.quasi_identifiers)
         return Ranking(self.columns, known_count, list(map(value_order, self.columns)), self.request.groups)
@@ -198,6 +201,7 @@ class RiskSearch:
             sums, column = found[request.household_column].households, self.columns[request.household_column]
             assert sums is not None
             households = HouseholdRisks.from_sums(sums, column.name, column.counts, request.threshold)
+        values = self._values(found, second, again)
         risk_threshold = None
         if request.max_global_risk is not None:
             levels = sizes.rows_of_risk() if first.estimated is None else first.estimated.rows_of_risk
@@ -208,16 +212,33 @@ class RiskSearch:
             rows=self.rows,
             cardinalities={name: self.columns[column].cardinality for column, name in name_of.items()},
             sizes=sizes,
-            values=self._values(found, second, again),
+            values=values,
             l_values=second.l_values,
             homogeneous=homogeneous,
             groups=Homogeneous.total(list(homogeneous.values()), request.groups),
+            worst_classes=self._worst_classes(found, values),
             estimated=None if first.estimated is None else first.estimated.risks(people, request.threshold),
             households=households,
             risk_threshold=risk_threshold,
             device=device,
             seconds=seconds,
         )
+
+    def _worst_classes(self, found: ByAttribute, values: Mapping[str, Mapping[Hashable, float]]) -> list[WorstClass]:
+        """Return the worst class for k, and for each sensitive attribute those for distinct l and t.
+
+        values: of the disclosure measures, by measure and sensitive attribute.
+        """
+        worst: dict[tuple[str, Hashable], WorstClass] = {}
+        for column in self.attributes:
+            for model, first in found[column].worst.items():
+                assert self._ranking is not None
+                # k is the same for all attributes.
+                attribute = None if model == "k" else self.columns[column].name
+                value = values[model][self.columns[column].name]
+                of_class = self._ranking.values_of(first.of_class)
+                worst[model, attribute] = WorstClass(model, attribute, value, of_class, first.rows)
+        return list(worst.values())
 
     def _values(self, found: ByAttribute, second: SecondSearch, again: ByAttribute) -> dict[str, dict[Hashable, float]]:
         """Return the values of the disclosure measures, by measure and sensitive attribute."""

@@ -1,49 +1,111 @@
-"""The first of the worst equivalence classes of a table: for k, and for distinct l and t of sensitive attributes."""
+"""The worst equivalence class for k, and for distinct l and t of each sensitive attribute."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from ..attack.arguments import Arguments
-from ..io.temporary_folder import temporary_folder
-from ..results.backing import RowExplainer
-from ..results.scores import Scores
-from ..scoring.files import score_for_now
-from .models import MODELS
+import numpy as np
+import numpy.typing as npt
+
+from gpupif.kernels import walks
+
+from ..engines.base import Axis
+from ..engines.cpu.counting import NumberedRows
+from ..engines.kernel_inputs import kernel_axes
+from ..utils.display import Record
+from .homogeneous_classes import PLACES, ClassValues
+from .models import MODELS, Model
+
+# The disclosure measures whose worst class is named.
+NAMED = ("k", "distinct_l", "t")
+
+
+@dataclass(frozen=True)
+class WorstClass(Record):
+    """The equivalence class that decides a disclosure measure; of several that are equally bad, the lowest values.
+
+    measure: str. "k", "distinct_l" or "t".
+    attribute: column name or None. The sensitive attribute. None for k.
+    value: float. The disclosure measure of the class, in the measure's unit.
+    quasi_identifiers: mapping of column name to value. The values that the rows agree on, None for missing.
+    rows: int. Rows of the class.
+
+    If missing values match every value, the class is all rows that match these values.
+    """
+
+    measure: str
+    attribute: Hashable
+    value: float
+    quasi_identifiers: Mapping[Hashable, Any]
+    rows: int
+
+
+class FirstClass(NamedTuple):
+    """The first of the worst classes of a partition for a disclosure measure.
+
+    score: the score of its cells, without digits that differ by rounding. of_class: the rank of the value of each
+    quasi-identifier. rows: rows of the class.
+    """
+
+    score: float
+    of_class: tuple[int, ...]
+    rows: int
 
 
 def worst_classes(
-    table: Any,
-    scored: Scores,
-    known: Sequence[str],
-    attributes: Sequence[str],
-    weights: str | None,
-    temp: Path | None,
-) -> list[dict[str, Any]]:
-    """Return the measure, attribute, quasi-identifiers and size of each class. k counts rows, whatever their weights.
+    models: Iterable[Model],
+    scores: Mapping[str, npt.NDArray[Any]],
+    classes: npt.NDArray[np.integer],
+    numbered: NumberedRows,
+    sizes: npt.NDArray[np.int64],
+) -> dict[str, FirstClass]:
+    """Return the first of the worst classes for each disclosure measure of which there are scores.
 
-    table: the input. scored: scores of it, by which the values of a class are read. known: the quasi-identifiers.
-    temp: the folder for temporary files.
+    scores: scores of classes by measure of cells; 0 values or NaN for a class without a known value, which is left out.
+    classes: the number of each of these classes. numbered: the classes of the partition, in the order of their values.
+    sizes: their rows.
     """
-    worst: list[dict[str, Any]] = []
-    explainer = scored._backing.explainer(scored._attackers[0])
-    assert isinstance(explainer, RowExplainer)
-    for attribute in (None, *attributes):
-        models, unit = (["distinct_l", "t"], weights) if attribute else (["k"], None)
-        measures = {model: MODELS[model].cell if attribute else "class_size" for model in models}
-        names = list(dict.fromkeys(["class_size", *measures.values()]))
-        arguments = Arguments.from_user(names, [attribute or known[0]], known=list(known), weights=unit)
-        with temporary_folder(temp) as folder:
-            of_classes = score_for_now(table, arguments, folder)
-            for model, measure in measures.items():
-                for cell in of_classes.top(1, by=measure).to_dict("records"):
-                    rows = explainer.row_values()
-                    code_of = rows.between(cell["row"], cell["row"] + 1)
-                    places = {name: scored.columns.index(name) for name in known}
-                    values = {name: rows.columns[own].values([int(code_of(own)[0])])[0] for name, own in places.items()}
-                    size = {"rows" if unit is None else "people": cell["class_size"]}
-                    told = {"measure": MODELS[model].heading or model, "attribute": attribute}
-                    worst.append({**told, "quasi_identifiers": values, **size})
+    worst = {}
+    for model in models:
+        if model.cell in scores:
+            own = np.round(scores[model.cell], PLACES)
+            known = ~np.isnan(own) if model.highest else own > 0
+            if known.any():
+                extreme = own[known].max() if model.highest else own[known].min()
+                number = int(classes[known & (own == extreme)].min())
+                of_class = tuple(int(codes[number]) for codes in numbered.combinations.codes)
+                worst[model.name] = FirstClass(float(extreme), of_class, int(sizes[number]))
     return worst
+
+
+def scores_of_classes(
+    cells: ClassValues, axis: Axis | None, order: npt.NDArray[np.int64]
+) -> dict[str, npt.NDArray[Any]]:
+    """Return distinct l and, where there is an axis, the distance of t-closeness of each class.
+
+    axis: of the attribute's values. order: the `value_order` of the attribute.
+    """
+    scores: dict[str, npt.NDArray[Any]] = {MODELS["distinct_l"].cell: cells.numbers}
+    if axis is not None and len(cells.starts):
+        shares = cells.counts / np.repeat(cells.totals, cells.numbers)
+        places = axis.rank[np.argsort(order)]
+        of_cell = places[cells.values]
+        if (places[1:] < places[:-1]).any():
+            sorted_cells = np.lexsort((of_cell, np.repeat(cells.classes, cells.numbers)))
+            of_cell, shares = of_cell[sorted_cells], shares[sorted_cells]
+        distances = np.empty(len(cells.starts))
+        walks.move_classes(np.append(cells.starts, len(of_cell)), kernel_axes([axis]), of_cell, shares, distances)
+        scores[MODELS["t"].cell] = distances
+    return scores
+
+
+def first_of(parts: Sequence[Mapping[str, FirstClass]]) -> dict[str, FirstClass]:
+    """Return the first of the worst classes of several partitions, by disclosure measure."""
+    first: dict[str, FirstClass] = {}
+    for part in parts:
+        for model, own in part.items():
+            sign = -1 if MODELS[model].highest else 1
+            first[model] = min(first.get(model, own), own, key=lambda one: (sign * one.score, one.of_class))
+    return first

@@ -60,6 +60,7 @@ HEADINGS = {
     "homogeneous_classes": "classes of one value",
     "homogeneous_rows": "rows in these",
     "quasi_identifiers": "class",
+    "worst": "figure",
     "column_1": "column",
     "value_1": "its value",
     "column_2": "other column",
@@ -274,8 +275,12 @@ class Sections:
         models = "distinct_l entropy_l recursive_c t alpha basic_beta enhanced_beta delta"
         keys = f"attribute values {models} homogeneous_classes homogeneous_rows"
         tables = self._table("Each figure is that of the worst class", document["attributes"], keys)
-        caption, keys = "The worst class for each measure", "measure attribute quasi_identifiers rows people"
-        tables += self._table(caption, document.get("worst_classes") or [], keys)
+        caption, keys = "The worst class of each measure", "measure attribute worst quasi_identifiers rows"
+        worst = [
+            {**own, "measure": own["measure"].replace("_", " "), "worst": own["value"]}
+            for own in document.get("worst_classes") or []
+        ]
+        tables += self._table(caption, worst, keys)
         caption = "The worst classes of several rows: their attribute is known without finding anybody"
         tables += self._table(
             caption, document.get("groups") or [], "quasi_identifiers attribute value rows share entropy", True

@@ -22,8 +22,8 @@ from gpupif.disclosure.assess import assess
 from gpupif.disclosure.models import MODELS, resolve_models
 from gpupif.disclosure.request import RiskRequest
 from gpupif.errors import ColumnNotFoundError, InputError
-from tests.helpers.disclosure import questions
-from tests.helpers.naive_disclosure import classes_of, expected, groups_of
+from tests.helpers.disclosure import check_worst_classes, questions
+from tests.helpers.naive_disclosure import classes_of, expected, groups_of, worst_classes_of
 from tests.helpers.tables import SHARED_FIXTURES, frame_of
 
 pytestmark = pytest.mark.every_engine
@@ -45,6 +45,7 @@ def test_measures_are_as_defined(engine, question, chosen):
         found = gpupif.risk(frame, known)
         assert found.classes == gpupif.models.class_risks(sizes)
         assert (found.worst, len(found.attributes), found.groups) == ({"k": min(sizes)}, 0, [])
+        check_worst_classes(found, worst_classes_of(table, known, [], [1] * len(frame), False, {}))
         return
     least = chosen or min(expected(table, known, name, 1)["distinct_l"] for name in sensitive)
     if least > min(max(sizes), *(len(set(table[name])) for name in sensitive)):
@@ -74,6 +75,7 @@ def test_measures_are_as_defined(engine, question, chosen):
         came = (values, group.rows, group.attribute, plain(group.value), group.share)
         assert came == wanted[:5]
         assert group.entropy == pytest.approx(wanted[5], abs=1e-12)
+    check_worst_classes(found, worst_classes_of(table, known, sensitive, [1] * len(frame), False, distances))
 
 
 # Tables 3 and 5 of Li, Li & Venkatasubramanian.

@@ -24,7 +24,7 @@ from gpupif.pipeline import partition_routes as shuffle
 from tests.helpers import naive_disclosure as naive
 from tests.helpers.configured import configured
 from tests.helpers.dask_frames import cut
-from tests.helpers.disclosure import outcome, what_is_found
+from tests.helpers.disclosure import check_worst_classes, outcome, what_is_found
 from tests.helpers.naive import individual_risk as naive_risk
 from tests.helpers.pieces import in_pieces, write_parts
 from tests.helpers.populations import frames_of
@@ -105,6 +105,7 @@ def test_measures_are_as_defined(engine, question, least):
             assert (values, group.rows, group.attribute) == wanted[:3]
         assert group.share == pytest.approx(wanted[4], rel=1e-9)
         assert group.entropy == pytest.approx(wanted[5], abs=1e-9)
+    check_worst_classes(found, naive.worst_classes_of(table, known, sensitive, counts, wildcard, {}))
 
 
 @pytest.mark.slow

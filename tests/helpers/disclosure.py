@@ -30,6 +30,19 @@ def questions(draw):
     return table, known, sensitive, distances
 
 
+def check_worst_classes(found, wanted):
+    """The worst classes are those of the oracle, `worst_classes_of`, each with the figure of the whole table."""
+    came = {}
+    for own in found.worst_classes:
+        values = {
+            name: None if value is None or value != value else value for name, value in own.quasi_identifiers.items()
+        }
+        came[own.measure, own.attribute] = (values, own.rows)
+        figure = found.k if own.measure == "k" else found.attributes.loc[own.attribute, own.measure]
+        assert own.value == figure
+    assert came == wanted
+
+
 def what_is_found(found):
     """All of it but the time that it took."""
     return {**found.to_dict(), "seconds": None}

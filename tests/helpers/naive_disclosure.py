@@ -112,6 +112,30 @@ def expected_of_people(table, known, name, least, weights, wildcard, distance=No
     }
 
 
+def worst_classes_of(table, known, sensitive, weights, wildcard, distances):
+    """By measure and attribute the worst class, its values and rows; of equal ones that of the lowest values."""
+    candidates = defaultdict(list)
+    for row, rows in enumerate(classes_of_rows(table, known, wildcard)):
+        of_class = {name: table[name][row] for name in known}
+        found = (of_class, len(rows))
+        candidates["k", None].append((len(rows), found))
+        for name in sensitive if weights[row] > 0 else ():
+            people = people_by_value(table[name], weights, rows, wildcard)
+            if people:
+                candidates["distinct_l", name].append((len(people), found))
+                values = table[name]
+                there = {value: 0.0 for value in values if not (wildcard and value is None)}
+                prior = there | people_by_value(values, weights, range(len(values)), wildcard)
+                prior = {value: own / sum(prior.values()) for value, own in prior.items()}
+                share = {value: own / sum(people.values()) for value, own in people.items()}
+                moved = naive.earth_movers_distance({**dict.fromkeys(prior, 0), **share}, prior, distances.get(name))
+                candidates["t", name].append((-round(moved, 9), found))
+    return {
+        which: min(own, key=lambda one: (one[0], [(v is None, 0 if v is None else v) for v in one[1][0].values()]))[1]
+        for which, own in candidates.items()
+    }
+
+
 def estimated_of(table, known, weights, wildcard):
     """Rows and people of the class of each row, the naive and the individual risk."""
     sizes = [(len(rows), math.fsum(weights[row] for row in rows)) for rows in classes_of_rows(table, known, wildcard)]

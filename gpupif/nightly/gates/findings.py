@@ -75,7 +75,7 @@ class Findings:
         if not show_values:
             for document in _with_cells(summary):
                 del document["top"]
-            for key in ("groups", "present"):
+            for key in ("groups", "present", "worst_classes"):
                 if risk is not None:
                     del risk[key]
         return {"summary": summary, "risk": risk}
