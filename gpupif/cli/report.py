@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +19,8 @@ from .printing import interruption
 SCORES = (".parquet", ".pq", ".feather")
 # Tables of more rows are not measured for advice unless it is asked for: with 3 million rows it takes 24 s of CPU time.
 MOST_ADVISED = 1_000_000
+# The k of the command that a report shows where classes are smaller.
+PROTECTED = 5
 
 
 def report(
@@ -49,7 +53,7 @@ def report(
     to = ReportFile(output, overwrite, source.name or source, redact)
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers"), as_names(sensitive, "sensitive")
     is_table = source.suffix.lower() not in (".json", ".toml") and not _holds_scores(source)
-    given = {"quasi_identifiers": known, "sensitive": attributes, "roles": roles}
+    given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "roles": roles}
     for name, value in given.items():
         if value is not None and not is_table:
             raise InputError(f"{name}: goes with a table, and {source} is none. Leave it out.")
@@ -60,6 +64,10 @@ def report(
             known = from_file.quasi_identifiers("quasi-identifiers", known)
             attributes, weights = from_file.sensitive(attributes), from_file.weights(None)
             documents = _of_table(source, known, attributes, weights, advice, redact, shared)
+            if documents[1]["classes"]["k"] < PROTECTED:
+                if roles is None and known is None:
+                    given["quasi_identifiers"] = ",".join(documents[1]["quasi_identifiers"])
+                documents.append(_next_step(source, given))
         else:
             documents = _of_record(source, redact)
         to.write(documents, shared)
@@ -128,17 +136,28 @@ def _of_table(
         arguments = Arguments.from_user(["cig", "csf"], columns, known=known, weights=weights)
         scored = score_for_now(files, arguments, folder)
         scores = score_document(scored, redact)
-    classes = document_of(risk(files, known, attributes, weights=weights), redact)
-    documents = [{"input": str(table), **scores}, classes]
+    measured = risk(files, known, attributes, weights=weights)
+    classes = document_of(measured, redact)
+    # One verdict: first whom the attacker finds, then what the attacker learns.
+    _, *gains = scores["verdict"]
+    documents = [{"input": str(table), **scores, "verdict": classes["verdict"]}, classes | {"verdict": gains}]
     if len(known) > 1:
         pairs = toxic_pairs(files, columns=known, weights=weights)
-        documents.append(document_of(pairs, redact) | {"pairs": as_json(pairs.pairs)})
+        documents.append(document_of(pairs, redact) | {"pairs": as_json(pairs.pairs), "verdict": []})
     if advice is None and scores["rows"] > MOST_ADVISED:
         shared.say(f"What to do next is left out, for the table has {scores['rows']:,} rows: --advice finds it.")
     if advice or (advice is None and scores["rows"] <= MOST_ADVISED):
         found = advise(files, quasi_identifiers=known, sensitive=attributes, weights=weights)
-        documents.append(document_of(found, redact))
+        documents.append(document_of(found, redact) | {"verdict": []})
     return documents
+
+
+def _next_step(table: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document that only says which command protects a table. given: options that name the attacker."""
+    options = {f"--{name.replace('_', '-')}": str(value) for name, value in given.items() if value is not None}
+    named = [part for option in options.items() for part in option]
+    command = ["gpupif", "protect", str(table), *named, "--require", f"k>={PROTECTED}", "-o", "plan.toml"]
+    return {"verdict": [f"To protect it, perhaps with other limits: `{shlex.join(command)}`"]}
 
 
 def _holds_scores(place: Path) -> bool:

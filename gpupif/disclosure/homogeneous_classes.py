@@ -189,7 +189,7 @@ class ClassValues(NamedTuple):
 
     @property
     def totals(self) -> npt.NDArray[np.int64]:
-        """How much the rows of each class count together."""
+        """The sum of the counts of each class."""
         return np.add.reduceat(self.counts, self.starts)
 
     def shares(self, numbered: NumberedRows) -> ValueShares:

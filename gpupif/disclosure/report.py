@@ -6,7 +6,17 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..utils.display import Heading, as_cell, as_found, as_part, as_percent, as_text, draw_table, highest_place, quoted
+from ..utils.display import (
+    Heading,
+    as_cell,
+    as_found,
+    as_part,
+    as_percent,
+    as_text,
+    draw_table,
+    highest_place,
+    quoted,
+)
 from .attack_game import Payoffs
 from .class_risks import AttackRisk, ClassRisks
 from .estimated_risks import EstimatedRisks
@@ -26,31 +36,47 @@ if TYPE_CHECKING:
 # The headings of columns that are no disclosure measure.
 HEADS = {
     "values": "values",
-    "homogeneous_classes": "classes of one value",
-    "homogeneous_rows": "rows of these",
+    "homogeneous_rows": "rows certain, unique ones apart",
     "alpha": "alpha, 0 to 1",
     "entropy_l": "entropy l, values",
     "distinct_l": "distinct l, values",
     "t": "t, 0 to 1",
     "delta": "delta, nats",
+    "recursive_c": "c, ratio",
+    "basic_beta": "beta, share",
+    "enhanced_beta": "enh. beta, share",
 }
 
+# A class is printed as the worst if no more classes are as bad as it.
+FEW = 10
 
-def classes_sentence(classes: ClassRisks) -> str:
-    """Return what the class sizes say, in a sentence for the verdict."""
+
+def classes_sentence(classes: ClassRisks, estimated: EstimatedRisks | None) -> str:
+    """Return what the class sizes say, in a sentence for the verdict. estimated: None without weights."""
     alone = f"{as_part(classes.unique_share)} of rows ({classes.uniques:,}) are alone in their class"
     few = f"{as_part(classes.share_below)} in classes of fewer than {classes.wanted_k}"
-    return f"{alone}, {few}; an attack on all rows finds {as_part(classes.marketer)} of them."
+    if estimated is None:
+        return f"{alone}, {few}; an attack on all rows finds {as_part(classes.marketer)} of them."
+    known, else_ = as_part(classes.marketer), as_part(estimated.reidentifications / estimated.rows)
+    attack = (
+        f"an attacker who knows who is in the table finds {known} of rows, one who does not {else_} (by the weights)"
+    )
+    return f"{alone}, {few}; {attack}."
 
 
-def attributes_sentence(attributes: pd.DataFrame, rows: int, weighted: bool) -> str:
+def attributes_sentence(attributes: pd.DataFrame, classes: ClassRisks, rows: int, weighted: bool) -> str:
     """Return what the classes give away of sensitive attributes, for the verdict; empty without attributes.
 
     rows: of the table. weighted: whether shares are of sampling weights.
     """
-    if "homogeneous_rows" in attributes and (number := int(attributes["homogeneous_rows"].max())):
-        most = attributes.index[highest_place(attributes["homogeneous_rows"])]
-        return f"Classes of one value give {quoted(most)} of {number:,} rows ({as_part(number / rows)}) away for sure."
+    if "homogeneous_rows" in attributes:
+        number = int(attributes["homogeneous_rows"].max())
+        if number or classes.uniques:
+            most = attributes.index[highest_place(attributes["homogeneous_rows"])]
+            certain = number + classes.uniques
+            parts = [f"{classes.uniques:,} alone in their class"] * bool(classes.uniques)
+            parts += [f"{number:,} in classes of several rows and one value"] * bool(number)
+            return f"{quoted(most)} is certain for {certain:,} rows ({as_part(certain / rows)}): {', '.join(parts)}."
     if "alpha" in attributes:
         most = attributes.index[highest_place(attributes["alpha"])]
         who = "people, by their weights," if weighted else "rows"
@@ -164,6 +190,7 @@ HIGH = (
 
 def attributes_table(attributes: pd.DataFrame, l_values: int | None) -> PrintedTable:
     """Return the table of the measures of each sensitive attribute."""
+    attributes = attributes.drop(columns="homogeneous_classes", errors="ignore")
     of_l = "" if l_values is None else f" (c for l = {l_values})"
     headings = [Heading("attribute", text=True)]
     headings += [Heading(_head(key), show=_number) for key in attributes.columns]
@@ -176,14 +203,15 @@ def _head(column: str) -> str:
     return HEADS.get(column) or MODELS[column].heading or column
 
 
-def worst_table(classes: Sequence[WorstClass]) -> PrintedTable:
-    """Return the table of the worst class of each measure. k has no attribute."""
+def worst_table(classes: Sequence[WorstClass]) -> PrintedTable | None:
+    """Return the table of the worst classes; None if none is worse than all but a few others. k has no attribute."""
     headings = [
         Heading("measure", text=True),
         Heading("attribute", text=True),
         Heading("value", show=as_cell),
         Heading("class", text=True),
         Heading("rows"),
+        Heading("equally bad classes"),
     ]
     rows = [
         (
@@ -192,10 +220,12 @@ def worst_table(classes: Sequence[WorstClass]) -> PrintedTable:
             own.value,
             _values(own.quasi_identifiers),
             own.rows,
+            own.classes,
         )
         for own in classes
+        if own.classes <= FEW
     ]
-    return draw_table("The worst class of each measure", headings, rows)
+    return draw_table("The worst classes", headings, rows) if rows else None
 
 
 def groups_table(groups: Sequence[Group]) -> PrintedTable:

@@ -146,8 +146,8 @@ class DisclosureRisk(Displayable):
         classes = "overlapping classes" if number is None else f"{number:,} {'class' if number == 1 else 'classes'}"
         said = attacker_line(self.quasi_identifiers, ()).removesuffix(".")
         rows = f"{said}: {self.rows:,} {plural(self.rows, 'row')} in {classes}, k = {self.k:,}."
-        of_attributes = attributes_sentence(self.attributes, self.rows, self.estimated is not None)
-        return [rows, classes_sentence(self.classes), *([of_attributes] if of_attributes else [])]
+        of_attributes = attributes_sentence(self.attributes, self.classes, self.rows, self.estimated is not None)
+        return [rows, classes_sentence(self.classes, self.estimated), *([of_attributes] if of_attributes else [])]
 
     def draw(self, console: Console) -> None:
         from .report import (
@@ -166,19 +166,18 @@ class DisclosureRisk(Displayable):
             console.print()
             console.print(attributes_table(self.attributes, self.l_values))
             draw_line(console, HIGH, "dim")
-        if self.worst_classes:
-            console.print()
-            console.print(worst_table(self.worst_classes))
-        tables = [classes_table(self.classes, self.estimated, self.population, self.uniques)]
-        beside = beside_table(self.households, self.risk_threshold)
-        tables += [] if beside is None else [beside]
+        tables = [
+            worst_table(self.worst_classes),
+            classes_table(self.classes, self.estimated, self.population, self.uniques),
+            beside_table(self.households, self.risk_threshold),
+        ]
         if self.groups:
             tables.append(groups_table(self.groups))
         if self.population is not None and self.population.presence is not None:
             tables += presence_tables(self.population.presence, self.present)
         if self.games:
             tables.append(games_table(self.games))
-        for table in tables:
+        for table in filter(None, tables):
             console.print()
             console.print(table)
         console.print()

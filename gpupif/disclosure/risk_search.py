@@ -237,7 +237,7 @@ class RiskSearch:
                 attribute = None if model == "k" else self.columns[column].name
                 value = values[model][self.columns[column].name]
                 of_class = self._ranking.values_of(first.of_class)
-                worst[model, attribute] = WorstClass(model, attribute, value, of_class, first.rows)
+                worst[model, attribute] = WorstClass(model, attribute, value, of_class, first.rows, first.classes)
         return list(worst.values())
 
     def _values(self, found: ByAttribute, second: SecondSearch, again: ByAttribute) -> dict[str, dict[Hashable, float]]:

@@ -31,6 +31,7 @@ class WorstClass(Record):
     value: float. The disclosure measure of the class, in the measure's unit.
     quasi_identifiers: mapping of column name to value. The values that the rows agree on, None for missing.
     rows: int. Rows of the class.
+    classes: int. How many classes are equally bad, this one included.
 
     If missing values match every value, the class is all rows that match these values.
     """
@@ -40,18 +41,20 @@ class WorstClass(Record):
     value: float
     quasi_identifiers: Mapping[Hashable, Any]
     rows: int
+    classes: int
 
 
 class FirstClass(NamedTuple):
     """The first of the worst classes of a partition for a disclosure measure.
 
     score: the score of its cells, without digits that differ by rounding. of_class: the rank of the value of each
-    quasi-identifier. rows: rows of the class.
+    quasi-identifier. rows: rows of the class. classes: the number of classes of this score.
     """
 
     score: float
     of_class: tuple[int, ...]
     rows: int
+    classes: int
 
 
 def worst_classes(
@@ -74,9 +77,10 @@ def worst_classes(
             known = ~np.isnan(own) if model.highest else own > 0
             if known.any():
                 extreme = own[known].max() if model.highest else own[known].min()
-                number = int(classes[known & (own == extreme)].min())
+                equal = np.unique(classes[known & (own == extreme)])
+                number = int(equal[0])
                 of_class = tuple(int(codes[number]) for codes in numbered.combinations.codes)
-                worst[model.name] = FirstClass(float(extreme), of_class, int(sizes[number]))
+                worst[model.name] = FirstClass(float(extreme), of_class, int(sizes[number]), len(equal))
     return worst
 
 
@@ -107,5 +111,8 @@ def first_of(parts: Sequence[Mapping[str, FirstClass]]) -> dict[str, FirstClass]
     for part in parts:
         for model, own in part.items():
             sign = -1 if MODELS[model].highest else 1
-            first[model] = min(first.get(model, own), own, key=lambda one: (sign * one.score, one.of_class))
+            before = first.get(model, own._replace(classes=0))
+            worst = min(before, own, key=lambda one: (sign * one.score, one.of_class))
+            equal = sum(one.classes for one in (before, own) if one.score == worst.score)
+            first[model] = worst._replace(classes=equal)
     return first

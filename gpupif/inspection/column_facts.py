@@ -27,6 +27,8 @@ from ..utils.information import LogSum, Sizes
 
 # The most distinct values of a column whose texts are searched for patterns: the values of lowest hashes.
 SAMPLE_SIZE = 1000
+# Texts that often stand for a missing value, in lower case.
+MISSING_CODES = {"?", ".", "-", "--", "*", "n/a", "#n/a", "na", "nan", "null", "unknown", "missing", "not known"}
 # The most characters of a text that are kept in a sample.
 LONGEST = 10_000
 # The number of values that are hashed at once. As objects of Python, texts take several times their memory.
@@ -221,6 +223,11 @@ class ColumnFacts:
         if self.kind == TEXT and 2 * self.distinct <= self.rows - self.missing:
             return CATEGORY
         return DATE if self.kind == MOMENT and self.days else self.kind
+
+    @property
+    def missing_code(self) -> str | None:
+        """A text of the sample that may stand for a missing value; None if there is none."""
+        return next((text for text in sorted(self.sample.texts) if text.strip().lower() in MISSING_CODES), None)
 
     @property
     def is_text(self) -> bool:

@@ -43,19 +43,14 @@ ASKED_OF = ("identifier", "quasi-identifier", "sensitive")
 NOTE = "These are proposals, by names and values alone; nothing is applied until you say so. Check each."
 
 
-def _share(value: float) -> str:
-    """Return a share of rows as text; an empty text for 0."""
-    return as_percent(value) if value else ""
-
-
 # The columns that are printed, by their names in `Inspection.columns`.
 HEADINGS = {
     "column": Heading("column", text=True),
     "type": Heading("type", text=True),
     "values": Heading("values"),
-    "missing_share": Heading("missing rows", show=_share),
-    "unique_share": Heading("unique rows", show=_share),
-    "alpha_distinction": Heading("values per row", show=as_percent),
+    "missing_share": Heading("missing rows", show=as_percent),
+    "unique_share": Heading("unique rows", show=as_percent),
+    "alpha_distinction": Heading("values, share of rows", show=as_percent),
     "entropy": Heading("entropy, bits", show="{:.2f}".format),
     "looks_like": Heading("looks like", text=True, show=lambda value: "" if value is None else as_text(value)),
 }
@@ -82,6 +77,7 @@ class Inspection(Displayable):
         that can be kept so that all differ (Motwani and Xu 2007).
     entropy: bits, as in `gpupif.information.entropy`.
     looks_like: the likely meaning in words; None if unknown.
+    missing_code: a text among the values that may stand for a missing value, such as "?"; None if there is none.
     hipaa: the letter of the kind of identifier in 45 CFR 164.514(b)(2)(i); None for no identifier of that list.
     role: the proposed role.
     evidence: "name", "values", "name and values", "distinction" or "nothing else".
@@ -127,6 +123,19 @@ class Inspection(Displayable):
         console.print(
             draw_table("Columns", list(shown.values()), ([record[key] for key in shown] for record in records))
         )
+        if any(record["hipaa"] for record in records):
+            draw_line(
+                console, "(A) to (R): the kind of identifier in HIPAA's Safe Harbor, 45 CFR 164.514(b)(2)(i).", "dim"
+            )
+        codes = {quoted(record["column"]): record["missing_code"] for record in records if record["missing_code"]}
+        if codes:
+            some = listed(sorted(set(codes.values())), 4, as_text)
+            draw_line(
+                console,
+                f"{some} in {listed(list(codes), 4, str)} may stand for missing values, but counts as a value. If so, "
+                "leave these cells empty before you go on.",
+                "yellow",
+            )
         console.print()
         headings = [Heading(name, text=True) for name in ("proposed role", "column", "because")]
         proposed = []
@@ -245,6 +254,7 @@ def inspect(table: Any, columns: Columns | None = None) -> Inspection:
             "entropy": one.entropy,
             "looks_like": None if proposal.meaning is None else proposal.meaning.label,
             "hipaa": proposal.hipaa or None,
+            "missing_code": one.missing_code,
             "role": proposal.role,
             "evidence": proposal.evidence,
             "reason": proposal.reason,
@@ -252,7 +262,7 @@ def inspect(table: Any, columns: Columns | None = None) -> Inspection:
         for (name, one), proposal in zip(facts.items(), proposals.values(), strict=True)
     ]
     frame = pd.DataFrame.from_records(records)
-    for key in ("column", "looks_like", "hipaa"):
+    for key in ("column", "looks_like", "hipaa", "missing_code"):
         # The type object keeps names as they are, and None as None, in all versions of pandas.
         frame[key] = pd.Series([record[key] for record in records], dtype=object)
     rows = next(iter(facts.values())).rows

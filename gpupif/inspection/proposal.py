@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from ..attack.request import UNIQUE_ROWS, UNIQUE_SHARE
 from ..attack.roles import IDENTIFIER, LEFT_OUT, QUASI, SENSITIVE, WEIGHT
+from ..utils.display import as_cell
 from . import column_meanings as meanings
 from .column_facts import DATE, MOMENT, NUMBER, OTHER, WHOLE, ColumnFacts
 from .column_meanings import Meaning
@@ -148,7 +149,7 @@ def _propose_weights(named: Meaning, facts: ColumnFacts, bodies: bool) -> Propos
         lack = "missing values" if facts.missing else "other values than positive numbers"
         return Proposal(LEFT_OUT, f"its name says weights, but it has {lack}, so it weighs nothing", "name", named)
     total, mean = numbers.total.over(1), numbers.total.over(facts.rows)
-    reason = f"its name says weights, and positive numbers, {mean:,.6g} on average, sum to {total:,.6g} people"
+    reason = f"its name says weights, and positive numbers, {as_cell(mean)} on average, sum to {as_cell(total)} people"
     if named == meanings.BARE_WEIGHT:
         reason += "; if it is the weight of a body, it is a quasi-identifier"
     return Proposal(WEIGHT, reason, "name and values", named)

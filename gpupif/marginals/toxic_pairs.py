@@ -15,12 +15,14 @@ from ..errors import InputError
 from ..utils.display import (
     Displayable,
     Heading,
+    as_cell,
     as_found,
     as_part,
     bits,
     draw_line,
     draw_table,
     draw_verdict,
+    highest_place,
     plural,
     quoted,
 )
@@ -121,13 +123,17 @@ class ToxicPairs(Displayable):
         """See `Displayable.verdict`."""
         number = len(self.pairs)
         size = f"{self.rows:,} {plural(self.rows, 'row')}"
-        size += "" if self.people is None else f" for {self.people:,.6g} people"
+        size += "" if self.people is None else f" for {as_cell(float(self.people))} people"
         kind = plural(number, SIZES[self.size][:-1])
         said = [f"{size} x {len(self.columns)} columns: {number:,} {kind} of columns, by what they tell together."]
         first: dict[Any, Any] = self.pairs.iloc[0].to_dict()
         told = f"{_joined(first, self.size, 'column', quoted)} tell most: {bits(first['joint_entropy'])}"
+        alone: dict[Any, Any] = self.pairs.iloc[highest_place(self.pairs["unique_share"])].to_dict()
         unique = "of rows are unique" if self.people is None else "of the people are unique in the population"
-        said.append(f"{told}; {as_part(first['unique_share'])} {unique} on them.")
+        if alone["unique_share"]:
+            single = f"{as_part(alone['unique_share'])} {unique} on {_joined(alone, self.size, 'column', quoted)}"
+            told = f"{single}; {told}"
+        said.append(f"{told}.")
         if len(self.values):
             rarest: dict[Any, Any] = self.values.iloc[0].to_dict()
             who = _joined(rarest, self.size, "column", quoted)

@@ -14,12 +14,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from ..utils.display import as_part, as_text
+from ..utils.display import as_json, as_part, as_text
 
 Figure = dict[str, Any]
 # The most columns that a figure shows, and the most characters of a name in it.
 MOST_COLUMNS = 60
-LONGEST_NAME = 24
+LONGEST_NAME = 32
 # Bars of the distribution of RIG, at most.
 GAIN_BARS = 80
 # The parts of a distribution that a box shows: whiskers, the ends of the box, and the line in it.
@@ -84,11 +84,13 @@ def landscape(shape: Any) -> list[Figure]:
     return [figure(said, [trace], 520, y="rows, riskiest first", **axes)]
 
 
-def boxes(histogram: Any, unit: str, what: str) -> list[Figure]:
-    """Return the distribution of scores in each column as boxes, from a `Histogram`."""
-    names = labels(histogram.columns)[:MOST_COLUMNS]
+def boxes(histogram: Any, order: Sequence[Hashable], unit: str, what: str) -> list[Figure]:
+    """Return the distribution of scores in each column as boxes, from a `Histogram`. order: names of its columns."""
+    place_of = {as_json(name): place for place, name in enumerate(histogram.columns)}
+    places = [place_of[name] for name in order[:MOST_COLUMNS]]
+    names = labels(order[:MOST_COLUMNS])
     ends: dict[str, list[float | None]] = {name: [] for name in BOX}
-    for counts in histogram.counts[:MOST_COLUMNS]:
+    for counts in histogram.counts[places]:
         below = counts.cumsum()
         for name, share in BOX.items():
             step = int((below <= share * (below[-1] - 1)).sum()) if below[-1] else math.nan
@@ -124,14 +126,14 @@ def gains(by_step: Any, step: float, pif: Mapping[str, float]) -> list[Figure]:
         }
         for share, bits in pif.items()
     ]
-    said = "Bars: the number of rows by row information gain, with lines at PIF_n."
+    said = "Bars: the number of rows by row information gain (RIG). Lines: its percentiles (PIF)."
     return [figure(said, [bar], 340, x="RIG, bits", y="rows", shapes=lines, annotations=notes, bargap=0)]
 
 
 def bars(
     said: str, names: Sequence[Hashable], series: Mapping[str, Sequence[Any]], unit: str, mode: str = "group"
 ) -> list[Figure]:
-    """Return horizontal bars: for each name a bar of each series, side by side or one over the other ("overlay")."""
+    """Return horizontal bars: for each name one of each series, side by side, or narrow over the first ("overlay")."""
     shown = labels(names[:MOST_COLUMNS])
     data = [
         {
@@ -141,8 +143,9 @@ def bars(
             "y": shown,
             "x": numbers(values[:MOST_COLUMNS]),
             "hovertemplate": "<b>%{y}</b>: %{x:,}<extra>%{fullData.name}</extra>",
+            **({"width": 0.4} if place and mode == "overlay" else {}),
         }
-        for name, values in series.items()
+        for place, (name, values) in enumerate(series.items())
     ]
     each = len(series) if mode == "group" else 1
     axes: dict[str, Any] = {"yaxis": {"type": "category", "autorange": "reversed"}}
@@ -159,7 +162,7 @@ def chosen(said: str, cells: Mapping[str, Mapping[str, tuple[Any, Any]]]) -> lis
         before, after = zip(*values.values(), strict=True)
         series = {"prior": before, "posterior": after}
         told = "; ".join(f"{value}: {as_part(one)}, then {as_part(other)}" for value, (one, other) in values.items())
-        (bar,) = bars(f"{said} {name}. {told}.", list(values), series, "probability")
+        (bar,) = bars(f"{said} {name}: {told}.", list(values), series, "probability")
         bar["layout"]["xaxis"]["range"] = [0, 1]
         drawn.append((name, bar))
     return [drawn[0][1] | {"choices": [bar | {"name": name} for name, bar in drawn]}]

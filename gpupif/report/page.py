@@ -16,7 +16,7 @@ from .._version import __version__
 from ..errors import InputError
 from ..io.write import check_output, write_text
 from ..utils.display import as_text
-from .records import Document
+from .records import Document, kind_of
 from .sections import Section, Sections
 
 ENDINGS = (".html", ".htm")
@@ -57,7 +57,7 @@ def make_page(documents: Sequence[Document], title: str, redact: bool = False) -
     """Return the page of a report, see `write_report`. All text is escaped."""
     environment, plotly = _libraries()
     make = Sections(redact)
-    sections = [section for document in documents for section in make.of(document)]
+    sections = [section for document in documents if kind_of(document) is not None for section in make.of(document)]
     data = json.dumps([figure for section in sections for figure in section.figures], allow_nan=False)
     script = _template("page.js")
     scripts = (plotly(), script)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..errors import InputError
@@ -18,7 +19,7 @@ VALUES = {"value", "index", "value_1", "value_2", "quasi_identifiers", "why"}
 # Keys of shares, which are shown in percent.
 SHARES = {"unique_mean", "unique_share", "share", "highest", "average", "marketer", "information_kept"}
 SHARES |= {f"{name}_{figure}" for name in ("reidentification_risk", "individual_risk") for figure in ("mean", "max")}
-SHARES |= {"mutual_information_kept"}
+SHARES |= {"mutual_information_kept", "journalist_highest", "individual_highest"}
 # Keys of numbers that count nothing.
 NUMBERED = {"row", "number"}
 # Probabilities of all values sum to 1 up to this.
@@ -42,25 +43,31 @@ HEADINGS = {
     "individual_risk_max": "highest individual risk",
     "unique_mean": "rows alone in their class",
     "class_size_min": "smallest class, rows",
-    "weight": "weight of wCIG",
+    "weight": "entropy left (weight of wCIG)",
+    "row": "row, from 0",
+    "people": "people, estimated",
+    "k_map": "people of the smallest class there",
+    "journalist_highest": "journalist risk there, highest",
+    "individual_highest": "individual risk, highest",
+    "reidentifications": "re-identifications expected, rows",
     "index": "label",
     "cohort_size": "cohort, rows",
     **{f"pif_{share}": f"PIF {share}, bits" for share in (50, 95, 99, 100)},
     "k": "k, rows of the smallest class",
     "classes": "equivalence classes",
     "uniques": "rows alone in their class",
-    "unique_share": "their share",
-    "rows_below": "rows in small classes (of fewer than 5 rows, if no other k was asked for)",
+    "unique_share": "share of rows alone in their class",
     "highest": "highest risk of a row (prosecutor)",
     "average": "mean risk of a row (prosecutor)",
     "marketer": "rows found by an attack on all (marketer)",
     "distinct_l": "distinct l",
     "alpha": "alpha, highest share",
     "recursive_c": "c of recursive (c,l)",
-    "homogeneous_classes": "classes of one value",
-    "homogeneous_rows": "rows in these",
+    "homogeneous_classes": "classes of several rows and one value",
+    "homogeneous_rows": "rows in classes of one value",
     "quasi_identifiers": "class",
     "worst": "figure",
+    "equally_bad": "equally bad classes",
     "column_1": "column",
     "value_1": "its value",
     "column_2": "other column",
@@ -140,12 +147,13 @@ class Sections:
         cells = [[self._cell(key, row.get(key)) for key in used] for row in rows]
         return [Table(caption, list(map(_heading, used)), cells, tools)] if rows else []
 
-    def _facts(self, caption: str, document: Document, keys: str) -> list[Table]:
-        """Return a table with a line for each figure of a document that it has."""
+    def _facts(
+        self, caption: str, document: Document, keys: str, headings: Mapping[str, str] = MappingProxyType({})
+    ) -> list[Table]:
+        """Return a table with a line for each figure of a document that it has. headings: in place of `HEADINGS`."""
         used = [key for key in keys.split() if document.get(key) is not None]
-        return [
-            Table(caption, ["what", "figure"], [[Cell(_heading(key)), self._cell(key, document[key])] for key in used])
-        ]
+        lines = [[Cell(headings.get(key) or _heading(key)), self._cell(key, document[key])] for key in used]
+        return [Table(caption, ["what", "figure"], lines)]
 
     def _cell(self, key: str, value: Any) -> Cell:
         if key in VALUES and self._redact:
@@ -177,7 +185,7 @@ class Sections:
             yield Section("Risk landscape", notes, figures.landscape(bands))
             yield Section(
                 "Risk of rows",
-                ["RIG is the sum of a row's CIG. PIF_n is its n-th percentile: n % of rows have no more."],
+                ["RIG is the sum of a row's CIG. PIF 95 is its 95th percentile: 95 % of rows have no more."],
                 figures.gains(bands.gains, bands.gain_step, document["pif"]),
             )
         yield self._columns(document, bands, cells)
@@ -189,18 +197,17 @@ class Sections:
         drawn: list[Figure] = []
         notes = []
         if records and "fig" in records[0]:
-            order = sorted(records, key=lambda row: -row["fig"])
             series = {
-                "entropy H(X)": [row["prior_entropy"] for row in order],
-                "FIG per row (mean CIG)": [row["cig_mean"] for row in order],
+                "entropy H(X)": [row["prior_entropy"] for row in records],
+                "FIG per row (mean CIG)": [row["cig_mean"] for row in records],
             }
-            said = "Bars: the FIG of each column, per row, over the entropy of the column."
-            drawn += figures.bars(said, [row["column"] for row in order], series, "bits per row", "overlay")
+            said = "Narrow bars: the FIG of each column, per row. Wide bars: the entropy of the column."
+            drawn += figures.bars(said, [row["column"] for row in records], series, "bits per row", "overlay")
             notes.append("FIG per row beside the entropy of the column, which is what there is to learn on average.")
         boxes = {**({} if bands is None else {"cig": bands.cells}), **cells}
         for measure, unit in (("cig", ", bits"), ("csf", "")):
             if measure in boxes:
-                drawn += figures.boxes(boxes[measure], unit, measure.upper())
+                drawn += figures.boxes(boxes[measure], [row["column"] for row in records], unit, measure.upper())
         if boxes:
             notes.append("Boxes: the middle half of the cells, a line at the median, whiskers from 5 to 95 % of cells.")
         keys = "column distinct_values prior_entropy fig cig_mean cig_median cig_p95 cig_max csf_mean csf_max weight "
@@ -213,7 +220,9 @@ class Sections:
         cells: dict[str, dict[str, tuple[Any, Any]]] = {}
         for cell in top:
             if cell.get("posterior") is not None and cell.get("prior") is not None:
-                name = f"row {cell['row']}, {as_text(cell['column'])}"
+                value = "" if self._redact or "value" not in cell else f" = {self._cell('value', cell['value']).text}"
+                by = f", {as_cell(cell['cig'])} bits" if cell.get("cig") is not None else ""
+                name = f"row {cell['row']}, {as_text(cell['column'])}{value}{by}"
                 cells[name if name not in cells else f"{name} ({len(cells) + 1})"] = self._values(cell)
         said = "Bars: the probability of each value before (prior) and after (posterior) the attack on"
         drawn = figures.chosen(said, cells) if cells else []
@@ -221,6 +230,11 @@ class Sections:
             "Prior: how probable the cell's value is to somebody who knows the column's distribution alone. "
             "Posterior: to the attacker. Cohort: the rows that agree with the cell's row on what the attacker knows."
         ]
+        if any((cell.get("posterior") or 0) < (cell.get("prior") or 0) for cell in top):
+            notes.append(
+                "CIG counts all that the attacker learns, also what is wrong: where the posterior is below the prior, "
+                "the attacker is led away from the cell's value."
+            )
         tables = self._table("Riskiest cells", top, CELLS, tools=True)
         if tables:
             yield Section("Riskiest cells and values", notes * bool(cells), drawn, tables)
@@ -232,7 +246,8 @@ class Sections:
         values = {}
         for place, one in enumerate(shown):
             text = f"value {place + 1}" if self._redact else self._cell("value", one.get("value")).text or "missing"
-            text = text if place else f"the cell's value{f': {text}' * ('value' in one and not self._redact)}"
+            if not place:
+                text = "the cell's value" if self._redact or "value" not in one else f"{text} (this cell)"
             values[text if text not in values else f"{text} ({place + 1})"] = (one["prior"], one["posterior"])
         rest = tuple(max(0.0, 1 - sum(one[key] for one in shown)) for key in ("prior", "posterior"))
         return values | ({"all other values": rest} if max(rest) > ROUNDING else {})
@@ -269,15 +284,24 @@ class Sections:
             figures.columns(said, names, [band["rows"] for band in sizes], "rows of the class", "rows") if sizes else []
         )
         known = ", ".join(map(as_text, document["quasi_identifiers"]))
-        yield Section(
-            "Class sizes", [f"Classes of rows that agree on {known}."], drawn, self._facts("Classes", classes, facts)
+        tables = self._facts(
+            "Classes", classes, facts, {"rows_below": f"rows in classes of fewer than {classes['wanted_k']}"}
         )
+        if document.get("estimated") is not None:
+            estimated = document["estimated"]
+            people = {
+                f"{name}_highest": estimated[name]["highest"] for name in ("journalist", "individual")
+            } | estimated
+            facts = "people k_map journalist_highest individual_highest reidentifications"
+            tables += self._facts("In the population that the weights estimate", people, facts)
+        yield Section("Class sizes", [f"Classes of rows that agree on {known}."], drawn, tables)
         models = "distinct_l entropy_l recursive_c t alpha basic_beta enhanced_beta delta"
         keys = f"attribute values {models} homogeneous_classes homogeneous_rows"
         tables = self._table("Each figure is that of the worst class", document["attributes"], keys)
-        caption, keys = "The worst class of each measure", "measure attribute worst quasi_identifiers rows"
+        caption = "The worst class for k, distinct l and t; of equal ones the first"
+        keys = "measure attribute worst quasi_identifiers rows equally_bad"
         worst = [
-            {**own, "measure": own["measure"].replace("_", " "), "worst": own["value"]}
+            {**own, "measure": own["measure"].replace("_", " "), "worst": own["value"], "equally_bad": own["classes"]}
             for own in document.get("worst_classes") or []
         ]
         tables += self._table(caption, worst, keys)
@@ -286,7 +310,7 @@ class Sections:
             caption, document.get("groups") or [], "quasi_identifiers attribute value rows share entropy", True
         )
         if tables:
-            yield Section("k, l, t and their worst class", [f"k = {classes['k']:,}."], [], tables)
+            yield Section("k, l, t and their worst class", [], [], tables)
 
     def _pairs(self, document: Document) -> Iterable[Section]:
         pairs = document["pairs"]

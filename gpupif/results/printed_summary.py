@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
 from rich.text import Text
 
 from ..errors import listed
@@ -26,9 +25,9 @@ HEADS = {
     "distinct_values": "values",
     "prior_entropy": "entropy, bits",
     "cig_mean": "mean CIG, bits",
-    "cig_median": "median CIG",
-    "cig_p95": "95 % CIG",
-    "cig_max": "highest CIG",
+    "cig_median": "median CIG, bits",
+    "cig_p95": "95 % CIG, bits",
+    "cig_max": "highest CIG, bits",
     "fig": "FIG, bits",
     "csf_mean": "mean CSF",
     "csf_max": "highest CSF",
@@ -38,7 +37,7 @@ HEADS = {
     "individual_risk_max": "highest individual risk",
     "unique_mean": "unique rows",
     "class_size_min": "least class, rows",
-    "weight": "weight",
+    "weight": "entropy left",
 }
 # What figures mean, and what is high, by the figure that has to be there.
 LEGENDS = {
@@ -46,7 +45,7 @@ LEGENDS = {
     "fig": "FIG: CIG of all rows.",
     "csf_mean": "CSF: change of a probability, 0 to 1.",
     "reidentification_risk_mean": "Risk: chance to be re-identified.",
-    "weight": "Weight: share of the entropy that stays unknown; near 0 is high risk.",
+    "weight": "Entropy left: the share of the entropy that stays unknown (the weight of wCIG); near 0 is high risk.",
 }
 CELL_HEADS = {
     "cells": "cells with it",
@@ -88,7 +87,7 @@ def column_table(columns: pd.DataFrame, first: Sequence[int] = ()) -> PrintedTab
     if "cig_mean" in keys:
         # The scale of the bars.
         scale = max(frame[key].max() for key in ("prior_entropy", "cig_mean"))
-        bar = Heading(f"CIG of {scale:.3g} bits", True, lambda mean: _bar(mean / scale if scale else 0.0), True)
+        bar = Heading(f"CIG, 0 to {scale:.3g} bits", True, lambda mean: _bar(mean / scale if scale else 0.0), True)
         heads.append(bar)
         shown.insert(0, "cig_mean")
     heads += [Heading(HEADS[key], show=_numbers(key)) for key in keys]
@@ -109,9 +108,19 @@ def given_away_note(columns: pd.DataFrame, measures: Sequence[str]) -> str:
         return ""
     given_away = listed(list(names), 5, as_text)
     return (
-        f"[yellow]Weight near 0:[/] what the attacker knows gives away nearly every value of {escape(given_away)}, so "
-        "their riskiest cells are just the rarest values. Bin or leave out columns with many values, or name fewer "
-        "with --known."
+        f"Entropy left near 0: what the attacker knows gives away nearly every value of {given_away}, so their "
+        "riskiest cells are just the rarest values. Bin or leave out columns with many values, or name fewer with "
+        "--known."
+    )
+
+
+def misled_note(top: pd.DataFrame) -> str:
+    """Return a note on riskiest cells whose value became less probable; empty if there are none."""
+    if "posterior" not in top or "prior" not in top or not (top["posterior"] < top["prior"]).any():
+        return ""
+    return (
+        "CIG counts all that the attacker learns, also what is wrong: where the posterior is below the prior, the "
+        "attacker is led away from the cell's value."
     )
 
 

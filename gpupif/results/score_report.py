@@ -8,6 +8,7 @@ from ..errors import InputError, NotScoredError
 from ..report.records import document_of
 from ..utils.display import as_json
 from .landscape import csf_histogram, landscape
+from .summary import unknown_places
 
 # How many of the riskiest cells a report lists, of tables up to so many rows; of others as many as a summary has, for
 # each cell takes a look at the whole table.
@@ -28,7 +29,12 @@ def score_document(scores: Any, redact: bool = False) -> dict[str, Any]:
             "Name the folder with all of its files, or score the table again."
         )
     scores = scores.persist()
-    document = document_of(scores.summary(), redact) | {"request": scores.provenance}
+    summary = scores.summary()
+    document = document_of(summary, redact) | {"request": scores.provenance}
+    if "columns" in document:
+        # Those of most interest come first: what the attacker does not know, and of that the highest FIG.
+        unknown = {str(scores.columns[place]) for place in unknown_places(scores.columns, scores.known)}
+        document["columns"].sort(key=lambda own: (own["column"] not in unknown, -(own.get("fig") or 0.0)))
     try:
         each = "value" if scores._knows_values else "cell"
         cells = CELLS if "attackers" in document or scores.rows <= MOST_ROWS else len(document["top"])

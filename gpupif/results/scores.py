@@ -359,7 +359,10 @@ class Scores:
                 "each: 'value' takes the values of the table, which files of scores lack. Score "
                 "the table again: gpupif.score(table).top(10, each='value'), or give each='cell'."
             )
-        result = self._backing.find(ScoreQuery(top=n, by=score, shown=self._shown(score), each_value=each == "value"))
+        # A report shows cells that the attacker does not know.
+        places = unknown_places(self.columns, self.known) if spread else None
+        query = ScoreQuery(top=n, by=score, shown=self._shown(score), each_value=each == "value", of_places=places)
+        result = self._backing.find(query)
         return self._describe_cells([cell._replace(spread=spread) for cell in result.top], score)
 
     def cells(self, where: str | None = None, *, top: int | None = None, by: str | None = None) -> CellTable:

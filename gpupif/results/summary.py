@@ -149,16 +149,19 @@ class Summary(Displayable):
         if "fig" in columns and self.rows and not columns["cig_max"].any():
             return [*said, "What the attacker knows tells nothing of any value: every CIG is 0."]
         if "fig" in columns and self.rows:
-            average = f"On average a row gives away {columns['fig'].sum() / self.rows:.3g}"
-            average += f" of {bits(columns['prior_entropy'].sum())}"
-            place = highest_place(columns["cig_mean"].iloc[self._unknown])
-            most = self._unknown[place]
-            mean, highest = columns["cig_mean"].iloc[most], bits(columns["cig_max"].iloc[most])
-            said.append(f"{average}; most by {quoted(columns.index[most])}: {bits(mean)}, at most {highest}.")
+            unknown = columns.iloc[self._unknown]
+            average = f"On average a row gives away {unknown['fig'].sum() / self.rows:.3g}"
+            average += f" of {bits(unknown['prior_entropy'].sum())}"
+            average += " that the attacker does not know" * (len(unknown) < len(columns))
+            most = unknown.iloc[highest_place(unknown["cig_mean"])]
+            mean, highest = bits(most["cig_mean"]), bits(most["cig_max"])
+            said.append(f"{average}, most of {quoted(most.name)}: {mean}, at most {highest}.")
         words = {name: own for name, own in ROWS_SAID.items() if name in columns}
         rows = [own.format(as_part(columns[name].max())) for name, own in words.items()]
         if self.pif:
-            rows.append(f"1 row in 100 gives away {bits(self.pif[99])} or more, the riskiest {bits(self.pif[100])}")
+            every = "over all columns " * (len(self._unknown) < len(columns))
+            few, most_of_all = bits(self.pif[99]), bits(self.pif[100])
+            rows.append(f"{every}1 row in 100 gives away {few} or more, the riskiest {most_of_all}")
         elif "csf_max" in columns:
             rows.append(f"the probability of a value changes by {columns['csf_max'].max():.3g} at most (CSF)")
         if rows:
@@ -180,12 +183,13 @@ class Summary(Displayable):
         draw_line(console, printed_summary.legend(self.columns), "dim")
         note = printed_summary.given_away_note(self.columns, self.measures)
         if note:
-            console.print(note, highlight=False, emoji=False)
+            draw_line(console, note, "yellow")
         if self.pif:
             shown = ", ".join(f"PIF {percentile}: {value:.3f}" for percentile, value in self.pif.items())
             draw_line(console, f"Bits that a row gives away, by percentile: {shown}")
         console.print()
         console.print(printed_summary.cell_table(self.top, self.measures))
+        draw_line(console, printed_summary.misled_note(self.top), "dim")
 
     @property
     def _unknown(self) -> list[int]:

@@ -20,9 +20,13 @@ BESIDE, END = 3, 1
 # Words of columns of text are broken if they are longer than this; than the next, where there is no room.
 LONGEST_WORDS = (24, 16, 12, 8)
 # Cells of a column of numbers that say nothing if all are the same.
-ALWAYS = ("1", "1.000", "100 %", "0.000")
-# Spaces before units, at which no line ends, and the sign that stands for them while lines are cut.
-BEFORE_UNITS, HELD = re.compile(r"(?<=\d) (?=%|bits\b)"), "\ue000"
+ALWAYS = ("1", "1.000", "100 %", "0.000", "0.00 %")
+# Spaces before units, and between a word and its number, at which no line ends; the sign that stands for them while
+# lines are cut.
+BEFORE_UNITS, HELD = (
+    re.compile(r"(?<=\d) (?=%|bits?\b|\w?cells/s|[kM] )|(?<=[a-zF=:]) (?=[\d.,]+[;:.]?(?: |$))"),
+    "\ue000",
+)
 
 
 @dataclass(frozen=True)

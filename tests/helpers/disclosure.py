@@ -37,7 +37,7 @@ def check_worst_classes(found, wanted):
         values = {
             name: None if value is None or value != value else value for name, value in own.quasi_identifiers.items()
         }
-        came[own.measure, own.attribute] = (values, own.rows)
+        came[own.measure, own.attribute] = (values, own.rows, own.classes)
         figure = found.k if own.measure == "k" else found.attributes.loc[own.attribute, own.measure]
         assert own.value == figure
     assert came == wanted

@@ -113,7 +113,7 @@ def expected_of_people(table, known, name, least, weights, wildcard, distance=No
 
 
 def worst_classes_of(table, known, sensitive, weights, wildcard, distances):
-    """By measure and attribute the worst class, its values and rows; of equal ones that of the lowest values."""
+    """By measure and attribute the worst class, its values and rows, and how many are as bad; the lowest values win."""
     candidates = defaultdict(list)
     for row, rows in enumerate(classes_of_rows(table, known, wildcard)):
         of_class = {name: table[name][row] for name in known}
@@ -130,10 +130,13 @@ def worst_classes_of(table, known, sensitive, weights, wildcard, distances):
                 share = {value: own / sum(people.values()) for value, own in people.items()}
                 moved = naive.earth_movers_distance({**dict.fromkeys(prior, 0), **share}, prior, distances.get(name))
                 candidates["t", name].append((-round(moved, 9), found))
-    return {
-        which: min(own, key=lambda one: (one[0], [(v is None, 0 if v is None else v) for v in one[1][0].values()]))[1]
-        for which, own in candidates.items()
-    }
+    worst = {}
+    for which, own in candidates.items():
+        least = min(figure for figure, _ in own)
+        equal = [found for figure, found in own if figure == least]
+        first = min(equal, key=lambda found: [(v is None, 0 if v is None else v) for v in found[0].values()])
+        worst[which] = (*first, len({tuple(of_class.values()) for of_class, _ in equal}))
+    return worst
 
 
 def estimated_of(table, known, weights, wildcard):

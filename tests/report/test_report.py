@@ -20,6 +20,7 @@ from tests.helpers.reports import Page
 ROWS = 120
 TABLE = gpupif.datasets.census(ROWS, columns=5, seed=4)
 KNOWN = ["age", "sex", "region"]
+WORST = "The worst class for k, distinct l and t; of equal ones the first"
 HOSTILE = [
     "</script><script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -74,7 +75,11 @@ def test_scores_show_the_landscape_and_the_riskiest_cells(on_cpu):
     assert sum(gains["data"][0]["y"]) == ROWS
     assert [line["x0"] for line in gains["layout"]["shapes"]] == list(summary.pif.values())
     first, top = page.record("Riskiest cells"), scores.top(1).iloc[0]
-    assert (first["row"], first["column"], first["value"]) == (str(top["row"]), top["column"], str(top["value"]))
+    assert (first["row, from 0"], first["column"], first["value"]) == (
+        str(top["row"]),
+        top["column"],
+        str(top["value"]),
+    )
     boxes = next(figure["data"][0] for figure in page.figures if figure["data"][0]["type"] == "box")
     csf = [figure["data"][0] for figure in page.figures if figure["data"][0]["type"] == "box"][1]
     assert boxes["y"] == heat["x"]
@@ -93,7 +98,7 @@ def check_priors_and_posteriors(page):
     ]
     assert len(choices) == len(records)
     for choice, cell in zip(choices, records, strict=True):
-        name, row = cell["column"], int(cell["row"])
+        name, row = cell["column"], int(cell["row, from 0"])
         others = TABLE.drop(columns=name)
         cohort = TABLE[(others == others.iloc[row]).all(axis=1)][name]
         for trace, of_rows in zip(choice["data"], (TABLE[name], cohort), strict=True):
@@ -255,15 +260,15 @@ def test_a_table_is_scored_and_measured(run, table):
     headings = ["Risk landscape", "Class sizes", "k, l, t and their worst class", "Toxic pairs", "What to do next"]
     assert [heading for heading in headings if heading not in page.words] == []
     assert "Table: t.parquet" in page.words
-    hidden = page.tables["The worst class of each measure"]
+    hidden = page.tables[WORST]
     assert (len(hidden), {row[3] for row in hidden[1:]}) == (4, {"hidden"})
     assert run("report", table, "-o", "s.html", "--sensitive", "education", "-q", "--no-advice").code == 0
     known = [name for name in TABLE.columns if name != "education"]
     worst = gpupif.risk(TABLE, known, "education").worst_classes
-    for line, own in zip(Page.read("s.html").tables["The worst class of each measure"][1:], worst, strict=True):
+    for line, own in zip(Page.read("s.html").tables[WORST][1:], worst, strict=True):
         values = ", ".join(f"{name} = {value}" for name, value in own.quasi_identifiers.items())
-        wanted = [own.measure.replace("_", " "), own.attribute or "", as_cell(own.value), values, as_cell(own.rows)]
-        assert line == wanted
+        figures = [as_cell(own.value), values, as_cell(own.rows), as_cell(own.classes)]
+        assert line == [own.measure.replace("_", " "), own.attribute or "", *figures]
 
 
 @pytest.mark.slow
@@ -281,7 +286,7 @@ def test_weights_of_roles_are_used(run, table):
     page = Page.read("r.html")
     sensitive = [name for name in TABLE.columns if name not in known]
     worst = gpupif.risk(weighted, known, sensitive, weights="people").worst_classes
-    shown = page.tables["The worst class of each measure"][1:]
+    shown = page.tables[WORST][1:]
     assert [line[2] for line in shown] == [as_cell(own.value) for own in worst]
     shown = page.tables["Columns"]
     column, bits = (shown[0].index(name) for name in ("column", "FIG, bits"))

@@ -9,19 +9,20 @@ const element = (name, attributes = {}, ...children) => {
   return made;
 };
 
-// Colours of figures: heat maps go from the background to what differs most from it, so that they need no hue.
+// Colours of figures: heat maps go from near the background to what differs most from it, so that they need no hue.
 const themed = (figure, print) => {
   const night = dark.matches && !print;
   const [text, line] = night ? ["#e6edf3", "#30363d"] : ["#1b1f24", "#d0d7de"];
   const scale = night
-    ? [[0, "#0d1117"], [0.5, "#2f7fb5"], [1, "#eaf6ff"]]
-    : [[0, "#ffffff"], [0.5, "#4f9bd0"], [1, "#06203f"]];
+    ? [[0, "#15283a"], [0.5, "#2f7fb5"], [1, "#eaf6ff"]]
+    : [[0, "#e6f0f8"], [0.5, "#4f9bd0"], [1, "#06203f"]];
   const axis = (own = {}) => ({ gridcolor: line, linecolor: line, zerolinecolor: line, ...own });
   const many = figure.data.length > 1;
   const layout = {
     ...figure.layout,
     xaxis: axis(figure.layout.xaxis), yaxis: axis(figure.layout.yaxis),
     shapes: (figure.layout.shapes || []).map((shape) => ({ ...shape, line: { color: text, dash: "dot", width: 1.5 } })),
+    annotations: (figure.layout.annotations || []).map((note) => ({ ...note, bgcolor: night ? "#0d1117" : "#ffffff" })),
     font: { color: text, size: 12, family: "system-ui, sans-serif" },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", autosize: !print,
     margin: { l: 10, r: 10, t: many ? 40 : 16, b: 10 },
@@ -83,6 +84,16 @@ figures.forEach((figure, i) => {
   box.style.minHeight = `${figure.layout.height}px`;
   near.observe(box);
 });
+// The others are drawn one by one while nothing else is done.
+const drawNext = () => {
+  const i = figures.findIndex((_, place) => !seen.has(place));
+  if (i < 0) return;
+  const box = document.getElementById(`figure-${i}`);
+  near.unobserve(box);
+  seen.add(i);
+  Plotly.react(box, ...themed(figures[i], false)).then(() => requestIdleCallback(drawNext));
+};
+if ("requestIdleCallback" in window) requestIdleCallback(drawNext);
 
 // Tables are sorted, filtered and exported; text that a spreadsheet would run as a formula is exported with a quote.
 const quoted = (text) => `"${(/^[=+\-@\t\r]/.test(text) && isNaN(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
