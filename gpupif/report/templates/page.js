@@ -84,16 +84,6 @@ figures.forEach((figure, i) => {
   box.style.minHeight = `${figure.layout.height}px`;
   near.observe(box);
 });
-// The others are drawn one by one while nothing else is done.
-const drawNext = () => {
-  const i = figures.findIndex((_, place) => !seen.has(place));
-  if (i < 0) return;
-  const box = document.getElementById(`figure-${i}`);
-  near.unobserve(box);
-  seen.add(i);
-  Plotly.react(box, ...themed(figures[i], false)).then(() => requestIdleCallback(drawNext));
-};
-if ("requestIdleCallback" in window) requestIdleCallback(drawNext);
 
 // Tables are sorted, filtered and exported; text that a spreadsheet would run as a formula is exported with a quote.
 const quoted = (text) => `"${(/^[=+\-@\t\r]/.test(text) && isNaN(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
