@@ -77,10 +77,11 @@ def worst_classes(
             known = ~np.isnan(own) if model.highest else own > 0
             if known.any():
                 extreme = own[known].max() if model.highest else own[known].min()
-                equal = np.unique(classes[known & (own == extreme)])
-                number = int(equal[0])
+                equal = np.zeros(len(sizes), np.bool_)
+                equal[classes[known & (own == extreme)]] = True
+                number = int(equal.argmax())
                 of_class = tuple(int(codes[number]) for codes in numbered.combinations.codes)
-                worst[model.name] = FirstClass(float(extreme), of_class, int(sizes[number]), len(equal))
+                worst[model.name] = FirstClass(float(extreme), of_class, int(sizes[number]), int(equal.sum()))
     return worst
 
 
