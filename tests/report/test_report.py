@@ -89,6 +89,21 @@ def test_scores_show_the_landscape_and_the_riskiest_cells(on_cpu):
     assert "No single number" in page.words
 
 
+@pytest.mark.slow
+def test_the_size_of_a_page_does_not_grow_with_rows(run, table):
+    """More columns than a figure shows, long names and values, as many bands and cells as a page has at most."""
+    wide = pd.concat([gpupif.datasets.census(4000, seed=seed).astype(str) for seed in range(8)], axis=1)
+    wide.columns = [f"{'a long name ' * 3}{place}" for place in range(wide.shape[1])]
+    sizes = []
+    for rows in (1000, 4000):
+        wide.head(rows).to_parquet(table, index=False)
+        assert run("report", table, "-o", f"{rows}.html", "--no-advice").code == 0
+        sizes.append(Path(f"{rows}.html").stat().st_size)
+    assert max(sizes) < 6_000_000
+    # Bands, and cells to choose from, are at their most.
+    assert sizes[1] < sizes[0] + 150_000
+
+
 def check_priors_and_posteriors(page):
     """Compare the chosen cells with shares of rows of TABLE, each cell's cohort with all of them."""
     (choices,) = [figure["choices"] for figure in page.figures if "choices" in figure]
