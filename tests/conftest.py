@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import os
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -29,6 +31,7 @@ hypothesis.settings.load_profile("untimed")
 from tests.helpers.checkout import ROOT  # noqa: E402
 from tests.helpers.compiled_kernels import compile_if_cold  # noqa: E402
 from tests.helpers.gpu.without_gpu import ON_HOST, SIMULATED, WITHOUT_GPU, DeviceLibrary, install, on_gpu  # noqa: E402
+from tests.helpers.slow_tests import QUICK  # noqa: E402
 from tests.helpers.ways import OTHERS  # noqa: E402
 
 # For tests of the benchmarks; at the end, so that gpupif is the one that is installed.
@@ -63,9 +66,25 @@ def pytest_configure(config: pytest.Config) -> None:
         installed = {path: text for path, text in _sources(found).items() if not path.startswith("kernels/")}
         if installed != _sources(ROOT / name):
             pytest.exit(f"{module.__name__} comes from {found}, which differs from {ROOT / name}: run pip install .", 3)
-    # In the simulator few kernels for the CPU are needed.
-    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput") and not SIMULATED:
-        compile_if_cold(CACHE_FOLDER)
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        # In the simulator few kernels for the CPU are needed.
+        if not SIMULATED:
+            compile_if_cold(CACHE_FOLDER)
+        # The workers use every core, so threads of theirs would wait for each other. Slow tests have threads.
+        if config.option.markexpr == QUICK:
+            os.environ.setdefault("GPUPIF_NUM_THREADS", "1")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect the tests without the garbage collector, and have it run seldom later: it takes more time than tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(20_000)
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

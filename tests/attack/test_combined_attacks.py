@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from tests.helpers.attacks import any_pieces, attacks, frames_of, known_by, with
 from tests.helpers.covering import covering
 from tests.helpers.scores import ALL
 from tests.helpers.tables import SHARED_FIXTURES, SIMULATED
-from tests.helpers.ways import FILE, MEMORY, OTHERS, assert_same_outcomes, outcome
+from tests.helpers.ways import DEVICE, FILE, MEMORY, OTHERS, assert_same_outcomes, outcome
 
 pytestmark = pytest.mark.every_engine
 
@@ -131,26 +130,31 @@ def used_columns(options):
     return {*options["columns"], *(name for one in known for name in known_by(one, options["columns"]))}
 
 
-def cases():
-    """Combinations of features: each once, and as slow ones any two together; then those for any three together."""
-    chosen = [covering(1, *FEATURES, DTYPES)]
-    for together in (2, 3):
-        chosen.append(covering(together, *FEATURES, DTYPES, chosen=chosen[-1]))
-    each, pairs, triples = chosen
-    params = []
-    for number, names in enumerate(triples):
-        # All tests of a case run in one process, which computes what they share once.
-        marks = [pytest.mark.xdist_group(f"case {number}"), *([] if names in each else [pytest.mark.slow])]
-        params.append(pytest.param(Case(*names[:-1]), names[-1], id="-".join(names), marks=marks))
-    return params[: len(pairs)], params[len(pairs) :]
+def params_of(names, *values, quick=False, marks=()):
+    """Return a parameter of a test: a combination of features, the type of scores, and further values."""
+    # All tests of a case run in one process, which computes what they share once.
+    marks = [pytest.mark.xdist_group(f"case {'-'.join(names)}"), *([] if quick else [pytest.mark.slow]), *marks]
+    ids = [*names, *(value.name for value in values)]
+    return pytest.param(Case(*names[:-1]), names[-1], *values, id="-".join(ids), marks=marks)
 
 
-CASES, TRIPLES = cases()
-# The ways that cut tables take turns: each has any two features together above.
-CUTTING = [way for way in OTHERS if way.values[0] is not FILE]
+# Each feature once, and as slow ones any two features together; then those for any three together.
+EACH = covering(1, *FEATURES, DTYPES)
+PAIRS = covering(2, *FEATURES, DTYPES, chosen=EACH)
+MORE = covering(3, *FEATURES, DTYPES, chosen=PAIRS)[len(PAIRS) :]
+CASES = [params_of(names, quick=names in EACH) for names in PAIRS]
+TRIPLES = [params_of(names) for names in MORE]
+# The ways that cut tables share these, and each way has any two features together.
+CUTTING = [way for way in OTHERS if way.values[0] not in (FILE, DEVICE)]
+BY_WAY = [
+    params_of(names, *way.values, quick=names in EACH and way.values[0] is not FILE, marks=way.marks)
+    for way in OTHERS
+    for names in (EACH if way in CUTTING else PAIRS)
+]
 BY_TURNS = [
-    pytest.param(*param.values, *way.values, id=f"{param.id}-{way.id}", marks=[*param.marks, *way.marks])
-    for param, way in zip(TRIPLES, cycle(CUTTING), strict=False)
+    params_of(names, *way.values, marks=way.marks)
+    for turn, way in enumerate(CUTTING)
+    for names in covering(2, *FEATURES, DTYPES, chosen=[*EACH, *MORE[turn :: len(CUTTING)]])[len(EACH) :]
 ]
 
 
@@ -223,14 +227,14 @@ def check_bits(way, case, dtype):
     assert_same_outcomes(way.score(table, ALL, dtype=dtype, **options), in_memory(case, dtype))
 
 
-@pytest.mark.parametrize(("case", "dtype"), CASES)
+@pytest.mark.parametrize(("case", "dtype", "way"), BY_WAY, indirect=["way"])
 def test_every_way_gives_the_bits_of_the_table_in_memory(way, case, dtype):
     check_bits(way, case, dtype)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("case", "dtype", "way"), BY_TURNS, indirect=["way"])
-def test_every_way_that_cuts_tables_gives_the_bits_by_any_three_features(way, case, dtype):
+def test_every_way_that_cuts_tables_gives_the_bits_by_any_two_features_and_more(way, case, dtype):
     check_bits(way, case, dtype)
 
 

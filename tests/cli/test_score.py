@@ -17,6 +17,7 @@ import pytest
 import gpupif
 from tests.helpers.command_line import COMMAND, CSV, FRAME, PRIORS, assert_refused, assert_written, start
 from tests.helpers.configured import configured
+from tests.helpers.covering import covering
 
 pytestmark = pytest.mark.every_engine
 
@@ -173,8 +174,11 @@ def test_keep_input_writes_the_table_beside_the_scores(run, folder, source, outp
         )
 
 
-@pytest.mark.parametrize("ending", ["parquet", "feather"])
-def test_the_table_beside_scores_has_the_types_of_its_file(run, folder, ending):
+@pytest.mark.parametrize(
+    ("ending", "limit", "output"),
+    covering(2, ["parquet", "feather"], [(), ("--memory-limit", "16GiB")], ["out.parquet", "out.feather", "out"]),
+)
+def test_the_table_beside_scores_has_the_types_of_its_file(run, folder, ending, limit, output):
     """Text that the file has as large_string was string in the scores of a table that was read as a whole."""
     given = pa.table(
         {
@@ -194,14 +198,10 @@ def test_the_table_beside_scores_has_the_types_of_its_file(run, folder, ending):
     else:
         feather.write_feather(given, "in.feather")
         expected = feather.read_table("in.feather")
-    for limit in ([], ["--memory-limit", "16GiB"]):
-        for output in ("out.parquet", "out.feather", "out"):
-            ended = run(
-                "score", f"in.{ending}", "-o", output, "--keep-input", "--measures", "cig", "--overwrite", *limit
-            )
-            assert ended.code == 0, ended.err
-            found = feather.read_table(output) if output.endswith("feather") else pq.read_table(output)
-            assert found.select(expected.column_names).equals(expected), (limit, output)
+    ended = run("score", f"in.{ending}", "-o", output, "--keep-input", "--measures", "cig", *limit)
+    assert ended.code == 0, ended.err
+    found = feather.read_table(output) if output.endswith("feather") else pq.read_table(output)
+    assert found.select(expected.column_names).equals(expected)
 
 
 def test_overwrite_replaces_the_output_and_quiet_prints_nothing(run, folder):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from doctest import ELLIPSIS, Example, OutputChecker
 from pathlib import Path
 from unittest import SkipTest
@@ -16,6 +19,7 @@ import sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
 import gpupif
+from gpupif.cli import main as cli
 from tests.helpers.checkout import ROOT
 
 DOCS = ROOT / "docs"
@@ -29,8 +33,31 @@ pytestmark = pytest.mark.subprocess
 each_page = pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
 
 
+def in_this_process(command: str) -> subprocess.CompletedProcess[str]:
+    """Run gpupif with plain arguments in this process; return what it ends with, and all that it says."""
+    code: object = 0
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said), warnings.catch_warnings():
+        # Where the tests run as python -m pytest, Click would say that name in place of the command's.
+        patch.setattr(sys.modules["__main__"], "__package__", None)
+        patch.setattr(sys, "argv", shlex.split(command, comments=True))
+        # As in a process of its own, where no test makes errors of warnings.
+        warnings.simplefilter("default")
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = ended.code or 0
+    return subprocess.CompletedProcess(command, int(str(code)), said.getvalue())
+
+
 def shell(command: str) -> subprocess.CompletedProcess[str]:
-    """What a command ends with, and all that it says, run by bash in the working folder with this Python's gpupif."""
+    """Run a command in the working folder; return what it ends with, and all that it says.
+
+    gpupif alone runs in this process, all else in bash with this Python's gpupif.
+    """
+    command = command.strip().replace("\\\n", " ")
+    if re.fullmatch(r"gpupif [^|&;<>`$()*?~\n]*", command):
+        return in_this_process(command)
     python = shlex.quote(sys.executable)
     own = f'python() {{ {python} "$@"; }}\ngpupif() {{ python -m gpupif "$@"; }}\n'
     return subprocess.run(

@@ -3,7 +3,8 @@
 `addopts` in pyproject.toml has `-m 'not slow'`. Slow tests run with `--everything`, with another `-m`, and where all
 that is asked for is tests by name (`pytest tests/cli/test_info.py::test_that`).
 
-With `--by-turns` each slow test that is for every engine runs on one, so that all engines have a part of them.
+With `--by-turns` each slow test that is for every engine runs on one, so that all engines have a part of them. Where
+only quick tests run, they take turns too if their function has enough of them that every engine has one.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def _case_of_engines(item: pytest.Item) -> tuple[str, Hashable] | None:
-    """Return the name of a slow test and its parameters other than the engine; None for any other test."""
+    """Return the name of a test and its parameters other than the engine; None where it is not for every engine."""
     own = getattr(item, "callspec", None)
-    if own is None or not {*ENGINES} & {*own.params} or item.get_closest_marker("slow") is None:
+    if own is None or not {*ENGINES} & {*own.params}:
         return None
     # Runs on different engines have the same values, which need be neither hashable nor comparable.
     others = frozenset((name, id(value)) for name, value in own.params.items() if name not in ENGINES)
@@ -51,14 +52,23 @@ def _case_of_engines(item: pytest.Item) -> tuple[str, Hashable] | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.option.by_turns:
+    only_quick = config.option.markexpr == QUICK
+    if not config.option.by_turns and not only_quick:
         return
-    cases: dict[tuple[str, Hashable], list[int]] = {}
+    tests: dict[tuple[str, bool], dict[Hashable, list[int]]] = {}
     for number, item in enumerate(items):
         if (case := _case_of_engines(item)) is not None:
-            cases.setdefault(case, []).append(number)
-    runs = {numbers[turn % len(numbers)] for turn, numbers in enumerate(cases.values())}
-    left_out = {number for numbers in cases.values() for number in numbers} - runs
+            name, others = case
+            is_slow = item.get_closest_marker("slow") is not None
+            tests.setdefault((name, is_slow), {}).setdefault(others, []).append(number)
+    left_out: set[int] = set()
+    turn = 0
+    for (_, is_slow), cases in tests.items():
+        if not is_slow and not (only_quick and len(cases) >= max(map(len, cases.values()))):
+            continue
+        for numbers in cases.values():
+            left_out |= {*numbers} - {numbers[turn % len(numbers)]}
+            turn += 1
     config.hook.pytest_deselected(items=[items[number] for number in sorted(left_out)])
     items[:] = [item for number, item in enumerate(items) if number not in left_out]
 

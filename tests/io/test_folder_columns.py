@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from pathlib import Path
 
 import pandas as pd
@@ -46,7 +47,14 @@ def written(request, tmp_path):
     return tmp_path / "in", pa.Table.from_pandas(frame, pa.schema(fields), preserve_index=False)
 
 
-@pytest.mark.parametrize("pattern", ["", pytest.param("**/*.parquet", marks=pytest.mark.slow), "*/*/t.parquet"])
+@pytest.mark.parametrize(
+    ("written", "pattern"),
+    [
+        pytest.param(case, pattern, id=name)
+        for (name, case), pattern in zip(CASES.items(), cycle(["", "*/*/t.parquet", "**/*.parquet"]), strict=False)
+    ],
+    indirect=["written"],
+)
 def test_columns_of_folder_names_are_scored_and_kept(written, tmp_path, pattern):
     folder, table = written
     path, out = folder / pattern, tmp_path / "out.parquet"

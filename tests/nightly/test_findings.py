@@ -100,8 +100,11 @@ def test_gates_have_the_same_results_in_memory_and_on_disk(folder, options):
     assert nothing_left(folder)
 
 
-@pytest.mark.parametrize("on_disk", [False, True])
-@pytest.mark.parametrize("kept", [{"scores": "cells", "where": "csf > 0.5"}, {"scores": "all"}], ids=["cells", "all"])
+@pytest.mark.parametrize(
+    ("kept", "on_disk"),
+    [({"scores": "cells", "where": "csf > 0.5"}, False), ({"scores": "all"}, True)],
+    ids=["cells", "all, on disk"],
+)
 def test_gates_have_the_same_results_if_scores_are_kept(folder, on_disk, kept):
     settings = settings_of({"keep": kept})
     found, gates = measured(folder, settings, on_disk, folder / "kept.parquet")

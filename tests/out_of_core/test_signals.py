@@ -21,8 +21,7 @@ from tests.helpers.runs_that_fail import MEASURES
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-@pytest.mark.parametrize("moment", ["next", "mark"])
-@pytest.mark.parametrize("output", ["out", "out.parquet"])
+@pytest.mark.parametrize(("output", "moment"), [("out", "next"), ("out.parquet", "mark")])
 def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(tmp_path, output, moment):
     """The resumed run leaves no other files."""
     source, scores_path = census_folder(tmp_path / "in", rows=150), tmp_path / output

@@ -109,10 +109,13 @@ class KilledError(BaseException):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "step",
-    ["gpupif.out_of_core.table_scoring.find_sends", "gpupif.pipeline.partition_scoring.PartitionScorer.score", "write"],
+    ("step", "after"),
+    [
+        ("gpupif.out_of_core.table_scoring.find_sends", 2),
+        ("gpupif.pipeline.partition_scoring.PartitionScorer.score", 0),
+        ("write", 2),
+    ],
 )
-@pytest.mark.parametrize("after", [0, 2])
 def test_a_failed_run_with_attackers_resumes(tmp_path, monkeypatch, step, after):
     source = write_parts(
         tmp_path / "in", gpupif.datasets.census(200, columns=6).assign(w=np.arange(200) % 5 / 4), [30, 70]

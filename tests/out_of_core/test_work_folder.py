@@ -125,8 +125,7 @@ def test_a_planted_lock_is_not_followed(tmp_path, source, victim):
 
 
 @ways
-@pytest.mark.parametrize("mask", [0, 0o022])
-@pytest.mark.parametrize("elsewhere", [False, True], ids=["", "temp"])
+@pytest.mark.parametrize(("mask", "elsewhere"), [(0, True), (0o022, False)])
 def test_no_other_user_can_read_the_files_of_a_run(tmp_path, source, monkeypatch, run, mask, elsewhere):
     """The rights are checked at each mark of the checkpoint; a published table has the rights of new files."""
     modes, real = {}, Store.mark

@@ -95,6 +95,10 @@ def test_slow(number, engine):
 
 def test_quick(engine):
     pass
+
+@pytest.mark.parametrize("number", range(4))
+def test_quick_cases(number, engine):
+    print("ran", number, engine)
 """
 
 
@@ -133,11 +137,15 @@ def test_slow_tests_run_only_if_asked_for(few_tests, arguments, passed, left_out
     ] * bool(left_out)
 
 
-def test_engines_take_turns_in_slow_tests(few_tests):
+@pytest.mark.parametrize(
+    ("arguments", "passed", "left_out", "cases"),
+    [(["-m", "slow", "--by-turns"], 20, 55, 20), (["--everything", "--by-turns"], 35, 40, None), ([], 7, 68, 4)],
+)
+def test_engines_take_turns(few_tests, arguments, passed, left_out, cases):
     few_tests.makepyfile(test_few=BY_TURNS)
-    few_tests.runpytest_inprocess("--everything").assert_outcomes(passed=63)
-    ended = few_tests.runpytest_inprocess("--everything", "--by-turns", "-s")
-    ended.assert_outcomes(passed=23, deselected=40)
+    ended = few_tests.runpytest_inprocess("-s", *arguments)
+    ended.assert_outcomes(passed=passed, deselected=left_out)
     runs = re.findall(r"ran (\d+) (cpu(?:-\d-threads?)?)", "\n".join(ended.outlines))
-    assert sorted(int(number) for number, _ in runs) == list(range(20))
     assert {engine for _, engine in runs} == {"cpu", "cpu-1-thread", "cpu-3-threads"}
+    if cases is not None:
+        assert sorted(int(number) for number, _ in runs) == list(range(cases))

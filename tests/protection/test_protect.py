@@ -286,7 +286,7 @@ def nominal_and_ordered_differ():
     """A table in which closeness to 0.2 takes other cells if the distances of "s" are nominal than if they are not."""
     rng = np.random.default_rng(0)
     columns = {"a": list("abcdef"), "b": list("xyz"), "s": [1, 2, 3, 9]}
-    return pd.DataFrame({name: rng.choice(values, 60) for name, values in columns.items()})
+    return pd.DataFrame({name: rng.choice(values, 40) for name, values in columns.items()})
 
 
 @pytest.mark.parametrize(

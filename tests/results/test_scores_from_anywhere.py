@@ -17,6 +17,7 @@ import gpupif
 from gpupif import AnyKnown
 from gpupif.measures import as_risk, find_measure
 from gpupif.results.in_memory import MemoryBacking
+from tests.helpers.covering import covering
 from tests.helpers.pieces import assert_same_summaries, in_pieces, write_parts
 
 # On Dask "auto" takes a GPU however small the table.
@@ -299,20 +300,20 @@ def test_the_worst_attacker_of_a_cell_is_named(name):
         assert own[cell.attacker] == cell.cig == max(own.values())
 
 
-@pytest.mark.parametrize("place", ["memory", pytest.param("files", marks=pytest.mark.slow), "opened"])
+ATTACKERS = {
+    "one": {"known": ["sex"]},
+    "any": {"known": AnyKnown(1, among=["sex", "age"])},
+    "several": {"attackers": {"one": ["sex"], "none": []}},
+    "both": {"attackers": BOTH},
+}
+
+
 @pytest.mark.parametrize(
-    "attackers",
-    [
-        {"known": ["sex"]},
-        {"known": AnyKnown(1, among=["sex", "age"])},
-        {"attackers": {"one": ["sex"], "none": []}},
-        BOTH,
-    ],
-    ids=["one", "any", "several", "both"],
+    ("name", "place", "measures"),
+    covering(2, [*ATTACKERS], ["memory", "files", "opened"], [("cig", "csf"), ("csf", "entropy")]),
 )
-@pytest.mark.parametrize("measures", [["cig", "csf"], ["csf", "entropy"]], ids=["cig", "csf"])
-def test_a_column_without_any_value_has_valid_json(place, attackers, measures, tmp_path):
-    attackers = {"attackers": attackers} if attackers is BOTH else attackers
+def test_a_column_without_any_value_has_valid_json(name, place, measures, tmp_path):
+    attackers, measures = ATTACKERS[name], list(measures)
     frame = TABLE.assign(region=pd.Series([None] * len(TABLE), dtype=object))
     if place == "memory":
         scores = gpupif.score(frame, measures, ["region"], missing="wildcard", **attackers)

@@ -172,8 +172,7 @@ quasi_identifiers = ["sex", "job"]
 
 @pytest.mark.slow
 @pytest.mark.subprocess
-@pytest.mark.parametrize("moment", ["next", "mark"])
-@pytest.mark.parametrize("kind", ["folder", "rows", "file"])
+@pytest.mark.parametrize(("kind", "moment"), [("folder", "mark"), ("rows", "next"), ("file", "mark")])
 def test_a_run_killed_at_any_mark_resumes_to_the_same_bits(tmp_path, kind, moment):
     """Check that a run which is killed at any step and resumed gives equal bits, and leaves no other files."""
     source = write_parts(tmp_path / "in", TABLE, (20, 50, 90))

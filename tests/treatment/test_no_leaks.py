@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
+from tests.helpers.covering import covering
 from tests.helpers.treatments import Bins, Gone, RareAway, RiskyAway
 
 SECRET = "Xanthippe"
@@ -45,6 +46,7 @@ def assert_not_in(data):
 
 @pytest.fixture(params=PLANS)
 def treatments(request):
+    """The treatments of a plan, by its name."""
     return PLANS[request.param]
 
 
@@ -100,8 +102,11 @@ def test_no_removed_value_is_left_in_polars(treatments):
     assert_not_in(sink.getvalue())
 
 
-@pytest.mark.parametrize("output", ["out", "out.parquet", "out.feather", "out.csv"])
-@pytest.mark.parametrize("source", ["in.parquet", "in.feather", "in.csv"])
+@pytest.mark.parametrize(
+    ("treatments", "source", "output"),
+    covering(2, [*PLANS], ["in.parquet", "in.feather", "in.csv"], ["out", "out.parquet", "out.feather", "out.csv"]),
+    indirect=["treatments"],
+)
 def test_no_removed_value_is_left_in_files(tmp_path, treatments, source, output):
     frame = table()
     if source == "in.parquet":
@@ -205,9 +210,10 @@ def test_unused_categories_are_removed_from_polars():
         assert found[name].cast(pl.String).to_list() == given[name].cast(pl.String).to_list()
 
 
-@pytest.mark.parametrize("removed", [False, True])
-@pytest.mark.parametrize("output", ["out", "out.parquet", "out.feather"])
-@pytest.mark.parametrize("source", ["in.parquet", "in.feather", "in"])
+@pytest.mark.parametrize(
+    ("source", "output", "removed"),
+    covering(2, ["in.parquet", "in.feather", "in"], ["out", "out.parquet", "out.feather"], [False, True]),
+)
 def test_unused_categories_are_removed_from_files(tmp_path, monkeypatch, source, output, removed):
     monkeypatch.setattr("gpupif.treatment.file_table.CHUNK_ROWS", 3)
     monkeypatch.setattr("gpupif.treatment.treat_files.GROUP_ROWS", 7)

@@ -53,7 +53,7 @@ def questions(draw):
 
 
 @pytest.mark.parametrize("missing", READINGS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(question=questions())
 def test_criteria_hold_and_no_cell_can_be_restored(missing, question):
     rows, sizes, criteria, importance = question
