@@ -26,6 +26,8 @@ OTHER_NAMES = {
     "lacks": "--population-lacks",
     "local": "--local-recoding",
 }
+# The option for the columns that the attacker knows: commands that score cells have the one, others the other.
+SAME_MEANING = {"--known": "--quasi-identifiers", "--quasi-identifiers": "--known"}
 # Words of Python, as patterns, and what is typed in their place.
 TYPED = {
     r"\[\('a', 'b'\)\]": "a:b",
@@ -71,10 +73,14 @@ def usage_error(error: Any, commands: Collection[str] = ()) -> str:
     message: str = error.format_message().strip()
     if not message:
         return ""
+    context = getattr(error, "ctx", None)
+    asked: str = getattr(error, "option_name", "")
+    meant = SAME_MEANING.get(asked)
+    if context is not None and any(meant in param.opts for param in context.command.params):
+        message = f"No such option: {asked}. The option for the columns that the attacker knows is {meant} here"
     message = re.sub(r"Input should be a valid integer.*", "expected a whole number", message)
     message = re.sub(r"Input should be a valid number.*", "expected a number, such as 0.2", message)
     message += decimal_comma_hint(_given(getattr(getattr(error, "param", None), "opts", ())))
-    context = getattr(error, "ctx", None)
     if context is None:
         typed = [name for name in commands if sys.argv[1:][: len(name.split())] == name.split()]
         command = " ".join(["gpupif", *typed[:1]])

@@ -53,10 +53,17 @@ def report(
     to = ReportFile(output, overwrite, source.name or source, redact)
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers"), as_names(sensitive, "sensitive")
     is_table = source.suffix.lower() not in (".json", ".toml") and not _holds_scores(source)
+    if source.suffix.lower() == ".toml" and source.is_file():
+        _check_configuration(source)
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "roles": roles}
     for name, value in given.items():
         if value is not None and not is_table:
             raise InputError(f"{name}: goes with a table, and {source} is none. Leave it out.")
+    if source.is_dir() and not any(source.rglob("*.parquet")):
+        raise InputError(
+            f"report: {source}: expected a folder of .parquet files, of a table or of scores that gpupif wrote; this "
+            f"folder has none. For other files give a pattern, such as '{source}/*.csv'."
+        )
     with shared.configured(device):
         if is_table:
             shared.check(source)
@@ -73,6 +80,19 @@ def report(
         to.write(documents, shared)
     shared.show(lambda: {"input": str(source), "output": str(output)}, lambda _: None)
     interruption.left = f"the report is complete: {output}"
+
+
+def _check_configuration(file: Path) -> None:
+    """Raise InputError for a plan or roles: the only TOML that a report is of is the configuration of nightly runs."""
+    from ..io.documents import read_document
+
+    document = read_document("report", file, "TOML")
+    for key, kind in (("treatment", "a plan"), ("roles", "a file of roles"), ("hierarchies", "a file of hierarchies")):
+        if key in document:
+            raise InputError(
+                f"report: {file}: is {kind}; a report is of a table, of scores, of a result in JSON, or of the "
+                "configuration of nightly runs. Name the table: gpupif report TABLE -o report.html."
+            )
 
 
 def _of_record(source: Path, redact: bool) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from .._version import __version__
 from ..attack.attackers import AnyKnown, KnownSubsets, choose_subsets
 from ..attack.request import ScoreRequest
-from ..errors import InputError, TableReadError
+from ..errors import InputError, TableReadError, reason_of
 from ..frames.base import Frame
 from ..io.base import Stamp
 from ..io.documents import parse_json
@@ -175,7 +175,10 @@ def tells_all(file: Path) -> bool:
 
 
 def _document(file: Path) -> dict[str, Any] | None:
-    text = read_text(file)
+    try:
+        text = read_text(file)
+    except (pa.ArrowException, OSError) as error:
+        raise TableReadError(f"{file}: could not be read as scores: {reason_of(error)}.") from error
     try:
         document = None if text is None else parse_json(text)
         if isinstance(document, dict | None):

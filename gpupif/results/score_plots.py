@@ -48,28 +48,40 @@ class ScorePlots:
     def __init__(self, scores: Any) -> None:
         self._scores = scores
 
-    def heatmap(self, value: str = "median", bands: int = BANDS, *, ax: Any = None, **options: Any) -> Any:
+    def heatmap(
+        self,
+        value: str = "median",
+        bands: int = BANDS,
+        columns: Columns | None = None,
+        *,
+        ax: Any = None,
+        **options: Any,
+    ) -> Any:
         """Draw the whole table: rows sorted by row information gain in bands, columns by FIG, the highest first.
 
         A darker cell has a higher CIG. The height of a band is its share of the rows.
 
         value: "median" or "highest", the CIG of a band's cells that is shown, in bits. bands: at most so many.
-        options: of ``Axes.pcolormesh``.
+        columns: names of the scored columns to show. Default: all. Rows are sorted by the gain of all columns either
+        way. options: of ``Axes.pcolormesh``.
         """
         check_word("value", value, ("median", "highest"))
+        asked = {self._scores.columns[place] for place in self._places(columns)}
         found = landscape(self._scores, bands)
-        ax = open_axes(ax, HEATMAP_NAMES, len(found.columns))
-        scores, rows = getattr(found, value), int(found.rows.sum())
+        places = [place for place, name in enumerate(found.columns) if name in asked]
+        names = [found.columns[place] for place in places]
+        ax = open_axes(ax, HEATMAP_NAMES, len(names))
+        scores, rows = getattr(found, value)[:, places], int(found.rows.sum())
         # An infinite score has the colour of the highest finite one.
         highest = np.max(scores, initial=0, where=np.isfinite(scores)) or 1.0
         share = 100 * np.append(0, np.cumsum(found.rows)) / max(1, rows)
-        edges = np.arange(len(found.columns) + 1) - 0.5
+        edges = np.arange(len(names) + 1) - 0.5
         looks = {} if "norm" in options else {"vmin": 0, "vmax": highest}
         looks |= {"cmap": "viridis_r", "rasterized": True}
         mesh = ax.pcolormesh(edges, share, np.minimum(scores, highest), **{**looks, **options})
         beyond = "max" if np.isinf(scores).any() else "neither"
         ax.figure.colorbar(mesh, ax=ax, extend=beyond, label=f"{value} CIG (bits)")
-        ax.set_xticks(range(len(found.columns)), labels=list(map(label, found.columns)), rotation=90)
+        ax.set_xticks(range(len(names)), labels=list(map(label, names)), rotation=90)
         ax.set_ylim(100, 0)
         unknown = f"{found.unknown_rows:,} {plural(found.unknown_rows, 'row')}"
         left_out = f", without {unknown} with unknown scores" if found.unknown_rows else ""
@@ -82,8 +94,13 @@ class ScorePlots:
 
         Lines join the percentiles 0, 5, ..., 95, 96, ..., 100 of all rows. They are exact (linear between two rows).
 
-        Points mark PIF_50, PIF_95, PIF_99 and PIF_100. options: of ``Axes.plot``.
+        Points mark PIF_50, PIF_95, PIF_99 and PIF_100. options: of ``Axes.plot``. Raises InputError for ``columns``.
         """
+        if "columns" in options:
+            raise InputError(
+                "columns: expected none, as the row information gain is a sum over all scored columns. Score these "
+                "columns alone: gpupif.score(table, columns=[...]).plot.rig()."
+            )
         gains = dict(zip(CURVE, self._scores.pif(CURVE), strict=True))
         ax = open_axes(ax)
         ax.plot(list(gains.values()), CURVE, **{"color": ink(ax), **options})

@@ -485,8 +485,11 @@ class Scores:
         """Write a report of the scores: one HTML file with figures and tables, complete in itself.
 
         path: a file whose name ends in .html; it appears whole or not at all. Only its owner can read a new file; a
-        file that is replaced keeps its rights. redact: whether values of cells are hidden. Raises OutputError if the
-        file cannot be written, and InputError if Jinja2 or Plotly is not installed (``pip install 'gpupif[report]'``).
+        file that is replaced keeps its rights. redact: whether values of cells are hidden. overwrite: whether a
+        file that exists is replaced. Default True, as for `to_parquet`.
+
+        Raises OutputError if the file cannot be written, and InputError if Jinja2 or Plotly is not installed
+        (``pip install 'gpupif[report]'``).
         """
         from ..report.page import check_report, write_report
         from .score_report import score_document

@@ -400,6 +400,8 @@ def test_bad_scores_and_options_are_one_clear_error(run, table, tmp_path):
     assert run("score", table, "-o", "s.csv").code == 0
     parts = sorted((tmp_path / "s").iterdir())
     parts[0].rename(tmp_path / "away.parquet")
+    Path("plan.toml").write_text("quasi_identifiers = ['age']\n[[treatment]]\ndo = 'drop'\ncolumns = ['age']\n")
+    Path("empty").mkdir()
     for arguments, said in {
         ("s",): "could not be read",
         ("s", "--sensitive", "age"): "goes with a table",
@@ -407,10 +409,16 @@ def test_bad_scores_and_options_are_one_clear_error(run, table, tmp_path):
         ("away.parquet",): "expected the scores of all rows",
         ("none.json",): "there is no such file",
         ("none.toml",): "none.toml",
+        ("plan.toml",): "plan.toml: is a plan; a report is of a table",
+        ("empty",): "expected a folder of .parquet files",
+        (table, "--known", "age"): "knows is --quasi-identifiers here",
     }.items():
         ended = run("report", *arguments, "-o", "r.html")
         assert (ended.code, ended.err.count("\n")) == (2, 1), ended.err
         assert said in ended.err
+    parts[-1].write_bytes(b"PAR1 damaged PAR1")
+    ended = run("report", "s", "-o", "r.html")
+    assert f"{parts[-1].name}: could not be read" in ended.err
     (tmp_path / "s" / parts[0].name).write_bytes(b"PAR1 damaged PAR1")
     ended = run("report", "s", "-o", "r.html")
     assert (ended.code, ended.err.count("\n")) == (2, 1), ended.err

@@ -15,7 +15,7 @@ import pytest
 from matplotlib import pyplot
 
 import gpupif
-from gpupif.errors import ColumnNotFoundError, NotScoredError, printable
+from gpupif.errors import ColumnNotFoundError, InputError, NotScoredError, printable
 from gpupif.results import Scores, score_plots
 from gpupif.results.landscape import landscape
 from tests.helpers.figures import closed_figures, labels, names_on, points
@@ -136,6 +136,11 @@ def test_the_heat_map_has_all_rows_by_risk_and_columns_by_fig(scores, value, mid
     assert np.asarray(mesh.get_array()) == pytest.approx(np.array(expected), abs=0.005 if value == "median" else 1e-12)
     assert ax.get_ylim() == (100, 0)
     assert "bits" in mesh.colorbar.ax.get_ylabel()
+    fewer = scores.plot.heatmap(value, 7, order[1:])
+    assert names_on(fewer.xaxis) == order[1:]
+    assert np.asarray(fewer.collections[0].get_array()) == pytest.approx(np.asarray(mesh.get_array())[:, 1:])
+    with pytest.raises(InputError, match=r"columns: expected none, as the row information gain is a sum"):
+        scores.plot.rig(columns=order[1:])
 
 
 def shown(ax):
