@@ -6,11 +6,14 @@ import contextlib
 import math
 import os
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..attack.attackers import AnyKnown
+from ..criteria.counted_scores import score_counted
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, CriterionValue, worst_of
@@ -19,11 +22,14 @@ from ..disclosure.assess import assess
 from ..disclosure.request import RiskRequest
 from ..disclosure.risk import risk
 from ..disclosure.risk_figures import RiskArguments
+from ..engines.base import Engine
 from ..engines.choose import choose_engine, requested_device
 from ..errors import NearlyUniqueWarning, NothingKnownWarning
+from ..inspection.table_facts import find_facts
 from ..io.base import Input
 from ..io.temporary_folder import temporary_folder
 from ..marginals.request import CountRequest
+from ..measures import find_measure
 from ..results.score_distribution import ColumnQuery
 from ..results.scores import Scores
 from ..scoring.score import score
@@ -32,7 +38,11 @@ from ..treatment.plan_run import Treated
 from ..treatment.treat import treat
 from ..treatment.value_maps.recode import Recode
 from ..utils.config import resources
+from ..utils.progress import Reporter
 from .request import figures_of_risk, population_columns
+
+# A column that is no part of the criteria is named if at least this share of the rows is unique by its value alone.
+SINGLED_OUT = 0.1
 
 
 class TreatedRisk(NamedTuple):
@@ -40,20 +50,25 @@ class TreatedRisk(NamedTuple):
 
     values: of each criterion, in their order. rows: how many rows were taken away or, if single cells were suppressed,
     have such cells. cells: how many cells of the rows that are left were suppressed. smallest_class: the rows of the
-    smallest equivalence class over the quasi-identifiers. unique_rows: how many rows are alone in their class. Without
-    values the table was not measured, and both are None.
+    smallest equivalence class over the quasi-identifiers. unique_rows: how many rows are alone in their class.
+    certain_rows: see `certain_rows`. singled_out: see `singled_out`.
     """
 
     values: Sequence[CriterionValue]
     rows: int
     cells: int
-    smallest_class: int | None
-    unique_rows: int | None
+    smallest_class: int
+    unique_rows: int
+    certain_rows: Mapping[Hashable, int]
+    singled_out: Mapping[Hashable, int]
 
 
-def measure_treated(table: Any, plan: Plan, criteria: CriterionSet, cells: bool = False) -> TreatedRisk:
+def measure_treated(
+    table: Any, plan: Plan, criteria: CriterionSet, unchanged: Sequence[Hashable], cells: bool = False
+) -> TreatedRisk:
     """Treat a table of any kind by a plan, and measure its criteria.
 
+    unchanged: columns that are no part of the criteria, and that the plan leaves as they are.
     cells: whether the plan suppresses single cells. Missing values are then read in two ways, as a value of their own
     and as any value, and the worse reading counts, unless the criteria are for the second reading alone.
     """
@@ -72,7 +87,37 @@ def measure_treated(table: Any, plan: Plan, criteria: CriterionSet, cells: bool 
             last = treated.record.treatments[-1]
             rows, suppressed = int(last.found["rows"]), sum((last.suppressed or {}).values())
         sizes = _smallest_and_unique(treated.table, values, criteria)
-        return TreatedRisk(values, rows, suppressed, *sizes)
+        certain = {}
+        if criteria.sensitive:
+            counted = CountedTable.from_table(treated.table, criteria.scored)
+            certain = certain_rows(counted, criteria, choose_engine(requested_device(counted.cells)))
+        return TreatedRisk(values, rows, suppressed, *sizes, certain, singled_out(treated.table, unchanged))
+
+
+def certain_rows(table: CountedTable, criteria: CriterionSet, engine: Engine) -> dict[Hashable, int]:
+    """Return by sensitive attribute how many rows are in classes with a single value of it, classes of one row too."""
+    if not criteria.sensitive:
+        return {}
+    _, scores = score_counted(
+        table,
+        criteria.quasi_identifiers,
+        criteria.sensitive,
+        [find_measure("posterior")],
+        {},
+        engine,
+        missing=criteria.missing,
+    )
+    of_columns = zip(criteria.sensitive, scores["posterior"], strict=True)
+    return {name: int(table.multiplicities[np.asarray(own.scores) == 1].sum()) for name, own in of_columns}
+
+
+def singled_out(table: Any, columns: Sequence[Hashable]) -> dict[Hashable, int]:
+    """Return columns by whose value alone at least `SINGLED_OUT` of the rows are unique, and how many rows are."""
+    if not columns:
+        return {}
+    with Reporter(visible=False) as silent:
+        facts = find_facts(table, CountRequest(columns), silent)
+    return {name: own.once for name, own in facts.items() if own.once >= max(1, SINGLED_OUT * own.rows)}
 
 
 def with_population(counted: CountedTable, table: Any, criteria: CriterionSet, missing: str) -> CountedTable:
