@@ -25,9 +25,6 @@ from ..rows.keys import code_type
 from ..utils.display import as_text
 from ..utils.validation import brief
 
-# The most groups of a level that are named in words.
-SHOWN_GROUPS = 4
-
 
 def with_proposed(
     given: Mapping[Hashable, Hierarchy], table: CountedTable, names: Sequence[Hashable]
@@ -131,14 +128,14 @@ class ColumnLevels:
         population = None if self.population is None else self.population.as_it_is()
         return ColumnLevels(self.column, self.levels[:1], self.losses[:1], population)
 
-    def described(self, level: int) -> str:
-        """Return the groups at a level in words, the groups of most rows first."""
+    def described(self, level: int, most: int) -> str:
+        """Return the groups at a level in words, the `most` groups of most rows by name."""
         if level in (0, self.height):
             return "all one group" if level else "as it is"
         coded = self.levels[level]
         labels = [*coded.labels.to_pylist(), *([None] if self.column.missing else [])]
         order = np.argsort(-coded.counts, kind="stable")
-        return listed([labels[place] for place in order], SHOWN_GROUPS, as_text)
+        return listed([labels[place] for place in order], most, as_text)
 
     def upwards(self, low: int, high: int) -> npt.NDArray[Any]:
         """Return for each group at level `low` its group at level `high`, which is at least `low`."""

@@ -32,6 +32,8 @@ from .treated_risk import certain_rows
 SHORT_SEARCH, TIMED = 10.0, 1.0
 # The beginning of a sentence about one attacker.
 ATTACKER = "The attacker knows "
+# The most groups of a level that are named.
+SHOWN_GROUPS = 4
 # A criterion that every table meets: its value is how many rows are unique.
 UNIQUE_ROWS = Criterion.from_figure("uniques")
 
@@ -151,7 +153,10 @@ class NodeSearch:
             cells_unreached=False,
             levels=asked.by_column(node),
             heights={column.name: column.height for column in asked.levels},
-            groups={column.name: column.described(level) for column, level in zip(asked.levels, node, strict=True)},
+            groups={
+                column.name: column.described(level, SHOWN_GROUPS)
+                for column, level in zip(asked.levels, node, strict=True)
+            },
             losses={column.name: column.losses[level] for column, level in zip(asked.levels, node, strict=True)},
             objective=str(request.objective),
             unit=objective.unit,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..attack.attackers import AnyKnown
+from ..comparison.risk import SINGLED_OUT
 from ..criteria.counted_scores import score_counted
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
@@ -40,9 +41,6 @@ from ..treatment.value_maps.recode import Recode
 from ..utils.config import resources
 from ..utils.progress import Reporter
 from .request import figures_of_risk, population_columns
-
-# A column that is no part of the criteria is named if at least this share of the rows is unique by its value alone.
-SINGLED_OUT = 0.1
 
 
 class TreatedRisk(NamedTuple):
