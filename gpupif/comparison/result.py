@@ -165,9 +165,10 @@ class Comparison(Displayable):
     seconds: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields, ready for JSON; `risk` is a dict by figure."""
+        """Return all fields, ready for JSON; `risk` is a dict by figure, with its name in words."""
         fields = super().to_dict()
-        fields["risk"] = {figure: as_json(_plain(row)) for figure, row in self.risk.to_dict("index").items()}
+        risk = self.risk.to_dict("index").items()
+        fields["risk"] = {own: {"name": _figure(str(own)), **as_json(_plain(row))} for own, row in risk}
         return fields
 
     def plot(self, figure: str | None = None, *, ax: Any = None, **options: Any) -> Any:
