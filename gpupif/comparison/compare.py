@@ -13,8 +13,6 @@ from ..attack.roles import classes_by_roles
 from ..errors import InputError, NearlyUniqueWarning
 from ..frames.dask_frame import is_dask
 from ..hierarchies.open import open_hierarchies
-from ..inspection.table_facts import find_facts
-from ..marginals.request import CountRequest
 from ..treatment.kept_rows import find_kept_rows
 from ..treatment.plan import Plan
 from ..treatment.record import plan_of
@@ -27,7 +25,7 @@ from .precision import Levels
 from .record_linkage import check_linkage, link_rows
 from .released_values import ReleasedColumn, joint_requests, make_joint, released_columns
 from .result import Comparison
-from .risk import SINGLED_OUT, RiskFigures, RiskRequest, cells_side_by_side, measure_risk, side_by_side
+from .risk import RiskFigures, RiskRequest, cells_side_by_side, measure_risk, side_by_side, singled_out
 from .row_versions import VersionLayout, count_versions
 from .utility import measure_all, measure_columns, measure_pairs
 from .weighted_estimates import estimate_weighted
@@ -229,12 +227,8 @@ def compare(
         # The table before has warned of them.
         warnings.simplefilter("ignore", NearlyUniqueWarning)
         readings = _readings(after, asked.without(request.dropped), suppressed, _has_holes(released))
-    unique = by_column["unique_rows_after"].to_dict()
-    single = {name: int(rows) for name, rows in unique.items() if name not in (*known, *attributes)}
-    if asked.weights is not None:
-        with Reporter(visible=False) as silent:
-            single |= {name: own.once for name, own in find_facts(after, CountRequest([asked.weights]), silent).items()}
-    left = versions.rows - taken_away
+    others = [name for name in names if name not in (*known, *attributes, *request.dropped)]
+    others += [asked.weights] * (asked.weights is not None)
     seconds = {"encode": opened - started, "utility": done - opened, "risk": time.perf_counter() - done}
     return Comparison(
         rows=versions.rows,
@@ -243,7 +237,7 @@ def compare(
         sensitive=attributes,
         weights=asked.weights,
         dropped=list(request.dropped),
-        singled_out={name: rows for name, rows in single.items() if rows >= max(1, SINGLED_OUT * left)},
+        singled_out=singled_out(after, others),
         risk=side_by_side(figures, readings),
         cells=cells_side_by_side(figures, readings),
         utility=utility,

@@ -87,7 +87,6 @@ COLUMNS = {
     "precision": "precision, 0 to 1",
     "cells_changed": "cells changed",
     "cells_suppressed": "cells suppressed",
-    "unique_rows_after": "unique rows, after",
 }
 KEPT = "information_kept"
 
@@ -117,14 +116,12 @@ class Comparison(Displayable):
     cells: frame, one row for each column, measure (``cig``, ``csf``) and percentile; columns as of `risk`.
     utility: the utility of the whole table, see `Utility`.
     columns: frame, one row for each column.
-        values_before, values_after: distinct values, without missing. unique_rows_after: rows of the table after that
-        are unique by this value alone. entropy_before, entropy_after, entropy_lost: bits
+        values_before, values_after: distinct values, without missing. entropy_before, entropy_after, entropy_lost: bits
         for each row, and information_kept: I(X; X') / H(X), 0 to 1, NaN if H(X) is 0; all four over the cells that are
         in both tables. nonuniform_entropy_loss: bits, see `Utility`. total_variation, emd: 0 to 1, between the
         distributions at the released detail (emd: a share of the longest distance). precision: 1 for unchanged values,
-        0 for the top of the hierarchy, NaN without a hierarchy, see `Utility`.
-        cells_changed, cells_suppressed: cells; 0
-        if the column was dropped.
+        0 for the top of the hierarchy, NaN without a hierarchy, see `Utility`. cells_changed, cells_suppressed: numbers
+        of cells; 0 if the column was dropped.
         detail: "same" (values did not change), "mapped" (a function of the value was released), "perturbed" (no
         function was), "dropped".
     pairs: frame, one row for each pair of columns that the table after has.

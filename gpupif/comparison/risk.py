@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 from ..attack.arguments import Arguments
 from ..disclosure.risk import risk
 from ..errors import NearlyUniqueWarning, NothingKnownWarning
+from ..inspection.table_facts import find_facts
+from ..marginals.request import CountRequest
 from ..out_of_core.output_options import OutputOptions
 from ..results.score_distribution import ColumnQuery, ScoreQuestions
 from ..scoring.files import score_file
 from ..scoring.score import score_table
 from ..utils.display import as_text
+from ..utils.progress import Reporter
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,6 +138,15 @@ def _class_figures(
 def certain_rows(name: Hashable) -> str:
     """Return the name of the figure: how many rows are in classes with a single value of a sensitive attribute."""
     return f"certain_rows({as_text(name)})"
+
+
+def singled_out(table: Any, columns: Sequence[Hashable]) -> dict[Hashable, int]:
+    """Return columns by whose value alone at least `SINGLED_OUT` of the rows are unique, and how many rows are."""
+    if not columns:
+        return {}
+    with Reporter(visible=False) as silent:
+        facts = find_facts(table, CountRequest(columns), silent)
+    return {name: own.once for name, own in facts.items() if own.once >= max(1, SINGLED_OUT * own.rows)}
 
 
 def _pif_name(percent: float) -> str:

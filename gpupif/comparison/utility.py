@@ -167,7 +167,6 @@ def measure_columns(
             {
                 "values_before": int(np.count_nonzero(column.before[:-1])),
                 "values_after": int(np.count_nonzero(column.after[:-1])),
-                "unique_rows_after": int((column.after[:-1] == 1).sum()),
                 "entropy_before": before,
                 "entropy_after": after,
                 "entropy_lost": lost,

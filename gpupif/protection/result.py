@@ -40,7 +40,6 @@ IDENTIFIERS = {
 }
 # The most criteria that a verdict names.
 SHOWN_CRITERIA = 4
-COMPARED_IN_SEARCH = "In the search classes are compared with all rows, suppressed rows among them."
 # The largest number of nodes of the frontier that are printed.
 SHOWN_NODES = 12
 # The length of a bar that is as long as the highest loss.
@@ -199,9 +198,8 @@ class Protection(Displayable):
     def verdict(self, redact: bool = False) -> list[str]:
         """Return what was asked, what the plan does and costs, and what risk is left; see `Displayable.verdict`."""
         asked = f"Asked: {listed([own.criterion for own in self.before], SHOWN_CRITERIA, str)}. {self.attacker}"
-        return [
-            *map(printable, (asked, f"Plan: {self._done()}; cost: {self._cost()}.", f"Risk left: {self._risk_left()}."))
-        ]
+        done = f"Plan: {self._done()}; cost: {self._cost()}."
+        return [*map(printable, (asked, done, f"Risk left: {self._risk_left()}."))]
 
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)
@@ -214,13 +212,13 @@ class Protection(Displayable):
         if self.cells_unreached:
             draw_line(console, "No single cells meet all criteria when suppressed: whole rows are instead.")
         if self.unused_weights is not None:
-            weights = quoted(self.unused_weights)
-            draw_line(console, f"The weights in {weights} are not used: what is asked counts each row once.")
+            draw_line(console, f"The weights {quoted(self.unused_weights)} are not used: the criteria count rows.")
         if self.risk:
             console.print()
             console.print(self._risk_table())
-            if self.differing:
-                draw_line(console, COMPARED_IN_SEARCH, "dim")
+            for own, _ in self.differing:
+                with_all = "if classes are compared with all rows, suppressed rows among them, as in the search"
+                draw_line(console, f"{own.criterion}: {_shown(own, 6)} {with_all}.", "dim")
         console.print()
         console.print(self._levels_table())
         if self.proposed:
@@ -280,77 +278,44 @@ class Protection(Displayable):
             return "not measured, because Ctrl-C ended the measuring"
         pairs = list(zip(self.before, self.risk, strict=True))
         said = [
-            f"{after.criterion} is NOT MET: {_shown(after)} (before: {_shown(before)})"
+            f"{after.criterion} is {'met' if after.is_met else 'NOT MET'}: {_shown(after)} (before: {_shown(before)})"
             for before, after in pairs
-            if not after.is_met
+            if len(pairs) == 1 or not after.is_met
         ]
-        if not said:
-            before, after = pairs[0]
-            one = f"{after.criterion} is met: {_shown(after)} (before: {_shown(before)})"
-            said = [one if len(pairs) == 1 else f"all {len(pairs)} criteria are met"]
-        # Another attacker was asked for than the one whose chance is said.
-        who = "" if any(own.criterion.of_default_attacker for own in self.risk) else " all quasi-identifiers"
-        if any(isinstance(own.criterion.quantity, RiskQuantity) for own in self.risk):
-            who += f"{' and' * bool(who)} who is in the table"
-        who = f" by an attacker who knows{who}" * bool(who)
-        number = self.unique_rows
-        found = f"no row is found with a chance above {as_percent(1 / self.smallest_class)}{who}"
-        if number:
-            found = (
-                f"{number:,} {plural(number, 'row')} {'is' if number == 1 else 'are'} unique, and found for sure{who}"
-            )
-        said.append(found)
-        left = self.rows - self.suppressed_rows * (not self.suppressed_cells)
-        certain = {name: rows for name, rows in self.certain_rows.items() if rows}
-        if certain:
-            name = max(certain, key=lambda own: certain[own])
-            said.append(f"{quoted(name)} is certain in {certain[name]:,} rows ({as_percent(certain[name] / left)})")
-        if self.singled_out:
-            name = max(self.singled_out, key=lambda own: self.singled_out[own])
-            share = as_percent(self.singled_out[name] / left)
-            said.append(f"{quoted(name)} stays as it is, and {share} of rows are unique by it alone")
+        # Another attacker may have been asked for than the one whose chance is said.
+        who = [] if any(own.criterion.of_default_attacker for own in self.risk) else ["all quasi-identifiers"]
+        who += ["who is in the table"] * any(isinstance(own.criterion.quantity, RiskQuantity) for own in self.risk)
+        by = f" by an attacker who knows {' and '.join(who)}" * bool(who)
+        number, left = self.unique_rows, self.rows - self.suppressed_rows * (not self.suppressed_cells)
+        unique = f"{number:,} {plural(number, 'row')} {'is' if number == 1 else 'are'} unique, and found for sure{by}"
+        chance = f"no row is found with a chance above {as_percent(1 / self.smallest_class)}{by}"
+        said = [*(said or [f"all {len(pairs)} criteria are met"]), unique if number else chance]
+        name, rows = _highest(self.certain_rows)
+        said += [f"{quoted(name)} is certain in {rows:,} rows ({as_percent(rows / left)})"] * bool(rows)
+        name, rows = _highest(self.singled_out)
+        said += [f"{quoted(name)} stays as it is, and {rows:,} rows are unique by it alone"] * bool(rows)
         return "; ".join(said)
 
     def _risk_table(self) -> PrintedTable:
         """Return the table of the criteria, and of the rows that are unique or whose sensitive value is certain."""
-        searched = {own.criterion: own.value for own, _ in self.differing}
         lines: list[list[Any]] = [
-            [
-                str(after.criterion),
-                before.value,
-                searched.get(after.criterion, ""),
-                after.value,
-                "yes" if after.is_met else "NO",
-            ]
+            [str(after.criterion), before.value, after.value, "yes" if after.is_met else "NO"]
             for before, after in zip(self.before, self.risk, strict=True)
         ]
-        lines.append(["unique rows", self.unique_rows_before, "", self.unique_rows, ""])
-        lines += [
-            [f"rows whose {as_text(name)} is certain", self.certain_rows_before[name], "", rows, ""]
-            for name, rows in self.certain_rows.items()
-        ]
-        lines += [
-            [f"rows unique by {as_text(name)} alone", "", "", rows, ""] for name, rows in self.singled_out.items()
-        ]
-        headings = [Heading("", text=True), *map(Heading, ("before", "in the search", "after", "met"))]
-        if not searched:
-            lines, headings = [[*own[:2], *own[3:]] for own in lines], [*headings[:2], *headings[3:]]
-        return draw_table("Risk", headings, lines)
+        lines.append(["unique rows", self.unique_rows_before, self.unique_rows, ""])
+        for name, rows in self.certain_rows.items():
+            lines.append([f"rows whose {as_text(name)} is certain", self.certain_rows_before[name], rows, ""])
+        lines += [[f"rows unique by {as_text(name)} alone", "", rows, ""] for name, rows in self.singled_out.items()]
+        return draw_table("Risk", [Heading("", text=True), *map(Heading, ("before", "after", "met"))], lines)
 
     def _levels_table(self) -> PrintedTable:
+        """Return the table of the level of each column, its groups there, and the information that it loses."""
         lines = [
-            [
-                name,
-                f"{level} of {self.heights[name]}",
-                self.groups[name],
-                as_cell(self.losses[name]),
-                self.losses[name] / self.rows,
-            ]
-            for name, level in self.levels.items()
+            [name, f"{level} of {self.heights[name]}", self.groups[name], as_cell(lost), lost / self.rows]
+            for (name, level), lost in zip(self.levels.items(), self.losses.values(), strict=True)
         ]
         headings = [Heading("column", text=True), Heading("level"), Heading("groups at that level", text=True)]
-        headings += map(Heading, ("bits lost", "bits per row"))
-        return draw_table("Levels", headings, lines)
+        return draw_table("Levels", [*headings, *map(Heading, ("bits lost", "bits per row"))], lines)
 
     def _draw_frontier(self, console: Console) -> None:
         """Draw nodes that are evenly spread over the frontier, and the node of the plan."""
@@ -371,6 +336,11 @@ class Protection(Displayable):
         headings += [*map(Heading, figures), Heading("levels above 0", text=True)]
         console.print()
         console.print(draw_table("Loss against risk, of the best nodes that were checked", headings, rows, keys=2))
+
+
+def _highest(rows: Mapping[Hashable, int]) -> tuple[Hashable, int]:
+    """Return the column of the most rows, and how many rows these are; no column and 0 for no columns."""
+    return max(rows.items(), key=lambda own: own[1], default=(None, 0))
 
 
 def _listed(names: Sequence[Hashable]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..attack.attackers import AnyKnown
-from ..comparison.risk import SINGLED_OUT
+from ..comparison.risk import singled_out
 from ..criteria.counted_scores import score_counted
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
@@ -26,7 +26,6 @@ from ..disclosure.risk_figures import RiskArguments
 from ..engines.base import Engine
 from ..engines.choose import choose_engine, requested_device
 from ..errors import NearlyUniqueWarning, NothingKnownWarning
-from ..inspection.table_facts import find_facts
 from ..io.base import Input
 from ..io.temporary_folder import temporary_folder
 from ..marginals.request import CountRequest
@@ -39,7 +38,6 @@ from ..treatment.plan_run import Treated
 from ..treatment.treat import treat
 from ..treatment.value_maps.recode import Recode
 from ..utils.config import resources
-from ..utils.progress import Reporter
 from .request import figures_of_risk, population_columns
 
 
@@ -96,26 +94,10 @@ def certain_rows(table: CountedTable, criteria: CriterionSet, engine: Engine) ->
     """Return by sensitive attribute how many rows are in classes with a single value of it, classes of one row too."""
     if not criteria.sensitive:
         return {}
-    _, scores = score_counted(
-        table,
-        criteria.quasi_identifiers,
-        criteria.sensitive,
-        [find_measure("posterior")],
-        {},
-        engine,
-        missing=criteria.missing,
-    )
-    of_columns = zip(criteria.sensitive, scores["posterior"], strict=True)
+    known, sensitive, measure = criteria.quasi_identifiers, criteria.sensitive, find_measure("posterior")
+    _, scores = score_counted(table, known, sensitive, [measure], {}, engine, missing=criteria.missing)
+    of_columns = zip(sensitive, scores[measure.name], strict=True)
     return {name: int(table.multiplicities[np.asarray(own.scores) == 1].sum()) for name, own in of_columns}
-
-
-def singled_out(table: Any, columns: Sequence[Hashable]) -> dict[Hashable, int]:
-    """Return columns by whose value alone at least `SINGLED_OUT` of the rows are unique, and how many rows are."""
-    if not columns:
-        return {}
-    with Reporter(visible=False) as silent:
-        facts = find_facts(table, CountRequest(columns), silent)
-    return {name: own.once for name, own in facts.items() if own.once >= max(1, SINGLED_OUT * own.rows)}
 
 
 def with_population(counted: CountedTable, table: Any, criteria: CriterionSet, missing: str) -> CountedTable:

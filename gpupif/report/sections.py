@@ -325,9 +325,9 @@ class Sections:
         for row, after in zip(values, document["risk"], strict=False):
             row |= {"after": after["value"], "met": after["is_met"]}
         tables = self._table("Criteria before and after", values, "criterion before after met")
-        heights, groups, losses = (document[key] for key in ("heights", "groups", "losses"))
+        heights, named, losses = (document[key] for key in ("heights", "groups", "losses"))
         levels = [
-            {"column": name, "level": f"{level} of {heights[name]}", "groups": groups[name], "lost": losses[name]}
+            {"column": name, "level": f"{level} of {heights[name]}", "groups": named[name], "lost": losses[name]}
             for name, level in document["levels"].items()
         ]
         tables += self._table("Level of each column in the plan", levels, "column level groups lost")
@@ -336,11 +336,11 @@ class Sections:
         # A figure that is the same everywhere is no axis.
         for criterion in [name for name in (rows[0] if rows else ()) if len({own[name] for own in rows}) > 1]:
             groups: dict[str, list[tuple[Any, Any, str]]] = {"meets all criteria": [], "does not": [], "the plan": []}
-            for node, values in zip(frontier, rows, strict=True):
+            for node, own in zip(frontier, rows, strict=True):
                 name = "meets all criteria" if node["is_met"] else "does not"
                 name = "the plan" if node["levels"] == document["levels"] else name
                 text = ", ".join(f"{as_text(column)} {level}" for column, level in node["levels"].items())
-                groups[name].append((node["loss"], values[criterion], f"levels {text}"))
+                groups[name].append((node["loss"], own[criterion], f"levels {text}"))
             said = f"Points: loss against {criterion}, of the best plans that were checked."
             drawn += figures.points(said, groups, f"loss, {document['unit']}", criterion)
         certain = [
