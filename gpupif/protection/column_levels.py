@@ -22,7 +22,6 @@ from ..errors import InputError, listed
 from ..hierarchies.hierarchy import Hierarchy
 from ..hierarchies.proposals import propose_hierarchy
 from ..rows.keys import code_type
-from ..utils.display import as_text
 from ..utils.validation import brief
 
 
@@ -133,9 +132,9 @@ class ColumnLevels:
         if level in (0, self.height):
             return "all one group" if level else "as it is"
         coded = self.levels[level]
-        labels = [*coded.labels.to_pylist(), *([None] if self.column.missing else [])]
+        labels = [*coded.labels.to_pylist(), *(["(missing)"] if self.column.missing else [])]
         order = np.argsort(-coded.counts, kind="stable")
-        return listed([labels[place] for place in order], most, as_text)
+        return listed([labels[place] for place in order], most, str)
 
     def upwards(self, low: int, high: int) -> npt.NDArray[Any]:
         """Return for each group at level `low` its group at level `high`, which is at least `low`."""

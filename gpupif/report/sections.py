@@ -324,6 +324,11 @@ class Sections:
         values = [{"criterion": one["criterion"], "before": one["value"]} for one in document["before"]]
         for row, after in zip(values, document["risk"], strict=False):
             row |= {"after": after["value"], "met": after["is_met"]}
+        for name, rows in document["certain_rows"].items():
+            before = document["certain_rows_before"][name]
+            values.append({"criterion": f"rows whose {name} is certain", "before": before, "after": rows})
+        single = document["singled_out"].items()
+        values += [{"criterion": f"rows unique by {name} alone", "after": rows} for name, rows in single]
         tables = self._table("Criteria before and after", values, "criterion before after met")
         heights, named, losses = (document[key] for key in ("heights", "groups", "losses"))
         levels = [
@@ -332,25 +337,17 @@ class Sections:
         ]
         tables += self._table("Level of each column in the plan", levels, "column level groups lost")
         frontier, drawn = document["frontier"], []
-        rows = [{**node["values"], "suppressed rows": node["suppressed_rows"]} for node in frontier]
+        shown = [{**node["values"], "suppressed rows": node["suppressed_rows"]} for node in frontier]
         # A figure that is the same everywhere is no axis.
-        for criterion in [name for name in (rows[0] if rows else ()) if len({own[name] for own in rows}) > 1]:
+        for criterion in [name for name in (shown[0] if shown else ()) if len({own[name] for own in shown}) > 1]:
             groups: dict[str, list[tuple[Any, Any, str]]] = {"meets all criteria": [], "does not": [], "the plan": []}
-            for node, own in zip(frontier, rows, strict=True):
+            for node, own in zip(frontier, shown, strict=True):
                 name = "meets all criteria" if node["is_met"] else "does not"
                 name = "the plan" if node["levels"] == document["levels"] else name
                 text = ", ".join(f"{as_text(column)} {level}" for column, level in node["levels"].items())
                 groups[name].append((node["loss"], own[criterion], f"levels {text}"))
             said = f"Points: loss against {criterion}, of the best plans that were checked."
             drawn += figures.points(said, groups, f"loss, {document['unit']}", criterion)
-        certain = [
-            {"column": name, "before": document["certain_rows_before"][name], "after": rows}
-            for name, rows in document["certain_rows"].items()
-        ]
-        caption = "Rows whose sensitive value is certain, since no row of their class has another"
-        tables += self._table(caption, certain, "column before after")
-        single = [{"column": name, "uniques": rows} for name, rows in document["singled_out"].items()]
-        tables += self._table("Columns that stay, by whose value alone rows are unique", single, "column uniques")
         yield Section("What protection costs and buys", _next_steps(document), drawn, tables)
 
     def _comparison(self, document: Document) -> Iterable[Section]:
