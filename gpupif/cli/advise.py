@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from functools import partial
 
 from . import options
-from .option_values import FileRoles, as_names
+from .option_values import FileRoles, as_list_text, as_names
 from .options import ClusterOptions, RiskOptions, option
 
 
@@ -54,4 +55,12 @@ def advise(
     )
     with shared.configured(device):
         found = shared.find(find, table, partial(pick_needed, every, known, attributes, criterion, beside))
-    shared.report(found, from_file, input=table)
+    named = None if quasi_identifiers is None and columns is None else as_list_text(map(str, found.columns))
+    given = {"--roles": roles, "--quasi-identifiers": named, "--sensitive": sensitive, "--hierarchies": hierarchies}
+    texts = [
+        text for name, own in (given | {"--sep": shared.sep}).items() if own is not None for text in (name, str(own))
+    ]
+    commands = [shlex.join(["gpupif", "protect", str(table), *texts, "--require", "k>=5", "-o", "plan.toml"])]
+    shared.report(found, from_file, commands, input=table)
+    shared.say("")
+    shared.say_commands("To find all changes that a limit needs, together:", commands)

@@ -315,7 +315,7 @@ class ReadOptions(PrintOptions):
         if to is not None and to.file is not None:
             from ..report.records import document_of
 
-            to.write([{**named, **document_of(found, to.redact)}], self)
+            to.write([{**named, **document_of(found, to.redact), **more}], self)
 
     def say_roles(self, from_file: FileRoles) -> None:
         """Print a line on what came from a file of roles, if there is one."""

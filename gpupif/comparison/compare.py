@@ -25,7 +25,7 @@ from .precision import Levels
 from .record_linkage import check_linkage, link_rows
 from .released_values import ReleasedColumn, joint_requests, make_joint, released_columns
 from .result import Comparison
-from .risk import RiskFigures, RiskRequest, cells_side_by_side, measure_risk, side_by_side
+from .risk import RiskFigures, RiskRequest, cells_side_by_side, measure_risk, side_by_side, singled_out
 from .row_versions import VersionLayout, count_versions
 from .utility import measure_all, measure_columns, measure_pairs
 from .weighted_estimates import estimate_weighted
@@ -206,7 +206,7 @@ def compare(
         with tables.joined() as counts:
             counted = counts.count(joint_requests(len(names)), make_joint)
             released = released_columns(names, counted, request.dropped, levels.perturbed)
-            levels = levels.with_released(released, nested)
+            levels = levels.with_released(released, nested).with_unchanged(released, known)
             released = [levels.at_groups(column, nested) for column in released]
             linked = link_rows(counts, released, places, linkage, int(seed))
             continuous, estimates = measure_continuous(counts, released, measured, interval, linkage, int(seed))
@@ -227,6 +227,8 @@ def compare(
         # The table before has warned of them.
         warnings.simplefilter("ignore", NearlyUniqueWarning)
         readings = _readings(after, asked.without(request.dropped), suppressed, _has_holes(released))
+    others = [name for name in names if name not in (*known, *attributes, *request.dropped)]
+    others += [asked.weights] * (asked.weights is not None)
     seconds = {"encode": opened - started, "utility": done - opened, "risk": time.perf_counter() - done}
     return Comparison(
         rows=versions.rows,
@@ -235,6 +237,7 @@ def compare(
         sensitive=attributes,
         weights=asked.weights,
         dropped=list(request.dropped),
+        singled_out=singled_out(after, others),
         risk=side_by_side(figures, readings),
         cells=cells_side_by_side(figures, readings),
         utility=utility,

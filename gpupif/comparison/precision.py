@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -56,6 +56,16 @@ class Levels:
                 else:
                     levels[column.name] = level, hierarchies[column.name].height
         return Levels(levels, self.perturbed)
+
+    def with_unchanged(self, columns: Sequence[ReleasedColumn], known: Sequence[Hashable]) -> Levels:
+        """Return these levels, and level 0 of quasi-identifiers that stayed as they were and have no hierarchy.
+
+        A plan holds no hierarchy of such a column. Without hierarchies nothing is added.
+
+        known: the quasi-identifiers.
+        """
+        unchanged = [column.name for column in columns if column.name in known and column.kind == "same"]
+        return replace(self, levels={**dict.fromkeys(unchanged, (0, 1)), **self.levels}) if self.levels else self
 
     def at_groups(self, column: ReleasedColumn, hierarchies: Mapping[Hashable, Hierarchy]) -> ReleasedColumn:
         """Return a column whose values that were never released are at the level of its other values."""

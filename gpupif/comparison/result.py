@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..attack.attackers import attacker_line
+from ..errors import listed
 from ..utils.display import (
     Displayable,
     Heading,
@@ -19,10 +21,12 @@ from ..utils.display import (
     draw_table,
     draw_verdict,
     plural,
+    quoted,
 )
 from .column_plot import plot_columns
 from .continuous_values import Continuous
 from .record_linkage import Linkage
+from .risk import certain_rows
 from .utility import Utility
 
 if TYPE_CHECKING:
@@ -55,8 +59,6 @@ FIGURES = {
     "unique_share": "share of unique rows, 0 to 1",
     "distinct_l": "distinct l, values",
     "t": "t, 0 to 1",
-    "homogeneous_classes": "classes of one sensitive value",
-    "homogeneous_rows": "rows in classes of one value",
 }
 # The figures of risk that a verdict names.
 IN_VERDICT = {"k": "k", "uniques": "unique rows", "pif95": "PIF 95 (bits)"}
@@ -70,6 +72,7 @@ READINGS = {
 SHORT_READINGS = {"category": "a value", "wildcard": "matches all", "both": "both"}
 # The notes below the table of risk: which column the figures are of, and what follows if cells were suppressed.
 OF_WORST_COLUMN = "CIG and CSF: of the column where the figure is highest. Distinct l and t: of the worst class."
+LINKED = "Linked: rows that an attacker finds again who has these numbers as they were, as the nearest ones."
 BOTH_READINGS = (
     'Suppressed cells are read in two ways. "missing is a value": a missing value is a value of its own, the same in '
     'all rows with one. "missing matches all": it matches every value. Neither is always the safer one.'
@@ -99,10 +102,13 @@ class Comparison(Displayable):
     weights: the column whose sampling weights weight the scores and the shares of sensitive values in `risk` and
         `cells`; None if each row counts once.
     dropped: list of names. The columns that the table after lacks.
+    singled_out: dict. By column that is neither known nor sensitive, the rows of the table after that are unique by its
+        value alone; only columns where at least a tenth of the rows are.
     risk: frame, one row for each figure. Figures that a table does not have are None.
         Rows: ``pif50``, ``pif95``, ``pif99`` (bits); ``p50_cig`` to ``max_cig`` (bits) and ``p50_csf`` to ``max_csf``:
         the percentiles of the cells of a column, the highest of all columns; ``k``, ``uniques``, ``unique_share``;
-        with sensitive attributes ``distinct_l``, ``t`` (the worst), ``homogeneous_classes``, ``homogeneous_rows``.
+        with sensitive attributes ``distinct_l``, ``t`` (the worst), and for each, as ``certain_rows(income)``, the rows
+        that are in classes with a single value of it, classes of one row too.
         Columns: ``before``; ``after_category`` (a missing value is a value of its own) and ``after_wildcard`` (a
         missing value matches every value), each if it was asked for, without suppressed cells only the first;
         ``after``, the worse of the two; with both, ``worse_reading``: "category", "wildcard", or "both" if they are
@@ -114,8 +120,8 @@ class Comparison(Displayable):
         for each row, and information_kept: I(X; X') / H(X), 0 to 1, NaN if H(X) is 0; all four over the cells that are
         in both tables. nonuniform_entropy_loss: bits, see `Utility`. total_variation, emd: 0 to 1, between the
         distributions at the released detail (emd: a share of the longest distance). precision: 1 for unchanged values,
-        0 for the top of the hierarchy, NaN without a hierarchy. cells_changed, cells_suppressed: numbers of cells; 0 if
-        the column was dropped.
+        0 for the top of the hierarchy, NaN without a hierarchy, see `Utility`. cells_changed, cells_suppressed: numbers
+        of cells; 0 if the column was dropped.
         detail: "same" (values did not change), "mapped" (a function of the value was released), "perturbed" (no
         function was), "dropped".
     pairs: frame, one row for each pair of columns that the table after has.
@@ -144,6 +150,7 @@ class Comparison(Displayable):
     sensitive: Sequence[Hashable]
     weights: Hashable
     dropped: Sequence[Hashable]
+    singled_out: Mapping[Hashable, int]
     risk: pd.DataFrame
     cells: pd.DataFrame
     utility: Utility
@@ -155,9 +162,10 @@ class Comparison(Displayable):
     seconds: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields, ready for JSON; `risk` is a dict by figure."""
+        """Return all fields, ready for JSON; `risk` is a dict by figure, with its name in words."""
         fields = super().to_dict()
-        fields["risk"] = {figure: as_json(_plain(row)) for figure, row in self.risk.to_dict("index").items()}
+        risk = self.risk.to_dict("index").items()
+        fields["risk"] = {own: {"name": _figure(str(own)), **as_json(_plain(row))} for own, row in risk}
         return fields
 
     def plot(self, figure: str | None = None, *, ax: Any = None, **options: Any) -> Any:
@@ -185,14 +193,38 @@ class Comparison(Displayable):
             for key, name in IN_VERDICT.items()
             if key in risk
         ]
-        utility = self.utility
-        kept = [f"{utility.cells_changed:,} of {utility.cells:,} cells changed"]
-        # Constant columns have no information.
-        if share := _percent(utility.information_kept):
-            kept.insert(0, f"{share} of the information is kept")
+        figures += self._certain(risk)
+        if self.singled_out:
+            name = max(self.singled_out, key=lambda own: self.singled_out[own])
+            number = self.singled_out[name]
+            share = as_part(number / (self.rows - self.rows_taken_away))
+            figures.append(f"but {quoted(name)}, no quasi-identifier, is unique in {number:,} rows ({share}) after")
+        return [rows, *([f"{'; '.join(figures)}."] if figures else []), f"{self._kept()}."]
+
+    def _certain(self, risk: Mapping[Hashable, Mapping[Any, Any]]) -> list[str]:
+        """Return in words how many rows have a certain value of the sensitive attribute of which most rows have."""
+        of_columns = {name: risk[certain_rows(name)] for name in self.sensitive if certain_rows(name) in risk}
+        if not of_columns:
+            return []
+        name = max(of_columns, key=lambda own: of_columns[own]["after"] or 0)
+        before, after = (_value(of_columns[name][when]) or "none" for when in ("before", "after"))
+        return [f"{quoted(name)} certain in {before} rows before, {after} after"]
+
+    def _kept(self) -> str:
+        """Return in words the information that is kept, and how many cells changed."""
+        utility, known = self.utility, self.columns.loc[list(self.quasi_identifiers)]
+        changed = f"{utility.cells_changed:,} of {utility.cells:,} cells changed"
         if utility.cells_suppressed:
-            kept.append(f"{utility.cells_suppressed:,} suppressed")
-        return [rows, *([f"{'; '.join(figures)}."] if figures else []), f"{', '.join(kept)}."]
+            changed += f", {utility.cells_suppressed:,} of them suppressed"
+            changed += f" or in the {self.rows_taken_away:,} rows taken away" * bool(self.rows_taken_away)
+        share, there = _percent(utility.information_kept), math.fsum(known["entropy_before"])
+        if not share:
+            # Constant columns have no information.
+            return changed
+        if len(known) < len(self.columns) and there > 0:
+            own = math.fsum((known["information_kept"] * known["entropy_before"]).dropna())
+            share = f"{as_part(own / there)} in the quasi-identifiers, {share} in all {len(self.columns)} columns"
+        return f"Information kept: {share}; {changed}"
 
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)
@@ -204,13 +236,16 @@ class Comparison(Displayable):
             draw_line(console, BOTH_READINGS, "dim")
         tables = [utility_table(self.utility, self.linkage), columns_table(self.columns)]
         tables += [pairs_table(self.pairs)] if len(self.pairs) else []
-        tables += [] if self.continuous is None else [continuous_table(self.continuous)]
-        tables += [estimates_table(self.estimates)] if len(self.estimates) else []
         for table in tables:
             console.print()
             console.print(table)
-        console.print()
-        draw_line(console, ", ".join(f"{stage} {took:.2f} s" for stage, took in self.seconds.items()))
+        if self.continuous is not None:
+            console.print()
+            console.print(continuous_table(self.continuous))
+            draw_line(console, LINKED, "dim")
+        if len(self.estimates):
+            console.print()
+            console.print(estimates_table(self.estimates))
 
 
 def _plain(row: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
@@ -232,11 +267,15 @@ def risk_table(risk: pd.DataFrame, weights: Hashable) -> PrintedTable:
     shown = ["before", "after"] if "after_wildcard" not in risk else list(READINGS)
     titles = READINGS if "after_wildcard" in risk else {name: name for name in shown}
     headings = [Heading("", text=True), *(Heading(titles[name], show=_value) for name in shown)]
-    rows = [
-        [FIGURES.get(str(name), str(name)), *(row[key] for key in shown)] for name, row in risk.to_dict("index").items()
-    ]
+    rows = [[_figure(str(name)), *(row[key] for key in shown)] for name, row in risk.to_dict("index").items()]
     weighted = "" if weights is None else f" (scores and shares weighted by {as_text(weights)})"
     return draw_table(f"Risk{weighted}", headings, rows)
+
+
+def _figure(name: str) -> str:
+    """Return the name of a figure of risk in words, with its unit."""
+    column = re.fullmatch(r"certain_rows\((.*)\)", name)
+    return f"rows whose {column[1]} is certain" if column else FIGURES.get(name, name)
 
 
 def utility_table(utility: Utility, linkage: Linkage | None) -> PrintedTable:
@@ -244,9 +283,9 @@ def utility_table(utility: Utility, linkage: Linkage | None) -> PrintedTable:
     facts = [
         ("entropy lost, bits a row", as_cell(utility.entropy_lost)),
         ("information kept", _percent(utility.information_kept)),
-        ("non-uniform entropy loss, bits", f"{utility.nonuniform_entropy_loss:,.2f}"),
+        ("non-uniform entropy loss, bits", as_cell(utility.nonuniform_entropy_loss)),
         ("equivalence classes", f"{utility.classes:,}"),
-        ("rows a class", f"{utility.average_class_size:,.2f}"),
+        ("rows a class", as_cell(utility.average_class_size)),
         ("rows a class, divided by k", _value(utility.normalized_class_size)),
         ("discernibility", f"{utility.discernibility:,}"),
         ("discernibility if no row was suppressed", f"{utility.discernibility_unsuppressed:,}"),
@@ -283,11 +322,12 @@ def continuous_table(found: Continuous) -> PrintedTable:
         ("eigenvalues, relative difference", _value(found.eigenvalues)),
         (f"rows within {found.interval:g} deviations", _percent(found.rows_within_deviations)),
         (f"rows within {100 * found.interval:g} % of ranks", _percent(found.rows_within_ranks)),
-        ("linked by distance", _linked(found.by_distance)),
-        ("linked by rank", _linked(found.by_rank)),
+        ("rows linked by distance", _linked(found.by_distance)),
+        ("rows linked by rank", _linked(found.by_rank)),
     ]
     headings = [Heading("", text=True), Heading("", show=str)]
-    return draw_table("Columns of numbers", headings, [fact for fact in facts if fact[1]], show_headings=False)
+    title = f"Columns of numbers: {listed(list(found.columns), SHOWN_PAIRS, as_text)}"
+    return draw_table(title, headings, [fact for fact in facts if fact[1]], show_headings=False)
 
 
 def estimates_table(estimates: pd.DataFrame) -> PrintedTable:
@@ -295,7 +335,7 @@ def estimates_table(estimates: pd.DataFrame) -> PrintedTable:
     size = estimates["before"].abs().where(estimates["before"] != 0, 1.0)
     order = (estimates["difference"].abs() / size).sort_values(ascending=False, kind="stable").index
     kept = estimates.loc[order[:SHOWN_ESTIMATES]]
-    more = f" that differ most (the first {len(kept)} of {len(estimates)})" if len(kept) < len(estimates) else ""
+    more = f" (the first {len(kept)} of {len(estimates)})" if len(kept) < len(estimates) else ""
     headings = [
         Heading("estimate", text=True),
         *(Heading(name, show=_four_digits) for name in ("before", "after", "difference")),
@@ -305,7 +345,7 @@ def estimates_table(estimates: pd.DataFrame) -> PrintedTable:
         other = "" if row["other"] is None or row["other"] != row["other"] else f", {as_text(row['other'])}"
         kind = re.sub(r"\bq(?=\d)", "percentile ", str(row["estimate"]).replace("_", " "))
         rows.append([f"{kind}: {as_text(row['column'])}{other}", row["before"], row["after"], row["difference"]])
-    return draw_table(f"Estimates{more}", headings, rows)
+    return draw_table(f"Estimates, by their difference as a share of before{more}", headings, rows)
 
 
 def _four_digits(value: float) -> str:
@@ -324,7 +364,18 @@ def columns_table(columns: pd.DataFrame) -> PrintedTable:
         show = str if name == "detail" else _percent if name == KEPT else _value
         headings.append(Heading(COLUMNS.get(name, name), name == "detail", show))
     rows = [[name, *(row[key] for key in shown)] for name, row in zip(columns.index, _rows(columns), strict=True)]
-    return draw_table("Columns", headings, rows)
+    return _draw_different("Columns", headings, rows)
+
+
+def _draw_different(title: str, headings: list[Heading], rows: list[list[Any]]) -> PrintedTable:
+    """Draw a table without the columns of numbers that say the same in all of several rows; its title says these."""
+    texts = [{heading.show(row[place]) for row in rows} for place, heading in enumerate(headings)]
+    same = [place for place, own in enumerate(texts) if len(rows) > 1 == len(own) and not headings[place].text]
+    said = [f"{headings[place].name}: {headings[place].show(rows[0][place])}" for place in same]
+    kept = [place for place in range(len(headings)) if place not in same]
+    lines = [[row[place] for place in kept] for row in rows]
+    title += f" (the same for all: {'; '.join(said)})" * bool(said)
+    return draw_table(title, [headings[place] for place in kept], lines)
 
 
 def _rows(frame: pd.DataFrame) -> list[dict[Any, Any]]:
@@ -353,4 +404,4 @@ def pairs_table(pairs: pd.DataFrame) -> PrintedTable:
         ]
         for row in _rows(shown)
     ]
-    return draw_table(f"Pairs of columns that lost most{more}", headings, rows)
+    return _draw_different(f"Pairs of columns that lost most{more}", headings, rows)

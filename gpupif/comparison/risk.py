@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any
 from ..attack.arguments import Arguments
 from ..disclosure.risk import risk
 from ..errors import NearlyUniqueWarning, NothingKnownWarning
+from ..inspection.table_facts import find_facts
+from ..marginals.request import CountRequest
 from ..out_of_core.output_options import OutputOptions
 from ..results.score_distribution import ColumnQuery, ScoreQuestions
 from ..scoring.files import score_file
 from ..scoring.score import score_table
+from ..utils.display import as_text
+from ..utils.progress import Reporter
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
 GAIN_PERCENTS = (50.0, 95.0, 99.0)
 CELL_PERCENTS = (50.0, 95.0, 99.0, 100.0)
 CELL_MEASURES = ("cig", "csf")
+# A column that is neither known nor sensitive is named if at least this share of the rows is unique by its value alone.
+SINGLED_OUT = 0.1
 # The disclosure measures of sensitive attributes.
 ATTRIBUTE_MODELS = ("distinct_l", "t")
 # The figures for which a low value is risky; for all others a high value is.
@@ -122,10 +128,25 @@ def _class_figures(
     }
     for name in ATTRIBUTE_MODELS if request.sensitive else ():
         figures[name] = risks.worst[name]
-    if "homogeneous_classes" in risks.attributes:
-        figures["homogeneous_classes"] = int(risks.attributes["homogeneous_classes"].sum())
-        figures["homogeneous_rows"] = int(risks.attributes["homogeneous_rows"].sum())
+    if "homogeneous_rows" in risks.attributes:
+        # A row that is alone in its class has a class with a single value too.
+        of_several = risks.attributes["homogeneous_rows"].to_dict()
+        figures |= {certain_rows(name): int(rows) + risks.classes.uniques for name, rows in of_several.items()}
     return figures
+
+
+def certain_rows(name: Hashable) -> str:
+    """Return the name of the figure: how many rows are in classes with a single value of a sensitive attribute."""
+    return f"certain_rows({as_text(name)})"
+
+
+def singled_out(table: Any, columns: Sequence[Hashable]) -> dict[Hashable, int]:
+    """Return columns by whose value alone at least `SINGLED_OUT` of the rows are unique, and how many rows are."""
+    if not columns:
+        return {}
+    with Reporter(visible=False) as silent:
+        facts = find_facts(table, CountRequest(columns), silent)
+    return {name: own.once for name, own in facts.items() if own.once >= max(1, SINGLED_OUT * own.rows)}
 
 
 def _pif_name(percent: float) -> str:

@@ -51,7 +51,8 @@ class Utility(Record):
     discernibility_unsuppressed: int. The sum of the squares of the sizes of the classes of all rows at the released
         detail, as if no row was suppressed (DM*, ARX's monotonic variant).
     precision: float, 0 to 1. 1 - the mean of level / height of the hierarchies over the cells; suppressed cells count
-        as the top (Sweeney 2002). None without hierarchies.
+        as the top (Sweeney 2002). A quasi-identifier that stayed as it was has level 0, also without a hierarchy.
+        None without hierarchies.
     mutual_information_kept: float, 0 to 1. The sum of I(X'; Y') over the pairs of columns that are left and functions
         of their values before, divided by the sum of I(X; Y); each over the rows in which both tables have both cells.
         None if there is no such pair with I(X; Y) above 0.

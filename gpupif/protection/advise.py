@@ -31,6 +31,7 @@ from ..utils.display import (
     Displayable,
     Heading,
     as_cell,
+    as_percent,
     as_text,
     bits,
     draw_line,
@@ -59,9 +60,12 @@ MEASURED = {
     "k": Criterion(ModelQuantity(MODELS["k"]), -math.inf),
     "uniques": Criterion(ClassQuantity(CLASS_FIGURES["unique_rows"]), math.inf),
 }
-HEADINGS = {"pif95": "PIF 95", "fig": "FIG"}
+HEADINGS = {"pif95": "PIF 95", "fig": "FIG", "uniques": "unique rows"}
 WITH_UNITS = {"pif95": "PIF 95, bits", "fig": "FIG, bits", "k": "k, rows", "uniques": "unique rows"}
-SHOWN = {"fig": "{:,.1f}".format}
+# The most groups of a level that are named.
+SHOWN_GROUPS = 2
+# Changes that take away less than this share of the figure of the criterion are ranked last.
+LEAST_BOUGHT = 0.01
 
 
 class Change(NamedTuple):
@@ -70,6 +74,7 @@ class Change(NamedTuple):
     column: the name of the column.
     level: int. The level of its hierarchy; None if the column is dropped.
     height: int. The height of its hierarchy; 0 without a hierarchy.
+    groups: str. The groups that are left, in words.
     values: int. Distinct values that are left; missing counts as a value.
     bits: float. The entropy that is given up, in bits for each row.
     figures: the figures of the table after the change, by name.
@@ -78,6 +83,7 @@ class Change(NamedTuple):
     column: Hashable
     level: int | None
     height: int
+    groups: str
     values: int
     bits: float
     figures: Mapping[str, float]
@@ -94,9 +100,11 @@ class Advice(Displayable):
         (rows that are alone in their class), and the figure of the criterion.
     device: the device that measured the figures. seconds: wall time by stage.
     attacker: the columns that the attacker knows, in words, unless the criterion says otherwise.
-    changes: a row for each column dropped and for each level of its hierarchy, the change that buys most per bit first.
+    changes: a row for each column dropped and for each level of its hierarchy, the change that buys most per bit first;
+        changes that take away less than 1 % of the figure come last.
         Its columns are: column; do ("drop" or "recode", as in a plan); level (missing if dropped); height (levels of
-        the hierarchy); values (distinct values that are left); bits (entropy given up, per row); each figure after the
+        the hierarchy); groups (the largest groups that are left, in words); values (distinct values that are left);
+        bits (entropy given up, per row); each figure after the
         change and, under its name with _change, how much it changed; bought (by how much the criterion's figure became
         less risky, negative if it became riskier); bought_per_bit (0 if nothing was bought).
     """
@@ -116,51 +124,58 @@ class Advice(Displayable):
 
     def verdict(self, redact: bool = False) -> list[str]:
         """See `Displayable.verdict`."""
-        name, now = HEADINGS.get(self.criterion, self.criterion), as_cell(self.before[self.criterion])
-        size = f"{self.rows:,} {plural(self.rows, 'row')}"
-        asked = f"{size}: what each change of a single column does to {name}, now {now}. {self.attacker}"
+        name, size = HEADINGS.get(self.criterion, self.criterion), f"{self.rows:,} {plural(self.rows, 'row')}"
+        asked = f"{size}: what one change buys. Now {self._figures(self.before)}. {self.attacker}"
         buying = self.changes[self.changes["bought"] > 0]
         if not len(buying):
             return [asked, f"No single change makes {name} less risky."]
 
         def said(row: Mapping[Any, Any]) -> str:
             change = "dropped" if row["do"] == DROP else f"at level {row['level']} of {row['height']}"
-            figure = as_cell(row[self.criterion])
-            return f"{quoted(row['column'])} {change}: {name} of {figure} for {bits(row['bits'])} a row"
+            return f"{quoted(row['column'])} {change}, at {bits(row['bits'])} a row: {self._figures(row)}"
 
         places = [0, highest_place(buying["bought"])]
         best, most = (said(buying.iloc[place].to_dict()) for place in places)
         least = [f"Most in all: {most}."] if places[0] != places[1] else []
         return [asked, f"Most for each bit given up: {best}.", *least]
 
+    def _figures(self, values: Mapping[Any, Any]) -> str:
+        """Return the figure of the criterion, k and the unique rows in words."""
+        head, _, unit = _head(self.criterion).partition(", ")
+        said = {head: f"{head} {as_cell(values[self.criterion])}{f' {unit}' * (unit == 'bits')}"}
+        more = {HEADINGS.get(name, name): as_cell(values[name]) for name in ("k", "uniques")}
+        return ", ".join((said | {name: f"{name} {own}" for name, own in more.items()}).values())
+
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)
-        now = "; ".join(f"{_head(name)}: {SHOWN.get(name, as_cell)(value)}" for name, value in self.before.items())
-        draw_line(console, f"As it is: {now}.")
         console.print()
         criterion = HEADINGS.get(self.criterion, self.criterion)
-        title = f"What a change buys, less risk by {criterion} per bit given up first"
+        least = f"changes that buy less than {as_percent(LEAST_BOUGHT)} come last"
+        title = f"What a change buys, most per bit given up first; {least}"
         if not (self.changes["bought"] > 0).any():
             title = "What a change costs, in bits given up"
         headings = [
             Heading("column", text=True),
-            Heading("change", text=True),
-            Heading("values left"),
-            Heading("bits given up, a row", show="{:.3f}".format),
-            Heading("bought"),
-            Heading("bought per bit"),
-            *(Heading(_head(name), show=SHOWN.get(name, as_cell)) for name in self.before),
+            # A change is never broken.
+            Heading("change", show=str),
+            Heading("groups left", text=True, optional=True),
+            Heading("bits given up", show="{:.3f}".format),
+            Heading(f"bought{', bits' * _head(self.criterion).endswith(', bits')}"),
+            Heading("per bit"),
+            *(Heading(_head(name)) for name in self.before),
         ]
-        rows = [
+        rows: list[list[Any]] = [["now", "", "", 0.0, 0.0, 0.0, *self.before.values()]]
+        rows += [
             [
                 as_text(row["column"]),
                 "drop" if row["do"] == DROP else f"level {row['level']} of {row['height']}",
-                *(row[name] for name in ("values", "bits", "bought", "bought_per_bit", *self.before)),
+                *(row[name] for name in ("groups", "bits", "bought", "bought_per_bit", *self.before)),
             ]
             for row in self.changes.to_dict("records")
         ]
         console.print(draw_table(title, headings, rows, keys=2))
-        draw_line(console, f"Bought: by how much {criterion} becomes less risky; below 0 it becomes riskier.", "dim")
+        bought = f"Bought: by how much {criterion} becomes less risky; below 0 it becomes riskier."
+        draw_line(console, f"Bits given up: of entropy, a row. {bought}", "dim")
         spent = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in self.seconds.items())
         console.print()
         draw_line(console, f"Device {self.device}, {spent}")
@@ -217,7 +232,7 @@ def advise(
         too. Classes (``k``, ``uniques``) are over these columns. If only `sensitive` is given, the quasi-identifiers
         are all other columns.
     sensitive:
-        Sensitive attributes: further columns that are scored, and not known. Default: none.
+        Sensitive attributes: further columns that are scored, and not known. They stay as they are. Default: none.
     attackers:
         The columns that each attacker knows, by name, as in `gpupif.score`, for a criterion such as "neighbour: pif95".
         They may be columns that no other argument names.
@@ -310,7 +325,8 @@ def advise(
     engine = choose_engine(requested_device(counted.cells))
     opened = time.perf_counter()
     with Reporter() as report, announce_compilation():
-        levels = column_levels(counted, with_proposed(given, counted, criteria.scored))
+        # Sensitive columns stay as they are.
+        levels = column_levels(counted, with_proposed(given, counted, criteria.quasi_identifiers))
         tried: list[tuple[int, int | None]] = [*_coarser(levels), *_dropped(levels, criteria)]
         report.stage("advise", len(tried) + 1, "changes")
         name = _name(asked)
@@ -325,7 +341,7 @@ def advise(
     seconds = {"read and count": opened - started, "advise": time.perf_counter() - opened}
     ranked = rank(before, changes, criteria.scored, name, asked.at_most)
     line = attacker_line(criteria.quasi_identifiers, criteria.scored)
-    return Advice(counted.rows, criteria.scored, name, before, engine.device, ranked, seconds, line)
+    return Advice(counted.rows, criteria.quasi_identifiers, name, before, engine.device, ranked, seconds, line)
 
 
 def pick_needed(
@@ -419,13 +435,13 @@ def _change(
     column = levels[place]
     at = column.height if level is None else level
     table = checks.at_levels(tuple(at if other == place else 0 for other in range(len(levels))))
-    values, left = column.levels[at].cardinality, criteria
+    values, groups, left = column.levels[at].cardinality, column.described(at, SHOWN_GROUPS), criteria
     if level is None:
         # All rows have one value there, so that distinct rows stay distinct without it.
         table = replace(table, columns=[other for other in table.columns if other.name != column.name])
-        values, left = 0, _without(criteria, column.name)
+        values, groups, left = 0, "", _without(criteria, column.name)
     bits = column.losses[at] / table.rows
-    return Change(column.name, level, column.height, values, bits, measure(table, left))
+    return Change(column.name, level, column.height, groups, values, bits, measure(table, left))
 
 
 def _without(criteria: CriterionSet, column: Hashable) -> CriterionSet:
@@ -476,7 +492,8 @@ def rank(
 ) -> pd.DataFrame:
     """Return the changes as a frame, see `Advice.changes`.
 
-    Among equal changes per bit, changes that buy more come first, then changes that give up fewer bits, then changes of
+    Changes that take away less than `LEAST_BOUGHT` of the figure, or nothing, come last. Among
+    equal changes per bit, changes that buy more come first, then changes that give up fewer bits, then changes of
     earlier columns. high_is_bad: whether the figure of the criterion is a risk; a change buys a lower risk, or a higher
     protection.
     """
@@ -493,9 +510,11 @@ def rank(
         gain = bought(change)
         return 0.0 if gain == 0 else gain / change.bits if change.bits > 0 else math.copysign(math.inf, gain)
 
+    least = LEAST_BOUGHT * abs(before[criterion])
     ranked = sorted(
         changes,
         key=lambda change: (
+            not (bought(change) > 0 and (bought(change) >= least or math.isinf(least))),
             -per_bit(change),
             -bought(change),
             change.bits,
@@ -508,6 +527,7 @@ def rank(
         "do": pd.Series([DROP if change.level is None else RECODE for change in ranked], dtype="str"),
         "level": pd.Series([change.level for change in ranked], dtype="Int64"),
         "height": pd.Series([change.height for change in ranked], dtype="int64"),
+        "groups": pd.Series([change.groups for change in ranked], dtype="str"),
         "values": pd.Series([change.values for change in ranked], dtype="int64"),
         "bits": pd.Series([change.bits for change in ranked], dtype="float64"),
     }

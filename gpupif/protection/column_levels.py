@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from ..criteria.counted_table import CountedTable
 from ..encoding.column import Column
 from ..encoding.merge import label_array
-from ..errors import InputError
+from ..errors import InputError, listed
 from ..hierarchies.hierarchy import Hierarchy
 from ..hierarchies.proposals import propose_hierarchy
 from ..rows.keys import code_type
@@ -126,6 +126,15 @@ class ColumnLevels:
         """Return the column at level 0 alone."""
         population = None if self.population is None else self.population.as_it_is()
         return ColumnLevels(self.column, self.levels[:1], self.losses[:1], population)
+
+    def described(self, level: int, most: int) -> str:
+        """Return the groups at a level in words, the `most` groups of most rows by name."""
+        if level in (0, self.height):
+            return "all one group" if level else "as it is"
+        coded = self.levels[level]
+        labels = [*coded.labels.to_pylist(), *(["(missing)"] if self.column.missing else [])]
+        order = np.argsort(-coded.counts, kind="stable")
+        return listed([labels[place] for place in order], most, str)
 
     def upwards(self, low: int, high: int) -> npt.NDArray[Any]:
         """Return for each group at level `low` its group at level `high`, which is at least `low`."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..criteria.class_criteria import ClassCriteria
 from ..errors import UnreachableError
+from ..frames.open import table_names
 from ..treatment.plan import Plan
 from ..treatment.suppression.suppress import Suppress, SuppressRows
 from ..treatment.treatment import Treatment
@@ -45,7 +46,7 @@ def _measure(asked: CountedRequest, found: Protection) -> Protection:
     if asked.request.cells and asked.suppression is not None and found.suppressed_rows:
         try:
             plan = _make_plan(asked, found, cells=True)
-            after = measure_treated(asked.table, plan, asked.criteria, cells=True)
+            after = measure_treated(asked.table, plan, asked.criteria, _unchanged(asked), cells=True)
         except UnreachableError:
             found = replace(found, cells_unreached=True)
         else:
@@ -56,7 +57,7 @@ def _measure(asked: CountedRequest, found: Protection) -> Protection:
             else:
                 found = replace(found, rows_with_cells=after.rows)
     plan = _make_plan(asked, found)
-    return _measured(asked, found, plan, measure_treated(asked.table, plan, asked.criteria))
+    return _measured(asked, found, plan, measure_treated(asked.table, plan, asked.criteria, _unchanged(asked)))
 
 
 def _measured(asked: CountedRequest, found: Protection, plan: Plan, after: TreatedRisk) -> Protection:
@@ -68,7 +69,15 @@ def _measured(asked: CountedRequest, found: Protection, plan: Plan, after: Treat
         risk=after.values,
         smallest_class=after.smallest_class,
         unique_rows=after.unique_rows,
+        certain_rows=after.certain_rows,
+        singled_out=after.singled_out,
     )
+
+
+def _unchanged(asked: CountedRequest) -> list[Hashable]:
+    """Return the columns that are no part of the criteria, and that the plan leaves as they are."""
+    named = {*asked.criteria.scored, *asked.request.identifiers}
+    return [name for name in table_names(asked.table)[0] if name not in named]
 
 
 def _with_identifiers(asked: CountedRequest, plan: Plan) -> Plan:

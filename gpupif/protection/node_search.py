@@ -26,9 +26,14 @@ from .local_rounds import recode_further
 from .node_checks import NodeChecks
 from .objectives import Objective
 from .result import FrontierNode, Protection, RecodedRows
+from .treated_risk import certain_rows
 
 # Seconds that the rest of a search may take without a word on its time. Checks are timed for TIMED seconds before.
 SHORT_SEARCH, TIMED = 10.0, 1.0
+# The beginning of a sentence about one attacker.
+ATTACKER = "The attacker knows "
+# The most groups of a level that are named.
+SHOWN_GROUPS = 4
 # A criterion that every table meets: its value is how many rows are unique.
 UNIQUE_ROWS = Criterion.from_figure("uniques")
 
@@ -148,6 +153,10 @@ class NodeSearch:
             cells_unreached=False,
             levels=asked.by_column(node),
             heights={column.name: column.height for column in asked.levels},
+            groups={
+                column.name: column.described(level, SHOWN_GROUPS)
+                for column, level in zip(asked.levels, node, strict=True)
+            },
             losses={column.name: column.losses[level] for column, level in zip(asked.levels, node, strict=True)},
             objective=str(request.objective),
             unit=objective.unit,
@@ -159,6 +168,10 @@ class NodeSearch:
             smallest_class=None,
             unique_rows=None,
             unique_rows_before=int(before[-1].value or 0),
+            certain_rows={},
+            certain_rows_before=certain_rows(asked.counted, criteria, asked.engine),
+            singled_out={},
+            unused_weights=criteria.given.weights if all(own.is_of_sizes for own in criteria.criteria) else None,
             searched=[_least_safe(own) for own in zip(*searched, strict=True)],
             local=local,
             checks=search.checked,
@@ -171,9 +184,7 @@ class NodeSearch:
             identifiers=request.identifiers,
             device=asked.engine.device,
             seconds={},
-            attacker=attacker_line(
-                criteria.quasi_identifiers, criteria.scored if request.quasi_identifiers is None else ()
-            ),
+            attacker=_attackers(criteria, criteria.scored if request.quasi_identifiers is None else ()),
             weighed=bool(request.importance),
         )
 
@@ -214,6 +225,21 @@ class NodeSearch:
         if not failing:
             listed = f"Together they are not met at any node, in {_checks_of(search)}."
         raise UnreachableError(f"require: no treatment meets the criteria. {listed}")
+
+
+def _attackers(criteria: CriterionSet, scored: Sequence[Hashable]) -> str:
+    """Return a sentence about what the attackers of the criteria know.
+
+    scored: the columns that are all known if the quasi-identifiers are; none if the user named the quasi-identifiers.
+    """
+    known: dict[str, list[str]] = {}
+    for own in criteria.criteria:
+        line = attacker_line(criteria.known(own), scored)
+        known.setdefault(line, []).append(str(own) if own.of_default_attacker else str(own).partition(": ")[0])
+    if len(known) == 1:
+        return next(iter(known))
+    several = [f"{line.removeprefix(ATTACKER)[:-1]} ({', '.join(dict.fromkeys(of))})" for line, of in known.items()]
+    return f"The attackers know {'; '.join(several)}."
 
 
 def _least_safe(values: Sequence[CriterionValue]) -> CriterionValue:

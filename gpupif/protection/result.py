@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..criteria.criterion_set import CriterionValue
-from ..errors import printable
+from ..criteria.quantities import RiskQuantity
+from ..errors import listed, printable
 from ..treatment.plan import Plan
 from ..utils.display import (
     Displayable,
@@ -16,16 +17,20 @@ from ..utils.display import (
     as_cell,
     as_part,
     as_percent,
+    as_text,
     draw_line,
     draw_table,
     draw_verdict,
     json_value,
     plural,
+    quoted,
 )
 from .frontier_plot import ProtectionPlots
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from ..utils.printed_table import PrintedTable
 
 # The words for what the plan does with identifiers.
 IDENTIFIERS = {
@@ -33,6 +38,8 @@ IDENTIFIERS = {
     "pseudonymise": "puts pseudonyms in {}, by a secret key",
     "keep": "leaves {} unchanged",
 }
+# The most criteria that a verdict names.
+SHOWN_CRITERIA = 4
 # The largest number of nodes of the frontier that are printed.
 SHOWN_NODES = 12
 # The length of a bar that is as long as the highest loss.
@@ -81,7 +88,8 @@ class Protection(Displayable):
         whole rows are taken away; else None.
     cells_unreached: whether single cells were asked for, but whole rows are taken away because no suppressed cells meet
         all criteria.
-    levels: by column its level in the treated table. heights: by column the highest level.
+    levels: by column its level in the treated table. heights: by column the highest level. groups: by column its
+        groups at that level, in words.
     losses: by column the loss, in bits over all rows, for any objective.
     objective: what was minimised, such as "entropy" or "utility(income, information)". unit: the unit of its loss.
     loss: the loss. For "entropy" it is the sum of `losses`, each times the importance of the column.
@@ -94,6 +102,12 @@ class Protection(Displayable):
         it was not measured.
     unique_rows: how many rows of the treated table are alone in their class, None too. unique_rows_before: in the table
         before.
+    certain_rows: by sensitive column the rows of the treated table that are in classes with a single value of it,
+        classes of one row too: their value is certain to who knows the quasi-identifiers. Empty if it was not measured.
+        certain_rows_before: in the table before.
+    singled_out: by column that is no part of the criteria and stays as it is, how many rows are unique by its value
+        alone; only columns where at least a tenth of the rows are.
+    unused_weights: the column of sampling weights if no criterion uses weights, as `k`, which counts rows; else None.
     searched: the values of the criteria by whose classes rows are suppressed, as the search compares these classes:
         with the whole table, suppressed rows among them, as ARX does. Empty unless the plan suppresses whole rows.
     local: the rounds of local recoding. `levels`, `losses` and `loss` are of the node at which all other rows are, as
@@ -107,7 +121,7 @@ class Protection(Displayable):
     identifiers: by column what the plan does with it: "drop", "pseudonymise" (by the key that the table is treated
         with) or "keep".
     device: where the search ran. seconds: wall time by stage.
-    attacker: what the attacker knows, in words, unless a criterion says otherwise.
+    attacker: a sentence on what the attackers of the criteria know.
     """
 
     plan: Plan
@@ -118,6 +132,7 @@ class Protection(Displayable):
     cells_unreached: bool
     levels: Mapping[Hashable, int]
     heights: Mapping[Hashable, int]
+    groups: Mapping[Hashable, str]
     losses: Mapping[Hashable, float]
     objective: str
     unit: str
@@ -129,6 +144,10 @@ class Protection(Displayable):
     smallest_class: int | None
     unique_rows: int | None
     unique_rows_before: int
+    certain_rows: Mapping[Hashable, int]
+    certain_rows_before: Mapping[Hashable, int]
+    singled_out: Mapping[Hashable, int]
+    unused_weights: Hashable
     searched: Sequence[CriterionValue]
     local: Sequence[RecodedRows]
     checks: int
@@ -177,20 +196,13 @@ class Protection(Displayable):
         return f"<Protection of {self.rows:,} {plural(self.rows, 'row')}: {as_percent(self.loss_share)} lost, {bound}>"
 
     def verdict(self, redact: bool = False) -> list[str]:
-        """Return what the plan does, what it costs, and what risk is left; see `Displayable.verdict`."""
-        parts = (("Plan", self._done()), ("Cost", self._cost()), ("Risk left", self._risk_left()))
-        return [printable(f"{label}: {said}.") for label, said in parts]
+        """Return what was asked, what the plan does and costs, and what risk is left; see `Displayable.verdict`."""
+        asked = f"Asked: {listed([own.criterion for own in self.before], SHOWN_CRITERIA, str)}. {self.attacker}"
+        done = f"Plan: {self._done()}; cost: {self._cost()}."
+        return [*map(printable, (asked, done, f"Risk left: {self._risk_left()}."))]
 
     def draw(self, console: Console) -> None:
-        draw_line(console, self.attacker)
         draw_verdict(self, console)
-        for searched, after in self.differing:
-            met = "which meets it too" if after.is_met else "which does NOT meet it"
-            draw_line(
-                console,
-                f"{searched.criterion}: {_shown(searched, 6)} if classes are compared with all rows, suppressed rows "
-                f"among them, as the search does; {_shown(after, 6)} in the treated table alone, {met}",
-            )
         if self.rows_with_cells is not None:
             draw_line(
                 console,
@@ -199,11 +211,19 @@ class Protection(Displayable):
             )
         if self.cells_unreached:
             draw_line(console, "No single cells meet all criteria when suppressed: whole rows are instead.")
-        if self.proposed:
-            draw_line(console, f"Hierarchies proposed for: {', '.join(map(str, self.proposed))}")
-        for table in self._tables():
+        if self.unused_weights is not None:
+            draw_line(console, f"The weights {quoted(self.unused_weights)} are not used: the criteria count rows.")
+        if self.risk:
             console.print()
-            console.print(table)
+            console.print(self._risk_table())
+            for own, _ in self.differing:
+                with_all = "if classes are compared with all rows, suppressed rows among them, as in the search"
+                draw_line(console, f"{own.criterion}: {_shown(own, 6)} {with_all}.", "dim")
+        console.print()
+        console.print(self._levels_table())
+        if self.proposed:
+            proposed = ", ".join(map(as_text, self.proposed))
+            draw_line(console, f"Hierarchies proposed by gpupif: {proposed}. Rare values are pooled as other.", "dim")
         if len(self.frontier) > 1:
             self._draw_frontier(console)
         spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in self.seconds.items())
@@ -220,7 +240,7 @@ class Protection(Displayable):
         ]
         done = [f"recodes {_listed(recoded)}"] if recoded else []
         if tops:
-            done.append(f"empties {_listed(tops)} (all values become one group)")
+            done.append(f"empties {_listed(tops)}")
         for what, said in IDENTIFIERS.items():
             named = [name for name, own in self.identifiers.items() if own == what]
             if named:
@@ -242,8 +262,7 @@ class Protection(Displayable):
     def _cost(self) -> str:
         """Return what the plan loses, and whether another plan may lose less, in words."""
         weighed = ", weighed by importance" * self.weighed
-        bits = f"{self.loss:,.0f} of {self.highest_loss:,.0f} bits{weighed}"
-        lost = f"{as_part(self.loss_share)} of the information in the quasi-identifiers is lost ({bits})"
+        lost = f"{as_part(self.loss_share)} of the information in the quasi-identifiers{weighed}"
         if self.objective != "entropy":
             share = f"{as_part(self.loss_share)} of the highest"
             lost = f"objective {self.objective}: {as_cell(self.loss)} ({self.unit}), {share}"
@@ -257,25 +276,46 @@ class Protection(Displayable):
         """Return the value of each criterion, how many rows are unique, and the chance of an attacker, in words."""
         if self.smallest_class is None or self.unique_rows is None:
             return "not measured, because Ctrl-C ended the measuring"
-        values = [
-            f"{after.criterion}{'' if after.is_met else ' NOT MET'}: {_shown(after)} (before: {_shown(before)})"
+        pairs = list(zip(self.before, self.risk, strict=True))
+        said = [
+            f"{after.criterion} is {'met' if after.is_met else 'NOT MET'}: {_shown(after)} (before: {_shown(before)})"
+            for before, after in pairs
+            if len(pairs) == 1 or not after.is_met
+        ]
+        # Another attacker may have been asked for than the one whose chance is said.
+        who = [] if any(own.criterion.of_default_attacker for own in self.risk) else ["all quasi-identifiers"]
+        who += ["who is in the table"] * any(isinstance(own.criterion.quantity, RiskQuantity) for own in self.risk)
+        by = f" by an attacker who knows {' and '.join(who)}" * bool(who)
+        number, left = self.unique_rows, self.rows - self.suppressed_rows * (not self.suppressed_cells)
+        unique = f"{number:,} {plural(number, 'row')} {'is' if number == 1 else 'are'} unique, and found for sure{by}"
+        chance = f"no row is found with a chance above {as_percent(1 / self.smallest_class)}{by}"
+        said = [*(said or [f"all {len(pairs)} criteria are met"]), unique if number else chance]
+        name, rows = _highest(self.certain_rows)
+        said += [f"{quoted(name)} is certain in {rows:,} rows ({as_percent(rows / left)})"] * bool(rows)
+        name, rows = _highest(self.singled_out)
+        said += [f"{quoted(name)} stays as it is, and {rows:,} rows are unique by it alone"] * bool(rows)
+        return "; ".join(said)
+
+    def _risk_table(self) -> PrintedTable:
+        """Return the table of the criteria, and of the rows that are unique or whose sensitive value is certain."""
+        lines: list[list[Any]] = [
+            [str(after.criterion), before.value, after.value, "yes" if after.is_met else "NO"]
             for before, after in zip(self.before, self.risk, strict=True)
         ]
-        unique = f"{self.unique_rows:,} {plural(self.unique_rows, 'row')} unique (before: {self.unique_rows_before:,})"
-        return f"{'; '.join(values)}. {unique}, highest chance to be found {as_percent(1 / self.smallest_class)}"
+        lines.append(["unique rows", self.unique_rows_before, self.unique_rows, ""])
+        for name, rows in self.certain_rows.items():
+            lines.append([f"rows whose {as_text(name)} is certain", self.certain_rows_before[name], rows, ""])
+        lines += [[f"rows unique by {as_text(name)} alone", "", rows, ""] for name, rows in self.singled_out.items()]
+        return draw_table("Risk", [Heading("", text=True), *map(Heading, ("before", "after", "met"))], lines)
 
-    def _tables(self) -> Sequence[Any]:
-        headings = [Heading("criterion", text=True), Heading("before"), Heading("after"), Heading("met", text=True)]
-        risk = [
-            [str(after.criterion), before.value, after.value, "yes" if after.is_met else "NO"]
-            for before, after in zip(self.before, self.risk, strict=bool(self.risk))
+    def _levels_table(self) -> PrintedTable:
+        """Return the table of the level of each column, its groups there, and the information that it loses."""
+        lines = [
+            [name, f"{level} of {self.heights[name]}", self.groups[name], as_cell(lost), lost / self.rows]
+            for (name, level), lost in zip(self.levels.items(), self.losses.values(), strict=True)
         ]
-        columns = [
-            [name, f"{level} of {self.heights[name]}", as_cell(self.losses[name]), self.losses[name] / self.rows]
-            for name, level in self.levels.items()
-        ]
-        of_columns = [Heading("column", text=True), Heading("level"), Heading("bits lost"), Heading("bits per row")]
-        return [draw_table("Risk", headings, risk)] * bool(risk) + [draw_table("Levels", of_columns, columns)]
+        headings = [Heading("column", text=True), Heading("level"), Heading("groups at that level", text=True)]
+        return draw_table("Levels", [*headings, *map(Heading, ("bits lost", "bits per row"))], lines)
 
     def _draw_frontier(self, console: Console) -> None:
         """Draw nodes that are evenly spread over the frontier, and the node of the plan."""
@@ -288,13 +328,19 @@ class Protection(Displayable):
                 share = node.loss / self.highest_loss if self.highest_loss else 0.0
                 values = [int(value) if value.is_integer() else value for value in node.values.values()]
                 own = [*values, node.suppressed_rows][: len(figures)]
-                name, levels = "plan" if node.levels == self.levels else "", ",".join(map(str, node.levels.values()))
-                rows.append([name, as_part(share), "█" * round(share * BAR_LENGTH), *own, levels])
+                name = "plan" if node.levels == self.levels else ""
+                levels = ", ".join(f"{as_text(column)} {level}" for column, level in node.levels.items() if level)
+                rows.append([name, as_part(share), "█" * round(share * BAR_LENGTH), *own, levels or "all 0"])
         of_all = "of all bits" if self.unit == "bits" else "of the highest loss"
-        headings = [Heading("", text=True), Heading("lost"), Heading(of_all, text=True, optional=True)]
-        headings += [*map(Heading, figures), Heading("levels", text=True)]
+        headings = [Heading("node", text=True), Heading("lost"), Heading(of_all, text=True, optional=True)]
+        headings += [*map(Heading, figures), Heading("levels above 0", text=True)]
         console.print()
         console.print(draw_table("Loss against risk, of the best nodes that were checked", headings, rows, keys=2))
+
+
+def _highest(rows: Mapping[Hashable, int]) -> tuple[Hashable, int]:
+    """Return the column of the most rows, and how many rows these are; no column and 0 for no columns."""
+    return max(rows.items(), key=lambda own: own[1], default=(None, 0))
 
 
 def _listed(names: Sequence[Hashable]) -> str:

@@ -6,11 +6,15 @@ import contextlib
 import math
 import os
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..attack.attackers import AnyKnown
+from ..comparison.risk import singled_out
+from ..criteria.counted_scores import score_counted
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, CriterionValue, worst_of
@@ -19,11 +23,13 @@ from ..disclosure.assess import assess
 from ..disclosure.request import RiskRequest
 from ..disclosure.risk import risk
 from ..disclosure.risk_figures import RiskArguments
+from ..engines.base import Engine
 from ..engines.choose import choose_engine, requested_device
 from ..errors import NearlyUniqueWarning, NothingKnownWarning
 from ..io.base import Input
 from ..io.temporary_folder import temporary_folder
 from ..marginals.request import CountRequest
+from ..measures import find_measure
 from ..results.score_distribution import ColumnQuery
 from ..results.scores import Scores
 from ..scoring.score import score
@@ -40,20 +46,25 @@ class TreatedRisk(NamedTuple):
 
     values: of each criterion, in their order. rows: how many rows were taken away or, if single cells were suppressed,
     have such cells. cells: how many cells of the rows that are left were suppressed. smallest_class: the rows of the
-    smallest equivalence class over the quasi-identifiers. unique_rows: how many rows are alone in their class. Without
-    values the table was not measured, and both are None.
+    smallest equivalence class over the quasi-identifiers. unique_rows: how many rows are alone in their class.
+    certain_rows: see `certain_rows`. singled_out: see `singled_out`.
     """
 
     values: Sequence[CriterionValue]
     rows: int
     cells: int
-    smallest_class: int | None
-    unique_rows: int | None
+    smallest_class: int
+    unique_rows: int
+    certain_rows: Mapping[Hashable, int]
+    singled_out: Mapping[Hashable, int]
 
 
-def measure_treated(table: Any, plan: Plan, criteria: CriterionSet, cells: bool = False) -> TreatedRisk:
+def measure_treated(
+    table: Any, plan: Plan, criteria: CriterionSet, unchanged: Sequence[Hashable], cells: bool = False
+) -> TreatedRisk:
     """Treat a table of any kind by a plan, and measure its criteria.
 
+    unchanged: columns that are no part of the criteria, and that the plan leaves as they are.
     cells: whether the plan suppresses single cells. Missing values are then read in two ways, as a value of their own
     and as any value, and the worse reading counts, unless the criteria are for the second reading alone.
     """
@@ -72,7 +83,21 @@ def measure_treated(table: Any, plan: Plan, criteria: CriterionSet, cells: bool 
             last = treated.record.treatments[-1]
             rows, suppressed = int(last.found["rows"]), sum((last.suppressed or {}).values())
         sizes = _smallest_and_unique(treated.table, values, criteria)
-        return TreatedRisk(values, rows, suppressed, *sizes)
+        certain = {}
+        if criteria.sensitive:
+            counted = CountedTable.from_table(treated.table, criteria.scored)
+            certain = certain_rows(counted, criteria, choose_engine(requested_device(counted.cells)))
+        return TreatedRisk(values, rows, suppressed, *sizes, certain, singled_out(treated.table, unchanged))
+
+
+def certain_rows(table: CountedTable, criteria: CriterionSet, engine: Engine) -> dict[Hashable, int]:
+    """Return by sensitive attribute how many rows are in classes with a single value of it, classes of one row too."""
+    if not criteria.sensitive:
+        return {}
+    known, sensitive, measure = criteria.quasi_identifiers, criteria.sensitive, find_measure("posterior")
+    _, scores = score_counted(table, known, sensitive, [measure], {}, engine, missing=criteria.missing)
+    of_columns = zip(sensitive, scores[measure.name], strict=True)
+    return {name: int(table.multiplicities[np.asarray(own.scores) == 1].sum()) for name, own in of_columns}
 
 
 def with_population(counted: CountedTable, table: Any, criteria: CriterionSet, missing: str) -> CountedTable:

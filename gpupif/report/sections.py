@@ -15,7 +15,7 @@ from .records import Document, kind_of
 
 # What stands for a value of the table in a redacted report, and the keys of records that have such values.
 HIDDEN = "hidden"
-VALUES = {"value", "index", "value_1", "value_2", "quasi_identifiers", "why"}
+VALUES = {"groups", "value", "index", "value_1", "value_2", "quasi_identifiers", "why"}
 # Keys of shares, which are shown in percent.
 SHARES = {"unique_mean", "unique_share", "share", "highest", "average", "marketer", "information_kept"}
 SHARES |= {f"{name}_{figure}" for name in ("reidentification_risk", "individual_risk") for figure in ("mean", "max")}
@@ -330,42 +330,64 @@ class Sections:
             {"change": "drop" if row["do"] == "drop" else f"level {row['level']} of {row['height']}"} | row
             for row in document["changes"]
         ]
-        keys = f"column change values bits bought bought_per_bit {' '.join(before)}"
-        now = ", ".join(f"{name} {as_cell(value)}" for name, value in before.items())
+        # Figures that no change changes are said once.
+        named = [name for name, value in before.items() if any(row[name] != value for row in changes)]
+        now = "; ".join(
+            f"{_heading(name)}: {as_cell(value)}{' after each change too' * (name not in named)}"
+            for name, value in before.items()
+        )
         notes = [
-            f"Now: {now}. Each line is one change of one column, measured anew; the change that buys most comes first."
+            f"Now: {now}. Each line is one change of one column, measured anew. The change that buys most per bit "
+            "comes first. Changes that buy less than 1 % come last.",
+            *_next_steps(document),
         ]
+        keys = f"column change groups bits bought bought_per_bit {' '.join(named)}"
         yield Section("What to do next", notes, [], self._table("Changes of single columns", changes, keys, tools=True))
 
     def _protection(self, document: Document) -> Iterable[Section]:
         values = [{"criterion": one["criterion"], "before": one["value"]} for one in document["before"]]
         for row, after in zip(values, document["risk"], strict=False):
             row |= {"after": after["value"], "met": after["is_met"]}
+        for name, rows in document["certain_rows"].items():
+            before = document["certain_rows_before"][name]
+            values.append({"criterion": f"rows whose {name} is certain", "before": before, "after": rows})
+        single = document["singled_out"].items()
+        values += [{"criterion": f"rows unique by {name} alone", "after": rows} for name, rows in single]
         tables = self._table("Criteria before and after", values, "criterion before after met")
+        heights, named, losses = (document[key] for key in ("heights", "groups", "losses"))
         levels = [
-            {"column": name, "level": f"{level} of {document['heights'][name]}", "lost": document["losses"][name]}
+            {"column": name, "level": f"{level} of {heights[name]}", "groups": named[name], "lost": losses[name]}
             for name, level in document["levels"].items()
         ]
-        tables += self._table("Level of each column in the plan", levels, "column level lost")
+        tables += self._table("Level of each column in the plan", levels, "column level groups lost")
         frontier, drawn = document["frontier"], []
-        for criterion in frontier[0]["values"] if frontier else ():
+        shown = [{**node["values"], "suppressed rows": node["suppressed_rows"]} for node in frontier]
+        # A figure that is the same everywhere is no axis.
+        for criterion in [name for name in (shown[0] if shown else ()) if len({own[name] for own in shown}) > 1]:
             groups: dict[str, list[tuple[Any, Any, str]]] = {"meets all criteria": [], "does not": [], "the plan": []}
-            for node in frontier:
+            for node, own in zip(frontier, shown, strict=True):
                 name = "meets all criteria" if node["is_met"] else "does not"
                 name = "the plan" if node["levels"] == document["levels"] else name
                 text = ", ".join(f"{as_text(column)} {level}" for column, level in node["levels"].items())
-                groups[name].append((node["loss"], node["values"][criterion], f"levels {text}"))
+                groups[name].append((node["loss"], own[criterion], f"levels {text}"))
             said = f"Points: loss against {criterion}, of the best plans that were checked."
             drawn += figures.points(said, groups, f"loss, {document['unit']}", criterion)
-        yield Section("What protection costs and buys", [], drawn, tables)
+        yield Section("What protection costs and buys", _next_steps(document), drawn, tables)
 
     def _comparison(self, document: Document) -> Iterable[Section]:
-        records = [{"figure": name.replace("_", " "), **row} for name, row in document["risk"].items()]
-        pifs = [row for row in records if row["figure"].startswith("pif")]
+        records = [{"figure": row["name"], **row} for row in document["risk"].values()]
+        pifs = [row for name, row in zip(document["risk"], records, strict=True) if name.startswith("pif")]
         series = {when: [row[when] for row in pifs] for when in ("before", "after")}
         said = "Bars: PIF_n before and after the treatment."
-        drawn = figures.bars(said, [row["figure"].upper() for row in pifs], series, "bits") if pifs else []
-        yield Section("Before and after", [], drawn, self._table("Risk", records, "figure before after"))
+        drawn = figures.bars(said, [row["figure"] for row in pifs], series, "bits") if pifs else []
+        tables = self._table("Risk", records, "figure before after")
+        numbers = document["continuous"] or {}
+        linked = [("all values", document["linkage"])]
+        linked += [(f"numbers, by {by}", numbers.get(f"by_{by}")) for by in ("distance", "rank")]
+        found = [{"attacker_has": what, "rows": own["rows"], "share": own["share"]} for what, own in linked if own]
+        caption = "Rows that an attacker who has their values before finds again, as the nearest"
+        tables += self._table(caption, found, "attacker_has rows share")
+        yield Section("Before and after", [], drawn, tables)
         changed = "cells_changed cells_suppressed"
         keys = f"information_kept entropy_lost mutual_information_kept total_variation {changed} rows_suppressed"
         tables = self._facts("Utility", document["utility"], keys)
@@ -412,6 +434,11 @@ class Sections:
         said = "Line: PIF 95 of each run."
         drawn = figures.points(said, {"PIF 95": seen}, "run", "PIF 95, bits", lines=True) if seen else []
         yield Section("History", [], drawn, self._table("Runs", runs, keys, tools=True))
+
+
+def _next_steps(document: Document) -> list[str]:
+    """Return a paragraph with the commands to go on with; none if the document has none."""
+    return [f"To go on: {'; then '.join(document['commands'])}"] if document.get("commands") else []
 
 
 def _heading(key: str) -> str:

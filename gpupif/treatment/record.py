@@ -234,7 +234,8 @@ class TreatmentsRecord(Displayable):
                 changed.update(own.changed or {})
             if changed:
                 name, cells = changed.most_common(1)[0]
-                said.append(f"{changed.total():,} cells changed, most in {quoted(name)}: {cells:,}")
+                gone = ", in rows that are taken away later too" * bool(self.rows_removed)
+                said.append(f"{changed.total():,} cells changed{gone}, most in {quoted(name)}: {cells:,}")
         if self.key is not None:
             said.append("Values were drawn at random, with a seed" if self.key == "seed" else "A secret key was used")
         return [f"{own}." for own in said]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pandas as pd
 import pytest
@@ -35,10 +36,15 @@ def test_roles_name_the_columns_to_advise_on(folder, run):
     told = run("advise", "people.csv", "--roles", "r.toml", "--criterion", "distinct_l", "--json")
     document = json.loads(told.out)
     assert told.code == 0
-    assert document["columns"] == ["age", "sex", "a=b"]
+    # The sensitive column stays as it is.
+    assert document["columns"] == ["age", "sex"]
+    assert {change["column"] for change in document["changes"]} <= {"age", "sex"}
+    command = ["gpupif", "protect", "people.csv", "--roles", "r.toml", "--require", "k>=5", "-o", "plan.toml"]
+    assert [shlex.split(own) for own in document["commands"]] == [command]
     options = ["--quasi-identifiers", "age,sex", "--sensitive", "a=b", "--criterion", "distinct_l", "--json"]
     given = json.loads(run("advise", "people.csv", *options).out)
     assert (given["before"], given["changes"]) == (document["before"], document["changes"])
+    assert given["commands"][0].split(" --")[1:3] == ["quasi-identifiers age,sex", "sensitive a=b"]
     assert "From r.toml: --quasi-identifiers" in run("advise", "people.csv", "--roles", "r.toml").out
 
 

@@ -68,7 +68,7 @@ def test_json_has_the_figures_of_python(run, table):
 def test_an_objective_is_minimised_and_said(run, table):
     ended = run(*BASE, "--require", "k>=4", "--objective", "utility(ill)")
     assert ended.code == 0, ended.err
-    assert "Cost: objective utility(ill, information): " in ended.out
+    assert "; cost: objective utility(ill, information): " in ended.out
     found = gpupif.protect("table.csv", "k>=4", hierarchies="H.toml", sensitive="ill", objective="utility(ill)")
     document = json.loads(run(*BASE, "--require", "k>=4", "--objective", "utility(ill)", "--json").out)
     assert (document["objective"], document["loss"]) == (found.objective, found.loss)
@@ -192,14 +192,45 @@ def test_three_lines_say_what_the_plan_does_costs_and_leaves(run, table):
     classes = gpupif.risk(table, ["age", "home"]).classes
     assert document["unique_rows_before"] == classes.uniques > 0
     assert (document["unique_rows"], document["smallest_class"]) == (0, document["risk"][0]["value"])
-    lines = run(*BASE, "--require", "k>=3", "--require", "pif95<=100", "--suppress", "0.05").out.splitlines()
-    plan, cost, risk = (line.partition(": ") for line in lines[1:4])
-    assert (plan[0], cost[0], risk[0]) == ("Plan", "Cost", "Risk left")
+    asked, *lines = document["verdict"]
+    assert asked == "Asked: k>=3, pif95<=100. The attacker knows age, home."
+    plan, risk = (line.partition(": ") for line in lines)
+    assert (plan[0], risk[0]) == ("Plan", "Risk left")
     suppressed = document["suppressed_rows"]
-    assert plan[2].endswith(f"; suppresses {suppressed} of 80 rows ({100 * suppressed / 80:.4g} %).")
-    assert f"({document['loss']:,.0f} of {document['highest_loss']:,.0f} bits), the least possible." in cost[2]
-    assert f"k>=3: {document['risk'][0]['value']} (before: 1); pif95<=100: " in risk[2]
-    assert f" 0 rows unique (before: {classes.uniques}), highest chance to be found " in risk[2]
+    assert f"; suppresses {suppressed} of 80 rows ({100 * suppressed / 80:.4g} %); cost: " in plan[2]
+    assert plan[2].endswith(" % of the information in the quasi-identifiers, the least possible.")
+    chance = f"no row is found with a chance above {100 / document['smallest_class']:.4g} %"
+    assert risk[2].startswith(f"all 2 criteria are met; {chance}")
+
+
+def certain(frame, name):
+    return int((frame.groupby(["age", "home"])[name].transform("nunique") == 1).sum())
+
+
+def test_the_verdict_names_every_attacker_and_the_risk_that_no_criterion_limits(run, table, folder):
+    table.assign(people=np.arange(80) + 0.5, case=np.arange(80) % 5).to_csv("table.csv", index=False)
+    known = ("--quasi-identifiers", "age,home", "--weights", "people")
+    ended = run(*BASE, *known, "--require", "known=1: k>=3", "-o", "plan.toml", "--json")
+    assert ended.code == 0, ended.err
+    document = json.loads(ended.out)
+    after = gpupif.treat("table.csv", "plan.toml").table
+    assert document["certain_rows_before"] == {"ill": certain(table, "ill")}
+    assert document["certain_rows"] == {"ill": certain(after, "ill")}
+    assert (document["singled_out"], document["unused_weights"]) == ({"people": 80}, "people")
+    asked, _, left = document["verdict"]
+    assert asked == "Asked: known=1: k>=3. The attacker knows any 1 of age, home."
+    chance = f"a chance above {100 / document['smallest_class']:.4g} % by an attacker who knows all quasi-identifiers;"
+    assert f"; no row is found with {chance} `ill` is certain in {certain(after, 'ill')} rows (" in left
+    assert left.endswith("; `people` stays as it is, and 80 rows are unique by it alone.")
+    loose = json.loads(run(*BASE, *known, "--require", "known=1: k>=1", "--json").out)
+    unique = gpupif.risk(table, ["age", "home"]).classes.uniques
+    chance = f"{unique} rows are unique, and found for sure by an attacker who knows all quasi-identifiers; "
+    assert f"; {chance}`ill` is certain in " in loose["verdict"][2]
+    several = ("--require", "k>=3", "--require", "nb: max csf(ill)<=0.9", "--attacker", "nb=age")
+    shown = run(*BASE, *known, *several).out
+    assert "The attackers know age, home (k>=3); age (nb)." in shown
+    assert "are not used" not in shown
+    assert "The weights `people` are not used" in run(*BASE, *known, "--require", "k>=3").out
 
 
 def test_rows_that_stay_unique_are_counted(run, table, folder):
@@ -215,7 +246,8 @@ def test_the_frontier_is_drawn_with_the_plan_in_it(run, table):
     document = json.loads(run(*BASE, "--require", "pif95<=2", "--json").out)
     share = document["loss_share"]
     assert f" {100 * share:.4g} % │ {'█' * round(20 * share)} " in plan
-    assert plan.split("│")[-2].strip() == ",".join(map(str, document["levels"].values()))
+    levels = ", ".join(f"{name} {level}" for name, level in document["levels"].items() if level)
+    assert plan.split("│")[-2].strip() == levels
 
 
 def test_rows_are_recoded_further_as_the_options_say(run, table):
@@ -369,14 +401,14 @@ def test_identifiers_of_roles_are_dropped(run, named):
         )
         in ended.out
     )
-    assert "drops person_id and email." in ended.out
+    assert "drops person_id and email; cost: " in ended.out
     assert list(gpupif.treat("table.csv", "plan.toml").table) == ["age", "home", "ill"]
 
 
 def test_identifiers_get_pseudonyms_or_are_kept(run, named, folder):
     ended = run(*WITH_ROLES, "--pseudonymise", "email", "-o", "plan.toml")
     assert ended.code == 0, ended.err
-    assert "drops person_id; puts pseudonyms in email, by a secret key." in ended.out
+    assert "drops person_id; puts pseudonyms in email, by a secret key; cost: " in ended.out
     assert "To go on:\n  python -c" in ended.out
     assert "--plan plan.toml --roles roles.toml --key-file treat.key -o table_treated.csv\n" in ended.out
     gpupif.treatments.Key.new().save("treat.key")

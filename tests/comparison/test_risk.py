@@ -39,7 +39,11 @@ def assert_figures(column, table, missing, weights=None):
     assert column["uniques"] == classes.classes.uniques
     assert column["distinct_l"] == classes.worst["distinct_l"]
     assert column["t"] == classes.worst["t"]
-    assert column["homogeneous_classes"] == classes.attributes["homogeneous_classes"].sum()
+    certain = table.groupby(["age", "sex"], dropna=False)["ill"].transform("nunique", dropna=False) == 1
+    if missing == "category" and weights is None:
+        assert column["certain_rows(ill)"] == certain.sum()
+    of_several = classes.attributes.loc["ill", "homogeneous_rows"]
+    assert column["certain_rows(ill)"] == of_several + classes.classes.uniques
 
 
 def test_risk_has_one_reading_without_suppressed_cells(before):
@@ -132,3 +136,12 @@ def test_a_comparison_prints_and_is_given_as_json(before):
     assert [row["column"] for row in document["columns"]] == ["age", "sex", "ill"]
     assert "NaN" not in found.to_json()
     assert repr(found) == "<Comparison of 60 rows x 3 columns>"
+
+
+def test_columns_outside_the_attacker_that_single_rows_out_are_named(before):
+    table = before.assign(case=[*range(6), *[9] * 54], zip=[*range(5), *[9] * 55])
+    for own in (None, "weight"):
+        frame = table if own is None else table.assign(weight=np.arange(60) + 0.5)
+        found = gpupif.compare(frame, frame, quasi_identifiers=["age", "sex"], sensitive="ill", weights=own)
+        assert found.singled_out == ({"case": 6} if own is None else {"case": 6, own: 60})
+    assert found.verdict()[1].endswith("; but `weight`, no quasi-identifier, is unique in 60 rows (100 %) after.")

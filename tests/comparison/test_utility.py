@@ -215,6 +215,9 @@ def test_precision_is_the_same_from_found_levels_and_from_a_plan():
     for found in (gpupif.compare(before, after, plan), gpupif.compare(before, after, hierarchies=hierarchies)):
         assert found.columns["precision"].tolist() == [pytest.approx(expected), 1.0]
         assert found.utility.precision == pytest.approx((expected + 1) / 2)
+    # A plan of `protect` has no hierarchy of a quasi-identifier that stays as it is.
+    alone = gpupif.compare(before, after, gpupif.Plan(plan.treatments, {"age": hierarchies["age"]}))
+    assert alone.columns["precision"].tolist() == [pytest.approx(expected), 1.0]
     holes = after.assign(zip=["12", "13", None, "22", "31", "32"])
     found = gpupif.compare(before, holes, plan)
     assert found.columns.loc["zip", "precision"] == pytest.approx(1 - 1 / 6)

@@ -73,7 +73,7 @@ def test_identifiers_may_get_pseudonyms_by_a_secret_key(tmp_path):
     found, said = protect(table, identifiers=["person_id", "email"], pseudonymise=["person_id", "household"], **KNOWN)
     assert said == []
     assert found.identifiers == {"person_id": "pseudonymise", "email": "drop", "household": "pseudonymise"}
-    assert "puts pseudonyms in person_id and household, by a secret key." in " ".join(str(found).split())
+    assert "puts pseudonyms in person_id and household, by a secret key; cost: " in " ".join(str(found).split())
     found.plan.save(tmp_path / "plan.toml")
     with pytest.raises(gpupif.InputError, match="takes a secret key"):
         gpupif.treat(table, tmp_path / "plan.toml")

@@ -175,8 +175,8 @@ def test_the_result_says_where_the_treated_table_differs_from_the_search():
     assert found.searched[0].value == pytest.approx(0.2)
     assert found.risk[0].value == 0
     said = " ".join(str(found).split())
-    assert "0.2 if classes are compared with all rows" in said
-    assert "0 in the treated table alone, which meets it too" in said
+    assert "Risk left: t(S)<=0.2 is met: 0 (before: 0.8); " in said
+    assert "t(S)<=0.2: 0.2 if classes are compared with all rows, suppressed rows among them, as in the search." in said
     assert found.to_dict()["searched"][0]["is_met"]
 
 
@@ -190,7 +190,7 @@ def test_the_result_says_so_if_the_treated_table_breaks_a_criterion():
     assert found.searched[0].value == pytest.approx(0.3)
     assert found.risk[0].value == pytest.approx(0.48)
     assert (found.searched[0].is_met, found.is_met) == (True, False)
-    assert "0.48 in the treated table alone, which does NOT meet it" in " ".join(str(found).split())
+    assert found.verdict()[2].startswith("Risk left: t(S)<=0.35 is NOT MET: 0.48 (before: ")
 
 
 @pytest.mark.parametrize("criteria", [["distinct_l(ill)>=2"], ["distinct_l(ill)>=2", "distinct_l(pay)>=2"]])
@@ -246,16 +246,18 @@ def test_the_frontier_fits_the_width_of_the_terminal():
     given = {name: {"values": dict(groups)} for name, groups in hierarchies.items()}
     criteria = ["k>=3", "entropy_l(ill)>=2", "max csf(ill)<=0.9"]
     found = gpupif.protect(table, criteria, hierarchies=given, sensitive="ill", suppress=0.1)
-    plan = f"levels {','.join(map(str, found.levels.values()))}"
+    plan = ", ".join(f"{name} {level}" for name, level in found.levels.items() if level)
     for width in (60, 80, 100, 200):
         out = io.StringIO()
         found.print(Console(file=out, width=width))
         lines = out.getvalue().split("Loss against risk")[1].splitlines()
         assert max(map(len, lines)) <= width
         assert any("suppressed rows" in line for line in lines)
-        shown = [line for line in lines if line.startswith(("plan", "│ plan"))]
         # A table that is too wide is cut; each part has a line of the plan, and the last part has its levels.
-        assert plan in shown[-1] or shown[-1].split("│")[-2].strip() == plan.removeprefix("levels ")
+        place = max(number for number, line in enumerate(lines) if line.startswith("│ plan"))
+        ends = [place + 1 + number for number, line in enumerate(lines[place + 1 :]) if line[2:6].strip()]
+        texts = [line.split("│")[-2].strip() for line in lines[place : next(iter(ends), len(lines))] if "│" in line]
+        assert " ".join(texts).startswith(plan)
         for node in found.frontier:
             assert f"{100 * node.loss / found.highest_loss:.4g} %" in out.getvalue()
 

@@ -14,7 +14,7 @@ from gpupif.errors import InputError, OutputError
 from gpupif.report.page import make_page
 from gpupif.report.records import KINDS, document_of, kind_of
 from gpupif.results.score_report import score_document
-from gpupif.utils.display import as_cell, as_json
+from gpupif.utils.display import as_cell, as_json, as_part
 from tests.helpers.reports import Page
 
 ROWS = 120
@@ -180,6 +180,13 @@ def test_protection_treatment_and_comparison(protection, on_cpu):
     assert plan["x"] == [protection.loss]
     assert sum(len(trace["x"]) for trace in frontier) == len(protection.frontier)
     assert page.record("Risk", 0)["before"] == f"{comparison.risk.loc['pif50', 'before']:.4g}"
+    assert page.record("Risk", 0)["figure"] == "PIF 50, bits"
+    groups = {row[0]: row[2] for row in page.tables["Level of each column in the plan"][1:]}
+    assert groups == {str(name): own for name, own in protection.groups.items()}
+    linked = gpupif.compare(TABLE, TABLE, quasi_identifiers=KNOWN, linkage="exact")
+    caption = "Rows that an attacker who has their values before finds again, as the nearest"
+    shown = page_of(document_of(linked)).record(caption)
+    assert (shown["attacker has"], shown["share"]) == ("all values", as_part(linked.linkage.share))
     assert len(page.tables["In order"]) == len(treated.record.treatments) + 1
 
 
