@@ -289,7 +289,10 @@ class Protection(Displayable):
         number, left = self.unique_rows, self.rows - self.suppressed_rows * (not self.suppressed_cells)
         unique = f"{number:,} {plural(number, 'row')} {'is' if number == 1 else 'are'} unique, and found for sure{by}"
         chance = f"no row is found with a chance above {as_percent(1 / self.smallest_class)}{by}"
-        said = [*(said or [f"all {len(pairs)} criteria are met"]), unique if number else chance]
+        said = [
+            *(said or [f"{'both' if len(pairs) == 2 else f'all {len(pairs)}'} criteria are met"]),
+            unique if number else chance,
+        ]
         name, rows = _highest(self.certain_rows)
         said += [f"{quoted(name)} is certain in {rows:,} rows ({as_percent(rows / left)})"] * bool(rows)
         name, rows = _highest(self.singled_out)

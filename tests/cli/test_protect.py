@@ -200,7 +200,7 @@ def test_three_lines_say_what_the_plan_does_costs_and_leaves(run, table):
     assert f"; suppresses {suppressed} of 80 rows ({100 * suppressed / 80:.4g} %); cost: " in plan[2]
     assert plan[2].endswith(" % of the information in the quasi-identifiers, the least possible.")
     chance = f"no row is found with a chance above {100 / document['smallest_class']:.4g} %"
-    assert risk[2].startswith(f"all 2 criteria are met; {chance}")
+    assert risk[2].startswith(f"both criteria are met; {chance}")
 
 
 def certain(frame, name):
