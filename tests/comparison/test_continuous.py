@@ -213,7 +213,13 @@ def test_the_printed_tables_and_json_have_the_figures(correlated, capsys):
     before, after = (table.assign(people=2.0, sex="f") * 1 for table in correlated)
     found = gpupif.compare(before, after, weights="people")
     text = str(found)
-    for words in ("IL1s", "rows within 0.05 deviations", "linked by rank", "that differ most", "weighted total: x"):
+    for words in (
+        "IL1s",
+        "rows within 0.05 deviations",
+        "linked by rank",
+        "by their difference as a share of before",
+        "weighted total: x",
+    ):
         assert words in text
     assert max(map(len, text.splitlines())) <= 120
     document = json.loads(found.to_json())
