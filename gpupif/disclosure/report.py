@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 # The headings of columns that are no disclosure measure.
 HEADS = {
     "values": "values",
-    "homogeneous_rows": "rows certain, unique ones apart",
+    "homogeneous_rows": "rows certain, without unique rows",
     "alpha": "alpha, 0 to 1",
     "entropy_l": "entropy l, values",
     "distinct_l": "distinct l, values",
     "t": "t, 0 to 1",
     "delta": "delta, nats",
     "recursive_c": "c, ratio",
-    "basic_beta": "beta, share",
-    "enhanced_beta": "enh. beta, share",
+    "basic_beta": "beta, ratio",
+    "enhanced_beta": "enh. beta, ratio",
 }
 
 # A class is printed as the worst if no more classes are as bad as it.
@@ -243,6 +243,8 @@ def groups_table(groups: Sequence[Group]) -> PrintedTable:
         for group in groups
     ]
     title = "Most homogeneous classes of several rows: their attribute is known without re-identification"
+    if any(group.value is None for group in groups):
+        title += " (a missing value counts as a value; with --missing wildcard as unknown)"
     return draw_table(title, headings, rows)
 
 

@@ -71,6 +71,7 @@ def _measured(asked: CountedRequest, found: Protection, plan: Plan, after: Treat
         unique_rows=after.unique_rows,
         certain_rows=after.certain_rows,
         singled_out=after.singled_out,
+        unmeasured=_unchanged(asked),
     )
 
 

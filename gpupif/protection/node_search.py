@@ -171,6 +171,7 @@ class NodeSearch:
             certain_rows={},
             certain_rows_before=certain_rows(asked.counted, criteria, asked.engine),
             singled_out={},
+            unmeasured=[],
             unused_weights=criteria.given.weights if all(own.is_of_sizes for own in criteria.criteria) else None,
             searched=[_least_safe(own) for own in zip(*searched, strict=True)],
             local=local,

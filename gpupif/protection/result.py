@@ -107,6 +107,7 @@ class Protection(Displayable):
         certain_rows_before: in the table before.
     singled_out: by column that is no part of the criteria and stays as it is, how many rows are unique by its value
         alone; only columns where at least a tenth of the rows are.
+    unmeasured: the columns that are no part of the criteria and are released as they are. Empty if it was not measured.
     unused_weights: the column of sampling weights if no criterion uses weights, as `k`, which counts rows; else None.
     searched: the values of the criteria by whose classes rows are suppressed, as the search compares these classes:
         with the whole table, suppressed rows among them, as ARX does. Empty unless the plan suppresses whole rows.
@@ -147,6 +148,7 @@ class Protection(Displayable):
     certain_rows: Mapping[Hashable, int]
     certain_rows_before: Mapping[Hashable, int]
     singled_out: Mapping[Hashable, int]
+    unmeasured: Sequence[Hashable]
     unused_weights: Hashable
     searched: Sequence[CriterionValue]
     local: Sequence[RecodedRows]
@@ -211,6 +213,10 @@ class Protection(Displayable):
             )
         if self.cells_unreached:
             draw_line(console, "No single cells meet all criteria when suppressed: whole rows are instead.")
+        if self.unmeasured:
+            draw_line(
+                console, f"Released as they are, and not measured: {listed(self.unmeasured, 10, quoted)}.", "yellow"
+            )
         if self.unused_weights is not None:
             draw_line(console, f"The weights {quoted(self.unused_weights)} are not used: the criteria count rows.")
         if self.risk:

@@ -91,7 +91,7 @@ def _facts(document: Document) -> Iterator[str]:
     source = (document.get("request") or {}).get("input") or {}
     name = document.get("input") if isinstance(document.get("input"), str) else source.get("path")
     if name:
-        yield f"Table: {as_text(name)}"
+        yield f"Table: {as_text(os.path.basename(name))}"
     if document.get("device"):
         yield f"Device: {as_text(document['device'])}"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ..errors import InputError
+from ..errors import InputError, listed
 from ..utils.display import as_cell, as_found, as_part, as_text
 from . import figures
 from .figures import Figure
@@ -16,6 +16,8 @@ from .records import Document, kind_of
 # What stands for a value of the table in a redacted report, and the keys of records that have such values.
 HIDDEN = "hidden"
 VALUES = {"groups", "value", "index", "value_1", "value_2", "quasi_identifiers", "why"}
+# Keys of single values of the table.
+MAY_MISS = {"value", "value_1", "value_2"}
 # Keys of shares, which are shown in percent.
 SHARES = {"unique_mean", "unique_share", "share", "highest", "average", "marketer", "information_kept"}
 SHARES |= {f"{name}_{figure}" for name in ("reidentification_risk", "individual_risk") for figure in ("mean", "max")}
@@ -159,7 +161,8 @@ class Sections:
         if key in VALUES and self._redact:
             return Cell(HIDDEN)
         if value is None:
-            return Cell("")
+            # A value of a table that is missing, or a figure that there is not.
+            return Cell(as_text(None) if key in MAY_MISS else "")
         if isinstance(value, bool):
             return Cell("yes" if value else "no")
         if isinstance(value, Mapping):
@@ -215,12 +218,15 @@ class Sections:
         return Section("Risk of columns", notes, drawn, self._table("Columns", records, keys, tools=True))
 
     def _riskiest(self, document: Document) -> Iterable[Section]:
-        """Return the section on the riskiest cells."""
-        top = document.get("top") or []
+        """Return the section on the riskiest cells.
+
+        In a redacted report there is none: the figures of a cell tell its value to who knows how frequent values are.
+        """
+        top = [] if self._redact else document.get("top") or []
         cells: dict[str, dict[str, tuple[Any, Any]]] = {}
         for cell in top:
             if cell.get("posterior") is not None and cell.get("prior") is not None:
-                value = "" if self._redact or "value" not in cell else f" = {self._cell('value', cell['value']).text}"
+                value = f" = {self._cell('value', cell['value']).text}" if "value" in cell else ""
                 by = f", {as_cell(cell['cig'])} bits" if cell.get("cig") is not None else ""
                 name = f"row {cell['row']}, {as_text(cell['column'])}{value}{by}"
                 cells[name if name not in cells else f"{name} ({len(cells) + 1})"] = self._values(cell)
@@ -245,9 +251,9 @@ class Sections:
         shown = spread if isinstance(spread, list) else [cell]
         values = {}
         for place, one in enumerate(shown):
-            text = f"value {place + 1}" if self._redact else self._cell("value", one.get("value")).text or "missing"
+            text = self._cell("value", one.get("value")).text
             if not place:
-                text = "the cell's value" if self._redact or "value" not in one else f"{text} (this cell)"
+                text = f"{text} (this cell)" if "value" in one else "the cell's value"
             values[text if text not in values else f"{text} ({place + 1})"] = (one["prior"], one["posterior"])
         rest = tuple(max(0.0, 1 - sum(one[key] for one in shown)) for key in ("prior", "posterior"))
         return values | ({"all other values": rest} if max(rest) > ROUNDING else {})
@@ -372,7 +378,9 @@ class Sections:
                 groups[name].append((node["loss"], own[criterion], f"levels {text}"))
             said = f"Points: loss against {criterion}, of the best plans that were checked."
             drawn += figures.points(said, groups, f"loss, {document['unit']}", criterion)
-        yield Section("What protection costs and buys", _next_steps(document), drawn, tables)
+        names = document["unmeasured"]
+        notes = [f"Released as they are, and not measured: {listed(names, 20, as_text)}."] * bool(names)
+        yield Section("What protection costs and buys", [*notes, *_next_steps(document)], drawn, tables)
 
     def _comparison(self, document: Document) -> Iterable[Section]:
         records = [{"figure": row["name"], **row} for row in document["risk"].values()]

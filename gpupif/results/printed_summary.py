@@ -87,7 +87,7 @@ def column_table(columns: pd.DataFrame, first: Sequence[int] = ()) -> PrintedTab
     if "cig_mean" in keys:
         # The scale of the bars.
         scale = max(frame[key].max() for key in ("prior_entropy", "cig_mean"))
-        bar = Heading(f"CIG, 0 to {scale:.3g} bits", True, lambda mean: _bar(mean / scale if scale else 0.0), True)
+        bar = Heading(f"CIG from 0 to {scale:.3g} bits", True, lambda mean: _bar(mean / scale if scale else 0.0), True)
         heads.append(bar)
         shown.insert(0, "cig_mean")
     heads += [Heading(HEADS[key], show=_numbers(key)) for key in keys]

@@ -186,7 +186,8 @@ class Summary(Displayable):
             draw_line(console, note, "yellow")
         if self.pif:
             shown = ", ".join(f"PIF {percentile}: {value:.3f}" for percentile, value in self.pif.items())
-            draw_line(console, f"Bits that a row gives away, by percentile: {shown}")
+            every = " over all columns" * (len(self._unknown) < len(self.columns))
+            draw_line(console, f"Bits that a row gives away{every}, by percentile: {shown}")
         console.print()
         console.print(printed_summary.cell_table(self.top, self.measures))
         draw_line(console, printed_summary.misled_note(self.top), "dim")

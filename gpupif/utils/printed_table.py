@@ -92,7 +92,8 @@ class PrintedTable:
         for column in reversed(spared):
             if _least([*keys, *others], longest) > room:
                 others.remove(column)
-                left_out.insert(0, column.name)
+                # Without its unit.
+                left_out.insert(0, column.name.split(",")[0])
         for part in _parts(keys, others, longest, room):
             yield self._table(part, longest, room)
         notes = [f"{column.name}: always {column.cells[0].plain}" for column in always]
