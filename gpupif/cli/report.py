@@ -74,7 +74,7 @@ def report(
             if documents[1]["classes"]["k"] < PROTECTED:
                 if roles is None and known is None:
                     given["quasi_identifiers"] = ",".join(documents[1]["quasi_identifiers"])
-                documents.append(_next_step(source, given))
+                documents.append(_next_step(source, given | {"sep": shared.sep}))
         else:
             documents = _of_record(source, redact)
         to.write(documents, shared)

@@ -20,6 +20,7 @@ from ..utils.display import (
     draw_line,
     draw_table,
     draw_verdict,
+    highest_place,
     plural,
     quoted,
 )
@@ -189,7 +190,7 @@ class Comparison(Displayable):
         rows = f"{self.rows:,} {plural(self.rows, 'row')}{gone}, before and after treatment. {said}"
         risk = self.risk.to_dict("index")
         figures = [
-            f"{name} {_value(risk[key]['before'])} before, {_value(risk[key]['after'])} after"
+            f"{name} {_value(risk[key]['before']) or 'none'} before, {_value(risk[key]['after']) or 'none'} after"
             for key, name in IN_VERDICT.items()
             if key in risk
         ]
@@ -206,7 +207,9 @@ class Comparison(Displayable):
         of_columns = {name: risk[certain_rows(name)] for name in self.sensitive if certain_rows(name) in risk}
         if not of_columns:
             return []
-        name = max(of_columns, key=lambda own: of_columns[own]["after"] or 0)
+        # A column that was dropped has NaN after.
+        names = list(of_columns)
+        name = names[highest_place(of_columns[own]["after"] for own in names)]
         before, after = (_value(of_columns[name][when]) or "none" for when in ("before", "after"))
         return [f"{quoted(name)} certain in {before} rows before, {after} after"]
 

@@ -54,7 +54,7 @@ class Homogeneous:
     """The homogeneous classes of a sensitive attribute in a partition, or of several attributes in a table.
 
     first: the most homogeneous classes of several rows, in order. classes: number of classes of several rows that have
-    one value. rows: rows of these classes.
+    one value. rows: rows of these classes, each row once.
     """
 
     first: Sequence[tuple[Rank, Group]]
@@ -220,18 +220,21 @@ def homogeneous_matches(
     scored_column: int,
     numbered: NumberedRows,
     wild: Sequence[int],
+    multiplicities: npt.NDArray[np.int64],
     amounts: npt.NDArray[np.int64],
     sizes: npt.NDArray[np.int64],
     scores: Mapping[str, npt.NDArray[np.float64]],
 ) -> Homogeneous:
     """Return the most homogeneous classes for one attribute if missing values match every value.
 
-    Each combination of quasi-identifiers that occurs has a class: all rows that match it.
+    Each combination of quasi-identifiers that occurs has a class: all rows that match it. Classes overlap, so `rows`
+    of the result counts the rows that have a combination whose class has one value.
 
     ranking: columns with codes.
     scored_column: place of the attribute among the columns.
     numbered: the combinations of quasi-identifiers; see `Ranking.number_classes`.
     wild: places of the columns whose missing values, the last code, match every value.
+    multiplicities: how often each row occurs.
     amounts: how much each row counts in the shares of values.
     sizes: rows of the class of each row.
     scores: for each row, "recursive_1" (the highest share of a value in its class) and "entropy" (bits).
@@ -261,4 +264,6 @@ def homogeneous_matches(
 
     entropies = np.where(shares[first] == 1.0, 0.0, scores["entropy"][first])
     of_class = [own[first] for own in codes]
-    return ranking.homogeneous(scored_column, ValueShares(of_class, sizes[first], shares[first], entropies, value))
+    found = ranking.homogeneous(scored_column, ValueShares(of_class, sizes[first], shares[first], entropies, value))
+    own_rows = np.bincount(numbered.number, multiplicities)[numbered.number[first]]
+    return replace(found, rows=int(own_rows[shares[first] == 1.0].sum()))

@@ -314,7 +314,9 @@ class PartitionSearch:
                     of_class[numbered.number] = sizes
                     worst = self._worst_matches(numbered, scores, amounts > 0, of_class)
                     if request.sensitive:
-                        groups = homogeneous_matches(ranking, column, numbered, job.wildcards, amounts, sizes, scores)
+                        groups = homogeneous_matches(
+                            ranking, column, numbered, job.wildcards, multiplicities, amounts, sizes, scores
+                        )
             of_sizes = Sizes.from_counts(sizes, multiplicities)
             findings[column] = Findings(of_sizes, extremes[slot], groups, worst, estimated)
         return findings

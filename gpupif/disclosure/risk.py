@@ -64,8 +64,8 @@ class DisclosureRisk(Displayable):
 
     The columns of `attributes` are: values (different values in the table); each disclosure measure that is asked for
     (alpha, distinct_l, entropy_l, recursive_c, t, basic_beta, enhanced_beta, delta); and, if groups are asked for,
-    homogeneous_classes and homogeneous_rows (classes of several rows with a single value of the attribute, and their
-    rows). `gpupif measures` lists units, ranges and sources of the measures.
+    homogeneous_classes and homogeneous_rows (classes of several rows with a single value of the attribute, and how many
+    rows have such a class). `gpupif measures` lists units, ranges and sources of the measures.
     """
 
     rows: int

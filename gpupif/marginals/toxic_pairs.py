@@ -123,7 +123,11 @@ class ToxicPairs(Displayable):
         """See `Displayable.verdict`."""
         number = len(self.pairs)
         size = f"{self.rows:,} {plural(self.rows, 'row')}"
-        size += "" if self.people is None else f" for {as_cell(float(self.people))} people"
+        size += (
+            ""
+            if self.people is None
+            else f" for {as_cell(float(self.people))} {'person' if self.people == 1 else 'people'}"
+        )
         kind = plural(number, SIZES[self.size][:-1])
         said = [f"{size} x {len(self.columns)} columns: {number:,} {kind} of columns, by what they tell together."]
         first: dict[Any, Any] = self.pairs.iloc[0].to_dict()

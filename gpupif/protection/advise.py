@@ -142,7 +142,9 @@ class Advice(Displayable):
     def _figures(self, values: Mapping[Any, Any]) -> str:
         """Return the figure of the criterion, k and the unique rows in words."""
         head, _, unit = _head(self.criterion).partition(", ")
-        said = {head: f"{head} {as_cell(values[self.criterion])}{f' {unit}' * (unit == 'bits')}"}
+        value = as_cell(values[self.criterion])
+        named_unit = {"bits": " bit" if value == "1" else " bits"}.get(unit, "")
+        said = {head: f"{head} {value}{named_unit}"}
         more = {HEADINGS.get(name, name): as_cell(values[name]) for name in ("k", "uniques")}
         return ", ".join((said | {name: f"{name} {own}" for name, own in more.items()}).values())
 

@@ -18,7 +18,7 @@ from ..treatment.value_maps.recode_rows import RecodeRows
 from ..utils.progress import Reporter
 from ..utils.signals import Interrupted
 from .counted_request import CountedRequest
-from .identifiers import identifier_treatments
+from .identifiers import KEEP, identifier_treatments
 from .result import Protection
 from .treated_risk import TreatedRisk, measure_treated
 
@@ -77,7 +77,8 @@ def _measured(asked: CountedRequest, found: Protection, plan: Plan, after: Treat
 
 def _unchanged(asked: CountedRequest) -> list[Hashable]:
     """Return the columns that are no part of the criteria, and that the plan leaves as they are."""
-    named = {*asked.criteria.scored, *asked.request.identifiers}
+    changed = {name for name, done in asked.request.identifiers.items() if done != KEEP}
+    named = {*asked.criteria.scored, *changed}
     return [name for name in table_names(asked.table)[0] if name not in named]
 
 

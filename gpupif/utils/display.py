@@ -127,8 +127,9 @@ def as_found(value: Any) -> str:
 
 
 def quoted(name: Any) -> str:
-    """Return the name of a column in backquotes, for a sentence."""
-    return f"`{as_text(name)}`"
+    """Return the name of a column in backquotes, for a sentence; a backquote in the name is shown as an apostrophe."""
+    name = as_text(name).replace("`", "'")
+    return f"`{name}`"
 
 
 def bits(number: float) -> str:
