@@ -132,7 +132,7 @@ def _discrete_losses(steps: int, epsilon: float) -> tuple[npt.NDArray[np.float64
 
     epsilon: the loss of one step. P(noise = k) is tanh(epsilon / 2) e^(-epsilon |k|).
     """
-    places = np.arange(steps + 1)
+    places = np.arange(steps + 1, dtype=np.float64)
     # All k from 0 down have the highest loss, all from `steps` up the lowest.
     log_masses = -epsilon * places + math.log(math.tanh(epsilon / 2))
     log_masses[[0, -1]] -= math.log(-math.expm1(-epsilon))

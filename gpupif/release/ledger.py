@@ -1,10 +1,10 @@
 """The public `Budget`: a ledger of all differentially private releases of a table, and what they may spend together.
 
-A ledger is a file of lines in JSON. The first line has the terms, every further line a charge. Each line has the SHA-256
-digest of its content and of the digest before it, so that no line can be changed, moved or taken out from between. Lines
-are only ever added, under a lock, and are on the disk before anything is answered: a crash spends, and never answers
-for free. What a ledger cannot show is that its last lines were cut off as a whole. Hence each release names the digest
-of its line, `head`, which is to be found in the ledger.
+A ledger is a file of lines in JSON. The first line has the terms, every further line a charge. Each line has the
+SHA-256 digest of its content and of the digest before it: no line can be changed, moved or taken out from between
+others. Lines are only ever added, under a lock, and are on the disk before anything is answered: a crash spends, and
+never answers for free. A ledger cannot show that its last lines were cut off as a whole. So each release names the
+digest of its line, `head`, which must be found in the ledger.
 """
 
 from __future__ import annotations
@@ -147,6 +147,23 @@ class LedgerState:
         """What all charges spent together."""
         return compose(self.losses, self.terms.delta)
 
+    @property
+    def left(self) -> float:
+        """The epsilon that is left."""
+        return max(0.0, self.terms.epsilon - self.spent.least)
+
+    @property
+    def sentences(self) -> list[str]:
+        """What is spent and left, and whom answers protect, in two sentences."""
+        terms, number = self.terms, len(self.charges)
+        hidden = "which values a person has" if terms.replaced else "whether a person is in the table"
+        unit = f"{terms.rows:,} {plural(terms.rows, 'row')} together"
+        return [
+            f"Epsilon {as_cell(self.spent.least)} of {as_cell(float(terms.epsilon))} is spent, {as_cell(self.left)} is "
+            f"left (delta {as_cell(float(terms.delta))}), by {number:,} {plural(number, 'charge')}.",
+            f"Answers hide {hidden} ({terms.neighbours} neighbours, {unit}).",
+        ]
+
 
 def _line(previous: str, content: Mapping[str, Any]) -> str:
     """Return a line of a ledger. previous: the digest of the line before; "" for the first."""
@@ -252,7 +269,7 @@ class Budget(Displayable):
                     f"ledger: there is no {self.path}. Say what it may spend to make it: epsilon=1, say, and delta=."
                 )
             self._make(Terms(**given))  # type: ignore[arg-type]
-        self._state = self._read()
+        self.state = self._read()
         terms = asdict(self.terms)
         for name, value in given.items():
             if value != terms[name]:
@@ -283,7 +300,7 @@ class Budget(Displayable):
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
         """Hold the lock of the ledger, and yield its descriptor. Raises OutputError if another process holds it."""
-        self._state = self._read()
+        self.state = self._read()
         with disk_errors(self.path):
             number = open_as_is(self.path)
             try:
@@ -303,16 +320,16 @@ class Budget(Displayable):
             finally:
                 os.close(number)
 
-    def charge(self, what: Sequence[str], losses: Sequence[Loss], table: str | None) -> str:
+    def charge(self, what: Sequence[str], losses: Sequence[Loss], table: str | None) -> None:
         """Charge losses to the ledger, on the disk on return; nothing is charged if they do not fit.
 
-        what: what is asked. losses: of all of it. table: the fingerprint of the table, or None. Returns the digest of
-        the new line. Raises InputError if the budget does not suffice, for another table and a damaged ledger, and
-        OutputError if the ledger is locked or cannot be written.
+        what: what is asked. losses: of all of it. table: the fingerprint of the table, or None. Raises InputError if
+        the budget does not suffice, for another table and a damaged ledger, and OutputError if the ledger is locked or
+        cannot be written.
         """
         with self._locked() as number:
             content = os.pread(number, os.fstat(number).st_size, 0)
-            state = self._state = parse_ledger(self.path, content)
+            state = self.state = parse_ledger(self.path, content)
             self._check(state, losses)
             if None not in (table, state.table) and table != state.table:
                 raise InputError(
@@ -334,13 +351,12 @@ class Budget(Displayable):
                 with contextlib.suppress(OSError):
                     os.ftruncate(number, state.size)
                 raise
-            self._state = parse_ledger(self.path, content[: state.size] + line)
-        return self._state.head
+            self.state = parse_ledger(self.path, content[: state.size] + line)
 
     def check(self, losses: Sequence[Loss]) -> None:
         """Raise InputError if the budget does not suffice for losses. Only the ledger decides, never a table."""
-        self._state = self._read()
-        self._check(self._state, losses)
+        self.state = self._read()
+        self._check(self.state, losses)
 
     def _check(self, state: LedgerState, losses: Sequence[Loss]) -> None:
         terms, all_losses = state.terms, [*state.losses, *losses]
@@ -354,7 +370,7 @@ class Budget(Displayable):
             else f"all releases would take epsilon {total:.6g} of {terms.epsilon:.6g} (delta {terms.delta:.4g})"
         )
         raise InputError(
-            f"budget: {why}. Ask for less, with a smaller epsilon=; nothing was spent. gpupif budget shows what is left."
+            f"budget: {why}. Ask for less, with a smaller epsilon; gpupif budget shows what is left. Nothing was spent."
         )
 
     def spend(self, what: str, losses: Sequence[Loss]) -> None:
@@ -370,22 +386,22 @@ class Budget(Displayable):
     @property
     def terms(self) -> Terms:
         """What may be spent, and who is a neighbour of whom."""
-        return self._state.terms
+        return self.state.terms
 
     @property
     def charges(self) -> Sequence[Charge]:
         """All charges, as last read."""
-        return self._state.charges
+        return self.state.charges
 
     @property
     def spent(self) -> Composition:
         """What all charges spent together: epsilon at the ledger's delta, by each theorem."""
-        return self._state.spent
+        return self.state.spent
 
     @property
     def left(self) -> float:
         """The epsilon that is left."""
-        return max(0.0, self.terms.epsilon - self.spent.least)
+        return self.state.left
 
     def to_dict(self) -> dict[str, Any]:
         """Return the budget as a dictionary for JSON; None for a theorem that says nothing."""
@@ -406,7 +422,7 @@ class Budget(Displayable):
             **asdict(self.terms),
             "spent": spent,
             "left": self.left,
-            "head": self._state.head,
+            "head": self.state.head,
             "charges": charges,
         }
 
@@ -415,14 +431,7 @@ class Budget(Displayable):
 
     def verdict(self, redact: bool = False) -> list[str]:
         """See `Displayable.verdict`."""
-        terms, number = self.terms, len(self.charges)
-        hidden = "which values a person has" if terms.replaced else "whether a person is in the table"
-        unit = f"{terms.rows:,} {plural(terms.rows, 'row')} together"
-        return [
-            f"Epsilon {as_cell(self.spent.least)} of {as_cell(float(terms.epsilon))} is spent, {as_cell(self.left)} is "
-            f"left (delta {as_cell(float(terms.delta))}), by {number:,} {plural(number, 'charge')}.",
-            f"Answers hide {hidden} ({terms.neighbours} neighbours, {unit}).",
-        ]
+        return self.state.sentences
 
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)
@@ -445,7 +454,7 @@ class Budget(Displayable):
         columns = [Heading("", show=str), Heading("what", text=True), Heading("epsilon"), Heading("delta")]
         if charges:
             console.print(draw_table("Charges", [*columns, Heading("time, UTC", text=True, optional=True)], charges))
-        draw_line(console, f"Ledger {self.path}, last line {self._state.head[:16]}", "dim")
+        draw_line(console, f"Ledger {self.path}, last line {self.state.head[:16]}", "dim")
 
 
 def _amount(value: float | None) -> str:
@@ -457,10 +466,8 @@ def _finite(value: float | None) -> float | None:
 
 
 def as_budget(given: Any) -> Budget:
-    """Return a budget, from a budget or the path of a ledger that exists. Raises InputError and the errors of reading."""
+    """Return a budget, or the budget of an existing ledger by its path. Raises InputError, TableReadError."""
     if isinstance(given, Budget):
         return given
     check_path("budget", given, "a ledger, or a gpupif.Budget")
     return Budget(given)
-
-

@@ -128,7 +128,7 @@ def threshold(epsilon: float, delta: float, sensitivity: int, times: int = 1) ->
 def choice(epsilon: float, sensitivity: int) -> Noise:
     """Return the choice of the lowest of several scores, by permute-and-flip (McKenna and Sheldon, 2020)."""
     library, space = opendp(), _vector("linf_distance")
-    made, scale = _calibrated(
+    made, _ = _calibrated(
         lambda scale: library.m.make_noisy_max(*space, library.max_divergence(), scale=scale, negate=True),
         2 * sensitivity / epsilon,
         sensitivity,

@@ -16,7 +16,6 @@ from ..treatment import Tools, TreatedTable, Treatment
 from .response_formulas import epsilon_of_keep, keep_of_epsilon
 from .transitions import ALL, KeepOrReplace, TransitionStep, domain_of
 
-
 PRIOR = "prior"
 # For a larger epsilon, the probability of a replacement could round to 0 out of 2^64.
 MOST_EPSILON = 40.0
