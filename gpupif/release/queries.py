@@ -100,7 +100,7 @@ class Query(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OfNumbers(Query):
+class NumberQuery(Query):
     """A query of a column of numbers."""
 
     column: Hashable
@@ -200,11 +200,12 @@ class Counts(Query):
             domains[name] = _plain_values(domain)
             if not domains[name]:
                 raise InputError(f"values: column {name!r}: expected at least one value, got an empty list.")
-            if len({*_texts(name, domains[name])}) < len(domains[name]):
-                raise InputError(f"values: column {name!r}: a value was given twice in {brief(domains[name])}.")
         cells = math.prod(map(len, domains.values()))
         if cells > MOST_CELLS:
             raise InputError(f"values: expected at most {MOST_CELLS:,} cells, got {cells:,}. Take fewer values.")
+        for name, domain in domains.items():
+            if len({*_texts(name, domain)}) < len(domain):
+                raise InputError(f"values: column {name!r}: a value was given twice in {brief(domain)}.")
         return domains
 
     @property
@@ -258,7 +259,7 @@ class Counts(Query):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Histogram(_OfNumbers):
+class Histogram(NumberQuery):
     """The number of rows in each bin of a column of numbers.
 
     bins: edges, ascending. A bin holds its lower edge; the last bin holds its upper edge too.
@@ -304,7 +305,7 @@ class Histogram(_OfNumbers):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mean(_OfNumbers):
+class Mean(NumberQuery):
     """The mean of a column of numbers, and the number of its values; each for half of epsilon.
 
     bounds: the lowest and the highest value; others count as the bound that is nearest.
@@ -357,7 +358,7 @@ class Mean(_OfNumbers):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quantile(_OfNumbers):
+class Quantile(NumberQuery):
     """A quantile of a column of numbers: the candidate whose rank is nearest to it, chosen with noise.
 
     q: from 0 to 1, in steps of 0.0001. bounds: the lowest and the highest candidate. candidates: list of numbers in
