@@ -122,7 +122,8 @@ def threshold(epsilon: float, delta: float, sensitivity: int, times: int = 1) ->
     except ValueError:
         raise InputError(f"delta: no threshold hides new values up to {delta:g}. Ask for a larger delta.") from None
     loss = replace(plain.loss, scale=scale, failure=delta)
-    return Noise(loss, make(scale, least), least)
+    # OpenDP 0.16 shows noisy counts from the threshold on, yet its delta is of counts above: one more makes it right.
+    return Noise(loss, make(scale, least + 1), least + 1)
 
 
 def choice(epsilon: float, sensitivity: int) -> Noise:

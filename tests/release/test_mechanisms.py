@@ -183,6 +183,27 @@ def test_noise_has_the_moments_of_theory(epsilon):
     assert noise.drawn([]) == []
 
 
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0])
+def test_single_rows_pass_a_threshold_with_probability_delta_at_most(epsilon):
+    noise = mechanisms.threshold(epsilon, 1e-4, 1)
+    scale = noise.loss.scale
+    # P(1 + noise >= threshold), exactly; with a threshold that is one lower it is above delta.
+    passes = [
+        math.exp(-(least - 1) / scale) / (1 + math.exp(-1 / scale)) for least in (noise.threshold, noise.threshold - 1)
+    ]
+    assert passes[0] <= 1e-4 < passes[1]
+
+
+def test_opendp_states_the_delta_of_counts_above_its_threshold():
+    """If this fails, OpenDP is mended, and `threshold` may take its threshold as it is."""
+    library = mechanisms.opendp()
+    domain = library.map_domain(library.atom_domain(T="i64"), library.atom_domain(T="i64"))
+    metric = library.l01inf_distance(library.absolute_distance(T="i64"))
+    made = library.m.make_laplace_threshold(domain, metric, scale=1.0, threshold=5)
+    assert made.map((1, 1, 1))[1] == pytest.approx(math.exp(-5) / (1 + math.exp(-1)))
+    assert min(made(dict.fromkeys(range(500), 5)).values()) == 5
+
+
 @pytest.mark.usefixtures("no_noise")
 def test_several_queries_of_a_file_are_one_charge(budget, tmp_path):
     (tmp_path / "q.json").write_text(json.dumps({"query": QUERIES[:2]}))
