@@ -167,8 +167,8 @@ def compose(losses: Sequence[Loss], delta: float, enough: float | None = None) -
     """Return epsilon of all losses together at `delta`.
 
     enough: an epsilon that will do: if the sum or zCDP is no larger, the other two are not computed. Default None: all
-    are computed. The four hold if the sizes of all releases are chosen beforehand; the sum, zCDP and Renyi DP also if
-    they are chosen by earlier answers. Raises InputError if dp-accounting is needed and absent.
+    are computed. The four hold if the epsilons of all releases are chosen beforehand; the sum and zCDP also if they are
+    chosen by earlier answers. Raises InputError if dp-accounting is needed and absent.
     """
     if not losses:
         return Composition(0.0, 0.0, 0.0, 0.0)

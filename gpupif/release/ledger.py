@@ -94,7 +94,7 @@ class Terms:
 
     @property
     def replaced(self) -> bool:
-        """Whether neighbours have equally many rows."""
+        """True if neighbours have equally many rows."""
         return self.neighbours == "replace"
 
 
@@ -125,7 +125,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class LedgerState:
-    """What a ledger says: its terms, its charges, the digest of its last line, and how many bytes whole lines have."""
+    """The content of a ledger: terms, charges, the digest of its last line, and the bytes of its whole lines."""
 
     terms: Terms
     charges: Sequence[Charge]
@@ -144,7 +144,7 @@ class LedgerState:
 
     @cached_property
     def spent(self) -> Composition:
-        """What all charges spent together."""
+        """The epsilon of all charges together, at the ledger's delta."""
         return compose(self.losses, self.terms.delta)
 
     @property
@@ -154,7 +154,7 @@ class LedgerState:
 
     @property
     def sentences(self) -> list[str]:
-        """What is spent and left, and whom answers protect, in two sentences."""
+        """Two sentences: the epsilon that is spent and left, and whom answers protect."""
         terms, number = self.terms, len(self.charges)
         hidden = "which values a person has" if terms.replaced else "whether a person is in the table"
         unit = f"{terms.rows:,} {plural(terms.rows, 'row')} together"
@@ -385,7 +385,7 @@ class Budget(Displayable):
 
     @property
     def terms(self) -> Terms:
-        """What may be spent, and who is a neighbour of whom."""
+        """The terms of the ledger: what may be spent, and who is a neighbour of whom."""
         return self.state.terms
 
     @property
@@ -395,7 +395,7 @@ class Budget(Displayable):
 
     @property
     def spent(self) -> Composition:
-        """What all charges spent together: epsilon at the ledger's delta, by each theorem."""
+        """The epsilon of all charges together, at the ledger's delta, by each theorem."""
         return self.state.spent
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -115,12 +116,15 @@ def threshold(epsilon: float, delta: float, sensitivity: int, times: int = 1) ->
         scale *= STEP
     # Noise falls by e every `scale`: this many scales make it rarer than any delta.
     highest = sensitivity + math.ceil(scale * (math.log(times * sensitivity / delta) + 2))
-    try:
-        least = library.binary_search_param(
-            lambda least: make(scale, least), d_in=shift, d_out=(epsilon, delta), T=int, bounds=(sensitivity, highest)
-        )
-    except ValueError:
-        raise InputError(f"delta: no threshold hides new values up to {delta:g}. Ask for a larger delta.") from None
+
+    def hides(least: int) -> bool:
+        return bool(make(scale, least).map(shift)[1] <= delta)
+
+    # The library's own search fails if all thresholds hide enough.
+    span = range(sensitivity, highest + 1)
+    least = sensitivity + bisect_left(span, True, key=hides)
+    if least > highest:
+        raise InputError(f"delta: no threshold hides new values up to {delta:g}. Ask for a larger delta.")
     loss = replace(plain.loss, scale=scale, failure=delta)
     # OpenDP 0.16 shows noisy counts from the threshold on, yet its delta is of counts above: one more makes it right.
     return Noise(loss, make(scale, least + 1), least + 1)

@@ -62,7 +62,7 @@ class Query(ABC):
     @property
     @abstractmethod
     def described(self) -> str:
-        """What is asked, in words."""
+        """The question in words."""
 
     @property
     @abstractmethod

@@ -39,7 +39,7 @@ LINES = {
 
 @dataclass(frozen=True)
 class ResponseFacts(Displayable):
-    """What randomised response tells; made by `gpupif.randomized_response`. Prints as a table.
+    """The figures of randomised response; made by `gpupif.randomized_response`. Prints as a table.
 
     keep: float. The probability t that a value is kept; else one of all values is drawn, equally likely.
     values: int. The number k of possible values.
