@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 # Columns of more distinct values are in the fingerprint of a table by their number only.
 MOST_VALUES = 4096
-# Most rows of an answer that are printed.
-MOST_PRINTED = 40
+# Most rows of an answer that are printed, and the longest name of a column that is a heading.
+MOST_PRINTED, LONGEST_HEADING = 40, 24
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,16 @@ class Answer(Displayable):
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)
         if self.table is not None and len(self.table):
-            names = list(self.table.columns)
-            headings = [*(Heading(as_text(name), text=True) for name in names[:-1]), Heading("count")]
-            rows = self.table.head(MOST_PRINTED).itertuples(index=False, name=None)
-            console.print(draw_table("", headings, [[*map(_python, row)] for row in rows], keys=len(names) - 1))
+            names = [as_text(name) for name in self.table.columns[:-1]]
+            found = self.table.head(MOST_PRINTED).itertuples(index=False, name=None)
+            rows = [[*map(_python, row)] for row in found]
+            if max(map(len, names)) > LONGEST_HEADING:
+                # A heading is never broken: long names stand beside each value.
+                pairs = ([f"{name} = {as_cell(own)}" for name, own in zip(names, row, strict=False)] for row in rows)
+                rows = [["; ".join(pair), row[-1]] for pair, row in zip(pairs, rows, strict=True)]
+                names = ["values"]
+            headings = [*(Heading(name, text=True) for name in names), Heading("count")]
+            console.print(draw_table("", headings, rows, keys=len(names)))
             if len(self.table) > MOST_PRINTED:
                 draw_line(console, f"The first {MOST_PRINTED} of {len(self.table):,}.", "dim")
 
