@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import fcntl
 import json
 import os
@@ -13,7 +14,7 @@ import pytest
 import gpupif
 from gpupif import Budget, InputError
 from gpupif.errors import OutputError, TableReadError
-from gpupif.release import Loss, ledger
+from gpupif.release import Loss, answers, ledger
 from gpupif.release.queries import Counts
 
 TABLE = pd.DataFrame({"sex": ["f", "m", "f", "f"], "age": [30, 41, 52, 63]})
@@ -176,3 +177,10 @@ def test_the_terms_of_a_ledger_stay(budget, tmp_path):
     budget.path.chmod(0o666)
     with pytest.raises(TableReadError, match="could not be read"):
         Budget(budget.path)
+
+
+@pytest.mark.parametrize("module", [answers, ledger])
+def test_the_docstrings_hold(module):
+    tried = doctest.testmod(module)
+    assert tried.attempted >= 6
+    assert tried.failed == 0

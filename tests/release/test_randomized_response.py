@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import math
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import gpupif
 from gpupif import InputError, randomized_response
+from gpupif.release import randomized_response as calculator
 
 
 def test_the_story_of_the_coin():
@@ -95,3 +97,8 @@ def test_it_prints_and_has_a_verdict():
 def test_wrong_arguments_are_refused(given, message):
     with pytest.raises(InputError, match=message):
         randomized_response(**given)
+
+
+def test_the_docstring_holds():
+    tried = doctest.testmod(calculator)
+    assert (tried.attempted, tried.failed) == (4, 0)
