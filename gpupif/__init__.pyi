@@ -10,6 +10,7 @@ from . import information as information
 from . import models as models
 from . import nightly as nightly
 from . import piflib as piflib
+from . import release as release
 from . import results as results
 from . import treatments as treatments
 from ._version import __version__ as __version__
@@ -27,6 +28,8 @@ from .marginals.quasi_identifiers import quasi_identifiers as quasi_identifiers
 from .marginals.toxic_pairs import toxic_pairs as toxic_pairs
 from .protection.advise import advise as advise
 from .protection.protect import protect as protect
+from .release.ledger import Budget as Budget
+from .release.randomized_response import randomized_response as randomized_response
 from .results.open import open_scores as open_scores
 from .results.scores import Scores as Scores
 from .scoring.files import score_files as score_files

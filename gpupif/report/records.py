@@ -21,6 +21,8 @@ KINDS: Mapping[str, frozenset[str]] = {
     "protection": frozenset({"frontier", "losses", "before", "risk"}),
     "comparison": frozenset({"rows_taken_away", "risk", "utility", "columns"}),
     "treatment": frozenset({"treatments", "versions"}),
+    "release": frozenset({"answers", "budget"}),
+    "budget": frozenset({"charges", "spent", "neighbours"}),
     "risk": frozenset({"classes", "attributes", "worst"}),
     "pairs": frozenset({"pairs", "values", "pairs_in_all"}),
     "advice": frozenset({"changes", "criterion", "before"}),

@@ -85,6 +85,11 @@ HEADINGS = {
     "entropy_before": "entropy before, bits",
     "entropy_after": "after, bits",
     "entropy_lost": "entropy lost, bits per row",
+    "neighbours": "neighbouring tables",
+    "contributions": "rows of a person, at most",
+    "group": "persons protected together",
+    "spent": "epsilon spent",
+    "left": "epsilon left",
     "name": "gate",
     "number": "run",
     "started": "began, UTC",
@@ -122,6 +127,7 @@ class Section:
 
 # The keys of figures of rows, and of the riskiest cells.
 OF_ROWS = "reidentification_risk_mean reidentification_risk_max unique_mean class_size_min"
+BUDGET = "epsilon delta neighbours contributions group spent left"
 CELLS = "row index column value cells cig csf prior posterior cohort_size known attacker"
 
 
@@ -416,6 +422,34 @@ class Sections:
         ]
         keys = "treatment columns cells_changed cells_suppressed rows_removed"
         yield Section("Treatments", [], [], self._table("In order", records, keys))
+
+    def _release(self, document: Document) -> Iterable[Section]:
+        tables = self._facts("Budget", document["budget"], BUDGET)
+        answers = [
+            {**own, "answer": own["name"], "cells": len(own["table"]) if "table" in own else None}
+            for own in document["answers"]
+        ]
+        keys = "answer ask epsilon delta mechanism value cells standard_error threshold"
+        yield Section("Answers with noise", [], [], tables + self._table("Answers", answers, keys))
+        for own in document["answers"]:
+            # The values of counts were given, or passed a threshold, yet they are values of a table.
+            cells = [
+                {key: HIDDEN if self._redact and key != "count" else value for key, value in row.items()}
+                for row in own.get("table") or []
+            ]
+            if cells:
+                lines = [[self._cell(key if key == "count" else "value", row[key]) for key in row] for row in cells]
+                yield Section(as_text(own["name"]), [], [], [Table("Counts", [*map(as_text, cells[0])], lines, True)])
+
+    def _budget(self, document: Document) -> Iterable[Section]:
+        tables = self._facts("Budget", {**document, "spent": document["spent"]["least"]}, BUDGET)
+        names = {"sum": "sum of all", "zcdp": "zero-concentrated DP", "rdp": "Renyi DP", "pld": "loss distributions"}
+        tables += self._facts(
+            "Epsilon spent, by each theorem; the smallest holds", document["spent"], " ".join(names), names
+        )
+        charges = [{**own, "what": "; ".join(map(as_text, own["what"]))} for own in document["charges"]]
+        tables += self._table("Charges", charges, "number what epsilon delta time", tools=True)
+        yield Section("Privacy budget", [], [], tables)
 
     def _night(self, document: Document) -> Iterable[Section]:
         gates = [

@@ -27,6 +27,9 @@ from ..protection.advise import Advice as Advice
 from ..protection.frontier_plot import ProtectionPlots as ProtectionPlots
 from ..protection.result import FrontierNode as FrontierNode
 from ..protection.result import Protection as Protection
+from ..release.answers import Answer as Answer
+from ..release.answers import Release as Release
+from ..release.randomized_response import ResponseFacts as ResponseFacts
 from ..special_uniques.result import SpecialUniques as SpecialUniques
 from ..treatment.plan_run import Treated as Treated
 from .cell_table import CellTable as CellTable

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import gpupif
 from gpupif.cli.main import NAMES
 
 pytestmark = pytest.mark.every_engine
@@ -55,6 +56,9 @@ def hostile(folder, monkeypatch):
     pq.write_table(pa.table({**columns, NAME: ["a", *values[1:]]}), there / "changed.parquet")
     (there / "plan.toml").write_text(PLAN)
     (there / "night.toml").write_text(NIGHT)
+    query = {"ask": "counts", "by": [NAME], "values": [VALUE, "a"], "epsilon": 1}
+    (there / "q.json").write_text(json.dumps({"query": [query]}))
+    gpupif.Budget(there / "ledger.json", epsilon=9, delta=0.5)
     return there
 
 
@@ -94,6 +98,8 @@ COMMANDS = {
     ),
     "treat": ("treat {t} --plan {f}/plan.toml -o {f}/treated.parquet", "name", 0),
     "compare": ("compare {t} {f}/changed.parquet --quasi-identifiers {n} --sensitive illness", "name", 0),
+    "budget": ("budget {f}/ledger.json", "", 0),
+    "release": ("release {t} --ledger {f}/ledger.json --query {f}/q.json", "value name", 0),
     "report": ("report {t} --sensitive illness --no-advice -o {f}/r.html", "", 0),
     "nightly init": ("nightly init {t} -o {f}/risk.toml", "name", 0),
     "nightly run": ("nightly run {f}/night.toml", "", 3),

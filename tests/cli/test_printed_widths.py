@@ -13,6 +13,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+import gpupif
 from gpupif.cli.main import NAMES
 from gpupif.utils import display, printed_width
 from gpupif.utils.display import Heading, draw_table
@@ -104,6 +105,8 @@ COMMANDS = {
     "protect": f"protect t.parquet --require k>=3 {KNOWN} --sensitive illness --suppress 0.5 -o p.toml --overwrite",
     "treat": "treat t.parquet --plan plan.toml -o treated.parquet --overwrite",
     "compare": f"compare t.parquet same.parquet {KNOWN} --sensitive illness --numbers income,age",
+    "release": "release t.parquet --ledger ledger.json --query q.json",
+    "budget": "budget ledger.json",
     "nightly init": "nightly init t.parquet -o new.toml --overwrite",
     "nightly run": "nightly run night.toml",
     "nightly history": "nightly history night.toml",
@@ -112,6 +115,11 @@ COMMANDS = {
     "measures": "measures",
     "demo": "demo --rows 500",
 }
+QUERIES = [
+    {"ask": "counts", "by": [LONG, "sex"], "delta": 0.1, "epsilon": 3},
+    {"ask": "histogram", "column": "income", "bins": [0, 0.00012345678, 1234567.125], "epsilon": 1},
+    {"ask": "mean", "column": "age", "bounds": [0, 99], "epsilon": 1},
+]
 # Commands that draw nothing.
 PLAIN = {"info", "report"}
 QUICK = ("score of sensitive columns", "score to several", "risk", "suda", "toxic", "protect", "treat", "measures")
@@ -125,6 +133,9 @@ def printed(run, folder, monkeypatch):
     awkward(2).to_parquet("same.parquet")
     (folder / "night.toml").write_text(NIGHT)
     (folder / "plan.toml").write_text(PLAN)
+    (folder / "q.json").write_text(json.dumps({"query": QUERIES}))
+    budget = gpupif.Budget(folder / "ledger.json", epsilon=9, delta=0.5)
+    budget.spend(f"what {'another program' * 9} released", [gpupif.release.Loss("laplace", 3)])
 
     def printed_by(line):
         consoles = Consoles()

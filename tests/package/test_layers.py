@@ -37,6 +37,7 @@ LAYERS = """
     comparison
     protection
     treatments models information
+    release
     piflib
     datasets
     nightly

@@ -111,6 +111,8 @@ def results(tmp_path_factory):
         {name: [f"{TAGS}{HOSTILE}"[:24], "b", "b", "b"], "sex": ["f", "f", "m", "m"], "age": [1, 1, 2, 3]}
     )
     nights = Nights(tmp_path_factory.mktemp("nights"))
+    budget = gpupif.Budget(tmp_path_factory.mktemp("budget") / "l.json", epsilon=9, delta=0.5)
+    released = gpupif.release.answer(table, [{"ask": "counts", "by": [name], "values": [name], "epsilon": 1}], budget)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         nights.run()
@@ -128,6 +130,10 @@ def results(tmp_path_factory):
             gpupif.advise(table),
             gpupif.protect(table, ["k>=2"], suppress=0.5),
             gpupif.compare(table, table, quasi_identifiers=["sex"]),
+            released,
+            released.answers[0],
+            budget,
+            gpupif.randomized_response(keep=0.5, prior=0.25),
             gpupif.treat(table, [gpupif.treatments.Drop(columns=["age"])]).record,
             outcome,
             history(nights.config),

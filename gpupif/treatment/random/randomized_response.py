@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -14,21 +13,8 @@ from ...utils.validation import brief, within
 from ..field_checks import probability
 from ..steps import Step
 from ..treatment import Tools, TreatedTable, Treatment
+from .response_formulas import epsilon_of_keep, keep_of_epsilon
 from .transitions import ALL, KeepOrReplace, TransitionStep, domain_of
-
-
-def keep_of_epsilon(epsilon: float, least: Fraction) -> Fraction:
-    """Return the probability t to keep a value that gives local differential privacy; equal on every machine.
-
-    epsilon: in nats. least: the probability of the rarest replacement. epsilon = ln(1 + t / ((1 - t) least)).
-    """
-    if math.isinf(epsilon):
-        return Fraction(1)
-    # More digits than probabilities out of 2^64 have, also if e^epsilon is near 1 or large.
-    with localcontext(prec=80 + int(epsilon)):
-        gain = Fraction(Decimal(epsilon).exp()) - 1
-    return gain * least / (gain * least + 1)
-
 
 PRIOR = "prior"
 # For a larger epsilon, the probability of a replacement could round to 0 out of 2^64.
@@ -101,7 +87,7 @@ class RandomizedResponse(Treatment):
         replacement = KeepOrReplace(_amounts(keep, shares), domain.states)
         drawn = [float(Fraction(amount, ALL)) for amount in replacement.replaced]
         rarest = min((amount for amount in replacement.replaced if amount or self.values is not None), default=0)
-        epsilon = math.log1p(Fraction(replacement.kept, rarest)) if rarest else math.inf
+        epsilon = epsilon_of_keep(replacement.keep, Fraction(rarest, ALL))
         facts = {
             "values": size,
             "values_from": "the table" if self.values is None else "the plan",

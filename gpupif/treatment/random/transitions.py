@@ -22,6 +22,7 @@ from ...utils.validation import brief
 from ..coded_columns import CodedColumn, ColumnValues
 from ..steps import Chunk, Step
 from .draws import Draws, Entries
+from .response_formulas import estimate_shares
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +107,7 @@ class KeepOrReplace(Transitions):
         if self.keep < LEAST:
             raise np.linalg.LinAlgError
         keep, drawn = float(self.keep), np.array([amount / ALL for amount in self.replaced])
-        return (shares - drawn) / keep, np.sqrt(shares * (1 - shares) / rows) / keep
+        return estimate_shares(shares, rows, keep, drawn)
 
 
 class Matrix(Transitions):

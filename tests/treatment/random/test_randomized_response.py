@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.errors import InputError
-from gpupif.treatment.random.randomized_response import RandomizedResponse, keep_of_epsilon
+from gpupif.treatment.random.randomized_response import RandomizedResponse
+from gpupif.treatment.random.response_formulas import keep_of_epsilon
 from tests.helpers.treated_chunks import prepared, treated, values_after
 
 SECRET = bytes(range(100, 132))

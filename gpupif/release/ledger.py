@@ -1,0 +1,473 @@
+"""The public `Budget`: a ledger of all differentially private releases of a table, and what they may spend together.
+
+A ledger is a file of lines in JSON. The first line has the terms, every further line a charge. Each line has the
+SHA-256 digest of its content and of the digest before it: no line can be changed, moved or taken out from between
+others. Lines are only ever added, under a lock, and are on the disk before anything is answered: a crash spends, and
+never answers for free. A ledger cannot show that its last lines were cut off as a whole. So each release names the
+digest of its line, `head`, which must be found in the ledger.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import math
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError, OutputError
+from ..io.documents import parse_json
+from ..io.file_errors import denied, disk_errors
+from ..io.write import check_output, write_text
+from ..utils.display import Displayable, Heading, as_cell, draw_line, draw_table, draw_verdict, plural
+from ..utils.private_folder import open_as_is, read_own
+from ..utils.validation import brief, check_path, check_word, is_number, whole_number
+from .accounting import ROUNDING, Composition, Loss, compose
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FORMAT = 1
+NEIGHBOURS = ("add-remove", "replace")
+# A larger epsilon promises nothing: e^epsilon is how much likelier a row can make an answer.
+MOST_EPSILON = 100.0
+# Seconds that a charge waits for another one, which takes a moment.
+LOCK_SECONDS = 5.0
+THEOREMS = {
+    "sum": "sum of all",
+    "zcdp": "zero-concentrated DP",
+    "rdp": "Renyi DP",
+    "pld": "privacy loss distributions",
+}
+
+
+def check_epsilon(argument: str, value: Any) -> float:
+    """Return epsilon, in nats; raises InputError for a value out of range."""
+    if not is_number(value) or not 0 < value <= MOST_EPSILON:
+        raise InputError(f"{argument}: expected a number above 0 and up to {MOST_EPSILON:g}, got {brief(value)}.")
+    return float(value)
+
+
+def check_delta(argument: str, value: Any, least: str = "from 0") -> float:
+    """Return delta; raises InputError for a value out of range. least: "from 0" or "above 0"."""
+    if not is_number(value) or not 0 <= value < 1 or (least == "above 0" and not value):
+        raise InputError(f"{argument}: expected a number {least} to below 1, got {brief(value)}.")
+    return float(value)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of a ledger, which no charge changes.
+
+    epsilon, delta: float. What all charges together may spend.
+    neighbours: "add-remove" or "replace". Two tables are neighbours if one lacks a person of the other, or if a person
+        of one is replaced by another person.
+    contributions: int. The most rows that one person has in the table.
+    group: int. The number of persons that are protected together.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    neighbours: str = "add-remove"
+    contributions: int = 1
+    group: int = 1
+
+    def __post_init__(self) -> None:
+        check_epsilon("epsilon", self.epsilon)
+        check_delta("delta", self.delta)
+        check_word("neighbours", self.neighbours, NEIGHBOURS)
+        whole_number("contributions", self.contributions, "rows of a person", most=2**20)
+        whole_number("group", self.group, "persons", most=2**20)
+
+    @property
+    def rows(self) -> int:
+        """The most rows that neighbours take away, or put in."""
+        return int(self.contributions) * int(self.group)
+
+    @property
+    def replaced(self) -> bool:
+        """True if neighbours have equally many rows."""
+        return self.neighbours == "replace"
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A charge of a ledger.
+
+    number: int, from 1. time: str, UTC. what: list of str, what was asked. losses: list of `Loss`. table: str or None.
+    The fingerprint of the table; None for what another program released.
+    """
+
+    number: int
+    time: str
+    what: Sequence[str]
+    losses: Sequence[Loss]
+    table: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the charge ready for JSON."""
+        return {**vars(self), "what": [*self.what], "losses": [loss.to_dict() for loss in self.losses]}
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Charge:
+        """Return the charge from the dictionary of `to_dict`; raises KeyError, TypeError or InputError if damaged."""
+        losses = [Loss.from_dict(loss) for loss in given["losses"]]
+        return cls(int(given["number"]), str(given["time"]), list(map(str, given["what"])), losses, given["table"])
+
+
+@dataclass(frozen=True)
+class LedgerState:
+    """The content of a ledger: terms, charges, the digest of its last line, and the bytes of its whole lines."""
+
+    terms: Terms
+    charges: Sequence[Charge]
+    head: str
+    size: int
+
+    @property
+    def losses(self) -> list[Loss]:
+        """The losses of all charges."""
+        return [loss for charge in self.charges for loss in charge.losses]
+
+    @property
+    def table(self) -> str | None:
+        """The fingerprint of the table; None until a table was charged for."""
+        return next((charge.table for charge in self.charges if charge.table is not None), None)
+
+    @cached_property
+    def spent(self) -> Composition:
+        """The epsilon of all charges together, at the ledger's delta."""
+        return compose(self.losses, self.terms.delta)
+
+    @property
+    def left(self) -> float:
+        """The epsilon that is left."""
+        return max(0.0, self.terms.epsilon - self.spent.least)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Two sentences: the epsilon that is spent and left, and whom answers protect."""
+        terms, number = self.terms, len(self.charges)
+        hidden = "which values a person has" if terms.replaced else "whether a person is in the table"
+        unit = f"{terms.rows:,} {plural(terms.rows, 'row')} together"
+        return [
+            f"Epsilon {as_cell(self.spent.least)} of {as_cell(float(terms.epsilon))} is spent, {as_cell(self.left)} is "
+            f"left (delta {as_cell(float(terms.delta))}), by {number:,} {plural(number, 'charge')}.",
+            f"Answers hide {hidden} ({terms.neighbours} neighbours, {unit}).",
+        ]
+
+
+def _line(previous: str, content: Mapping[str, Any]) -> str:
+    """Return a line of a ledger. previous: the digest of the line before; "" for the first."""
+    text = json.dumps(content, sort_keys=True)
+    digest = hashlib.sha256(f"{previous}{text}".encode()).hexdigest()
+    return json.dumps({**content, "hash": digest}, sort_keys=True) + "\n"
+
+
+def parse_ledger(file: Path, content: bytes) -> LedgerState:
+    """Return what the content of a ledger says. A last line without an end is a charge that was never answered.
+
+    Raises InputError if any line is damaged. file: the name in errors.
+    """
+    terms: Terms | None = None
+    charges: list[Charge] = []
+    head, size = "", content.rfind(b"\n") + 1
+    for number, line in enumerate(content[:size].split(b"\n")[:-1], 1):
+        try:
+            given = parse_json(line)
+            previous, head = head, given.pop("hash")
+            if _line(previous, given).encode() != line + b"\n":
+                raise ValueError
+            if terms is None:
+                if given.pop("gpupif_ledger") != FORMAT:
+                    raise ValueError
+                given.pop("began")
+                terms = Terms(**given)
+            else:
+                charges.append(Charge.from_dict(given))
+        except (InputError, AttributeError, KeyError, TypeError, ValueError):
+            raise InputError(
+                f"ledger: {file}: line {number} is damaged, or is none of a ledger. Put back a copy of the ledger that "
+                "is whole; without one, count the budget as spent."
+            ) from None
+    if terms is None:
+        raise InputError(f"ledger: {file}: expected a ledger of gpupif, got a file without its first line.")
+    return LedgerState(terms, charges, head, size)
+
+
+class Budget(Displayable):
+    """The budget of differentially private releases of a table, kept in a ledger on disk. Prints as tables."""
+
+    def __init__(
+        self,
+        ledger: str | os.PathLike[str],
+        epsilon: float | None = None,
+        delta: float | None = None,
+        neighbours: str | None = None,
+        contributions: int | None = None,
+        group: int | None = None,
+    ) -> None:
+        """Open a ledger, or make it if there is none.
+
+        Parameters
+        ----------
+        ledger:
+            The path of the ledger, such as "ledger.json". Only its owner can read and change it. It belongs to the
+            first table that it is charged for.
+        epsilon:
+            What all releases together may spend, in nats: above 0, up to 100. Needed to make a ledger.
+        delta:
+            The probability with which the promise of epsilon may fail, from 0 to below 1; far below one over the number
+            of rows. Default of a new ledger: 0.
+        neighbours:
+            "add-remove" (default of a new ledger): an answer hides whether a person is in the table. "replace": an
+            answer hides which values a person has; noise is larger.
+        contributions:
+            The most rows that one person has in the table. gpupif does not check it. Default of a new ledger: 1.
+        group:
+            How many persons are protected together, such as a household. Default of a new ledger: 1.
+
+        Raises
+        ------
+        InputError
+            No ledger and no epsilon, a ledger of other terms, a damaged ledger, an argument out of range.
+        TableReadError, OutputError
+            The ledger cannot be read, or made.
+
+        Examples
+        --------
+        >>> import gpupif, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> budget = gpupif.Budget(f"{folder.name}/ledger.json", epsilon=1, delta=1e-6)
+        >>> budget.spend("a histogram of another program", [gpupif.release.Loss("laplace", scale=4)])
+        >>> budget.spent.sum, round(budget.left, 3)
+        (0.25, 0.75)
+        >>> folder.cleanup()
+
+        """
+        check_path("ledger", ledger, "a ledger")
+        self.path = Path(ledger)
+        given = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "neighbours": neighbours,
+            "contributions": contributions,
+            "group": group,
+        }
+        given = {name: value for name, value in given.items() if value is not None}
+        if not os.path.lexists(self.path):
+            if epsilon is None:
+                raise InputError(
+                    f"ledger: there is no {self.path}. Say what it may spend to make it: epsilon=1, say, and delta=."
+                )
+            self._make(Terms(**given))  # type: ignore[arg-type]
+        self.state = self._read()
+        terms = asdict(self.terms)
+        for name, value in given.items():
+            if value != terms[name]:
+                raise InputError(
+                    f"{name}: the ledger {self.path} was made with {terms[name]!r}, got {brief(value)}. Leave it out: "
+                    "the terms of a ledger stay."
+                )
+
+    def _make(self, terms: Terms) -> None:
+        """Write a new ledger, on the disk before anything is charged to it."""
+        check_output(self.path, False, endings=("",))
+        began = datetime.now(UTC).isoformat(timespec="seconds")
+        plain = {name: float(own) if name in ("epsilon", "delta") else own for name, own in asdict(terms).items()}
+        write_text(_line("", {"gpupif_ledger": FORMAT, "began": began, **plain}), self.path, False, private=True)
+        with disk_errors(self.path):
+            folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def _read(self) -> LedgerState:
+        try:
+            return parse_ledger(self.path, read_own(self.path))
+        except OSError as error:
+            raise denied(self.path, error) from None
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[int]:
+        """Hold the lock of the ledger, and yield its descriptor. Raises OutputError if another process holds it."""
+        self.state = self._read()
+        with disk_errors(self.path):
+            number = open_as_is(self.path)
+            try:
+                until = time.monotonic() + LOCK_SECONDS
+                while True:
+                    try:
+                        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        break
+                    except BlockingIOError:
+                        if time.monotonic() >= until:
+                            raise OutputError(
+                                f"{self.path}: the ledger is locked by another release. Wait until it ends; nothing "
+                                "was spent."
+                            ) from None
+                        time.sleep(0.02)
+                yield number
+            finally:
+                os.close(number)
+
+    def charge(self, what: Sequence[str], losses: Sequence[Loss], table: str | None) -> None:
+        """Charge losses to the ledger, on the disk on return; nothing is charged if they do not fit.
+
+        what: what is asked. losses: of all of it. table: the fingerprint of the table, or None. Raises InputError if
+        the budget does not suffice, for another table and a damaged ledger, and OutputError if the ledger is locked or
+        cannot be written.
+        """
+        with self._locked() as number:
+            content = os.pread(number, os.fstat(number).st_size, 0)
+            state = self.state = parse_ledger(self.path, content)
+            self._check(state, losses)
+            if None not in (table, state.table) and table != state.table:
+                raise InputError(
+                    f"table: the ledger {self.path} belongs to another table: columns, rows or values differ. Make a "
+                    "ledger for each table; nothing was spent."
+                )
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            charge = Charge(len(state.charges) + 1, now, list(what), list(losses), table)
+            line = _line(state.head, charge.to_dict()).encode()
+            if len(content) > state.size:
+                # A killed run left the start of a line; it gave no answer.
+                os.ftruncate(number, state.size)
+            try:
+                written = os.pwrite(number, line, state.size)
+                if written < len(line):
+                    raise OSError(None, "the disk is full")
+                os.fsync(number)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(number, state.size)
+                raise
+            self.state = parse_ledger(self.path, content[: state.size] + line)
+
+    def check(self, losses: Sequence[Loss]) -> None:
+        """Raise InputError if the budget does not suffice for losses. Only the ledger decides, never a table."""
+        self.state = self._read()
+        self._check(self.state, losses)
+
+    def _check(self, state: LedgerState, losses: Sequence[Loss]) -> None:
+        terms, all_losses = state.terms, [*state.losses, *losses]
+        total = compose(all_losses, terms.delta, enough=terms.epsilon).least
+        if total <= terms.epsilon * (1 + ROUNDING):
+            return
+        failures = math.fsum(loss.failure + loss.delta for loss in all_losses)
+        why = (
+            f"all releases would take delta {failures:.4g} of {terms.delta:.4g}"
+            if math.isinf(total)
+            else f"all releases would take epsilon {total:.6g} of {terms.epsilon:.6g} (delta {terms.delta:.4g})"
+        )
+        raise InputError(
+            f"budget: {why}. Ask for less, with a smaller epsilon; gpupif budget shows what is left. Nothing was spent."
+        )
+
+    def spend(self, what: str, losses: Sequence[Loss]) -> None:
+        """Charge what another program released of the same table.
+
+        what: in words. losses: a `gpupif.release.Loss` for each release. Raises the errors of `charge`.
+        """
+        for loss in losses:
+            if not isinstance(loss, Loss):
+                raise InputError(f"losses: expected a list of gpupif.release.Loss, got {brief(loss)} in it.")
+        self.charge([str(what)], losses, None)
+
+    @property
+    def terms(self) -> Terms:
+        """The terms of the ledger: what may be spent, and who is a neighbour of whom."""
+        return self.state.terms
+
+    @property
+    def charges(self) -> Sequence[Charge]:
+        """All charges, as last read."""
+        return self.state.charges
+
+    @property
+    def spent(self) -> Composition:
+        """The epsilon of all charges together, at the ledger's delta, by each theorem."""
+        return self.state.spent
+
+    @property
+    def left(self) -> float:
+        """The epsilon that is left."""
+        return self.state.left
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the budget as a dictionary for JSON; None for a theorem that says nothing."""
+        spent = {**asdict(self.spent), "least": self.spent.least}
+        charges = [
+            {
+                "number": charge.number,
+                "time": charge.time,
+                "what": list(charge.what),
+                "epsilon": _finite(math.fsum(loss.epsilon or 0 for loss in charge.losses)),
+                "delta": math.fsum(loss.delta + loss.failure for loss in charge.losses),
+            }
+            for charge in self.charges
+        ]
+        spent = {name: _finite(value) for name, value in spent.items()}
+        return {
+            "ledger": str(self.path),
+            **asdict(self.terms),
+            "spent": spent,
+            "left": self.left,
+            "head": self.state.head,
+            "charges": charges,
+        }
+
+    def __repr__(self) -> str:
+        return f"<Budget {self.path}: epsilon {self.terms.epsilon:g}, delta {self.terms.delta:g}>"
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        return self.state.sentences
+
+    def draw(self, console: Console) -> None:
+        draw_verdict(self, console)
+        console.print()
+        document = self.to_dict()
+        spent = document["spent"]
+        lines = [
+            (name, "says nothing" if spent[key] is None else as_cell(spent[key]))
+            for key, name in THEOREMS.items()
+            if self.charges
+        ]
+        if lines:
+            headings = [Heading("composition", text=True), Heading("epsilon spent", show=str)]
+            console.print(draw_table("Spent, by each theorem; the smallest holds", headings, lines))
+            console.print()
+        charges = [
+            (own["number"], "; ".join(own["what"]), *map(_amount, (own["epsilon"], own["delta"])), own["time"])
+            for own in document["charges"]
+        ]
+        columns = [Heading("", show=str), Heading("what", text=True), Heading("epsilon"), Heading("delta")]
+        if charges:
+            console.print(draw_table("Charges", [*columns, Heading("time, UTC", text=True, optional=True)], charges))
+        draw_line(console, f"Ledger {self.path}, last line {self.state.head[:16]}", "dim")
+
+
+def _amount(value: float | None) -> str:
+    return "" if value is None else as_cell(float(value))
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def as_budget(given: Any) -> Budget:
+    """Return a budget, or the budget of an existing ledger by its path. Raises InputError, TableReadError."""
+    if isinstance(given, Budget):
+        return given
+    check_path("budget", given, "a ledger, or a gpupif.Budget")
+    return Budget(given)

@@ -1,0 +1,485 @@
+"""The queries of a differentially private release: what they ask of a table, and how they are answered with noise.
+
+Nothing that a query refuses depends on the rows of a table. Its domain, bins and bounds come from the user, or, for
+counts of unknown values, from a threshold. Rows outside of them, and missing values, are not counted.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields
+from fractions import Fraction
+from itertools import pairwise, product
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..encoding.column import Column, amounts
+from ..encoding.plain_values import family, texts_of
+from ..errors import ColumnTypeError, InputError, did_you_mean, listed
+from ..io.documents import read_document
+from ..treatment.field_checks import is_finite
+from ..utils.display import as_cell, quoted
+from ..utils.validation import as_list, brief, check_exist, check_path, check_word
+from .ledger import Terms, check_delta, check_epsilon
+from .mechanisms import Noise, choice, drawn_keys, gaussian, laplace, threshold
+
+# Most cells of a table of counts, and most candidates for a quantile.
+MOST_CELLS = 1_000_000
+# Steps of a sum for half the width of its bounds: sums are whole numbers, so that their sensitivity is exact.
+STEPS = 1 << 30
+HALF = 1 << 15
+# Candidates for a quantile that bounds make, and the denominator of the quantile.
+CANDIDATES, DENOMINATOR = 1_000, 10_000
+
+
+class TrueCounts(NamedTuple):
+    """The exact counts of a table. They never leave without noise.
+
+    columns: the columns by name. combinations: by the columns of a query of counts, the codes and counts of all
+    combinations that occur.
+    """
+
+    columns: Mapping[Hashable, Column]
+    combinations: Mapping[tuple[Hashable, ...], tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query(ABC):
+    """A query of one table. epsilon: what it may spend, in nats. name: of its answer. Default: what it asks."""
+
+    ask: ClassVar[str]
+    epsilon: float
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        check_epsilon("epsilon", self.epsilon)
+
+    @property
+    @abstractmethod
+    def described(self) -> str:
+        """The question in words."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> dict[Hashable, str]:
+        """The columns that are asked about, with the arguments that name them."""
+
+    @abstractmethod
+    def noises(self, terms: Terms) -> list[Noise]:
+        """Return the noise of the answer. Raises InputError."""
+
+    @abstractmethod
+    def exact(self, true: TrueCounts) -> Any:
+        """Return what `answered` needs of a table, before anything is spent. Raises ColumnTypeError."""
+
+    @abstractmethod
+    def answered(self, exact: Any, noises: Sequence[Noise]) -> dict[str, Any]:
+        """Return the answer, drawn anew: `table` as a list of records or `value`, and what goes with it.
+
+        exact: the result of `exact`. noises: the result of `noises`.
+        """
+
+    @property
+    def keys(self) -> list[Hashable]:
+        """The columns of the answer, if it is a table, before its counts."""
+        return list(self.columns)
+
+    def check_columns(self, names: Sequence[Hashable]) -> None:
+        """Raise ColumnNotFoundError for a column that the table lacks."""
+        for name, argument in self.columns.items():
+            check_exist(argument, [name], names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the query as a query file has it, without what is not set."""
+        return {"ask": self.ask, **{name: value for name, value in asdict(self).items() if value is not None}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberQuery(Query):
+    """A query of a column of numbers."""
+
+    column: Hashable
+
+    @property
+    def columns(self) -> dict[Hashable, str]:
+        return {self.column: "column"}
+
+    def numbers(self, true: TrueCounts) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """Return the different numbers of the column, and their counts. Missing values are left out.
+
+        Raises ColumnTypeError for a column of another type.
+        """
+        column = true.columns[self.column]
+        if isinstance(column.labels, pa.Array):
+            kind = column.labels.type
+            is_plain = family(kind) in ("whole", "number", "decimal", "null")
+        else:
+            kind = np.asarray(column.labels).dtype
+            texts = kind.kind == "O" and any(isinstance(value, str) for value in column.labels)
+            is_plain = kind.kind in "iufO" and not texts
+        if not is_plain:
+            raise ColumnTypeError(self.column, kind, "numbers", "Convert them to numbers, or ask for counts.")
+        values = amounts(column)
+        known = ~np.isnan(values)
+        return values[known], column.counts[known]
+
+
+def check_bounds(bounds: Any) -> tuple[float, float]:
+    """Return the lower and the upper bound; raises InputError if they are missing or the wrong way round."""
+    if bounds is None:
+        raise InputError(
+            "bounds: expected bounds=(lowest, highest), got none. Take them from what is known without the table."
+        )
+    pair = list(bounds) if isinstance(bounds, Sequence | np.ndarray) and not isinstance(bounds, str) else []
+    if len(pair) != 2 or not all(map(is_finite, pair)):
+        raise InputError(f"bounds: expected two numbers, the lowest and the highest; got {brief(bounds)}.")
+    if not pair[0] < pair[1]:
+        raise InputError(f"bounds: expected the lower bound first, got {brief(bounds)}. Turn them round.")
+    return float(pair[0]), float(pair[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts(Query):
+    """The number of rows with each combination of values of some columns.
+
+    by: list of columns. values: by column, all values that are counted, None for missing; a list for a single column.
+    Default None: the values that pass a threshold, which takes `delta`. delta: of the threshold, or of Gaussian noise.
+    mechanism: "laplace" or "gaussian". Default "laplace".
+    """
+
+    ask: ClassVar[str] = "counts"
+    by: Sequence[Hashable]
+    values: Any = None
+    delta: float | None = None
+    mechanism: str = "laplace"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        names = as_list("by", self.by)
+        if not names:
+            raise InputError("by: expected at least one column, got an empty list.")
+        object.__setattr__(self, "by", names)
+        check_word("mechanism", self.mechanism, ("laplace", "gaussian"))
+        needs_delta = self.values is None or self.mechanism == "gaussian"
+        if self.values is None and self.mechanism == "gaussian":
+            raise InputError("mechanism: a threshold takes 'laplace'. Give values=, or leave mechanism out.")
+        if needs_delta and self.delta is None:
+            raise InputError(
+                "values: expected all values of each column, or delta= for a threshold that hides rare values; got "
+                "neither."
+                if self.values is None
+                else "delta: expected the delta of Gaussian noise, got none. Give it, or take mechanism='laplace'."
+            )
+        if self.delta is not None:
+            check_delta("delta", self.delta, "above 0")
+            if not needs_delta:
+                raise InputError("delta: Laplace noise on known values needs none. Leave it out.")
+        if self.values is not None:
+            object.__setattr__(self, "values", self._checked_values(names))
+
+    def _checked_values(self, names: Sequence[Hashable]) -> dict[Hashable, list[Any]]:
+        """Return the values by column. Raises InputError for an empty domain, and for too large a table."""
+        given = self.values
+        if not isinstance(given, Mapping):
+            if len(names) > 1 or isinstance(given, str) or not hasattr(given, "__iter__"):
+                raise InputError(f"values: expected a dictionary with a list for each column, got {brief(given)}.")
+            given = {names[0]: given}
+        check_exist("values", given, names, "by")
+        domains = {}
+        for name in names:
+            if name not in given:
+                raise InputError(f"values: expected a list for each column of by=, got none for {name!r}. Add it.")
+            domain = given[name]
+            if isinstance(domain, str) or not hasattr(domain, "__iter__"):
+                raise InputError(f"values: column {name!r}: expected a list of values, got {brief(domain)}.")
+            domains[name] = _plain_values(domain)
+            if not domains[name]:
+                raise InputError(f"values: column {name!r}: expected at least one value, got an empty list.")
+        cells = math.prod(map(len, domains.values()))
+        if cells > MOST_CELLS:
+            raise InputError(f"values: expected at most {MOST_CELLS:,} cells, got {cells:,}. Take fewer values.")
+        for name, domain in domains.items():
+            if len({*_texts(name, domain)}) < len(domain):
+                raise InputError(f"values: column {name!r}: a value was given twice in {brief(domain)}.")
+        return domains
+
+    @property
+    def described(self) -> str:
+        domain = "values above a threshold" if self.values is None else "given values"
+        return f"counts by {', '.join(map(quoted, self.by))} ({domain})"
+
+    @property
+    def columns(self) -> dict[Hashable, str]:
+        return dict.fromkeys(self.by, "by")
+
+    def noises(self, terms: Terms) -> list[Noise]:
+        cells = 2 if terms.replaced else 1
+        if self.values is None:
+            return [threshold(self.epsilon, self.delta or 0.0, terms.rows, cells)]
+        if self.mechanism == "gaussian":
+            return [gaussian(self.epsilon, self.delta or 0.0, terms.rows, cells)]
+        return [laplace(self.epsilon, terms.rows, cells)]
+
+    def exact(self, true: TrueCounts) -> Any:
+        """Return the count of each cell of the given values; without them, pairs of values and count."""
+        codes, counts = true.combinations[tuple(self.by)]
+        columns = [true.columns[name] for name in self.by]
+        if self.values is None:
+            values = [column.values() for column in columns]
+            each = zip(*(code.tolist() for code in codes), strict=True)
+            cells = [tuple(own[code] for own, code in zip(values, place, strict=True)) for place in each]
+            return list(zip(cells, counts.tolist(), strict=True))
+        places, inside = np.zeros(len(counts), np.int64), np.ones(len(counts), bool)
+        for column, code in zip(columns, codes, strict=True):
+            domain = self.values[column.name]
+            place_of = {text: place for place, text in enumerate(_texts(column.name, domain))}
+            place = np.array([place_of.get(text, -1) for text in _texts(column.name, column.values())], np.int64)
+            inside &= place[code] >= 0
+            places = places * len(domain) + place[code]
+        return _summed(places[inside], counts[inside], math.prod(map(len, self.values.values())))
+
+    def answered(self, exact: Any, noises: Sequence[Noise]) -> dict[str, Any]:
+        [noise] = noises
+        said = {"standard_error": noise.standard_error, "mechanism": noise.loss.kind}
+        if self.values is None:
+            passed = drawn_keys(noise, {key: count for key, (_, count) in enumerate(exact)})
+            lines = [(exact[key][0], count) for key, count in passed.items()]
+            # The order of keys depends on the table.
+            lines.sort(key=lambda line: [("" if value is None else str(value)) for value in line[0]])
+            said["threshold"] = noise.threshold
+        else:
+            lines = list(zip(product(*self.values.values()), noise.drawn(exact), strict=True))
+        table = [{**dict(zip(self.by, values, strict=True)), "count": count} for values, count in lines]
+        return {"table": table, **said}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram(NumberQuery):
+    """The number of rows in each bin of a column of numbers.
+
+    bins: edges, ascending. A bin holds its lower edge; the last bin holds its upper edge too.
+    """
+
+    ask: ClassVar[str] = "histogram"
+    bins: Sequence[float]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        edges = _plain_values(self.bins) if hasattr(self.bins, "__iter__") and not isinstance(self.bins, str) else []
+        if len(edges) < 2 or not all(map(is_finite, edges)):
+            raise InputError(f"bins: expected a list of edges, two or more numbers; got {brief(self.bins)}.")
+        if not all(low < high for low, high in pairwise(edges)):
+            raise InputError(f"bins: expected ascending edges, got {brief(edges)}.")
+        if len(edges) > MOST_CELLS:
+            raise InputError(f"bins: expected at most {MOST_CELLS:,} bins, got {len(edges) - 1:,}.")
+        object.__setattr__(self, "bins", edges)
+
+    @property
+    def described(self) -> str:
+        return f"histogram of {quoted(self.column)} in {len(self.bins) - 1:,} bins"
+
+    @property
+    def keys(self) -> list[Hashable]:
+        return ["from", "to"]
+
+    def noises(self, terms: Terms) -> list[Noise]:
+        return [laplace(self.epsilon, terms.rows, 2 if terms.replaced else 1)]
+
+    def exact(self, true: TrueCounts) -> list[int]:
+        """Return the count of each bin."""
+        values, counts = self.numbers(true)
+        inside = (values >= self.bins[0]) & (values <= self.bins[-1])
+        places = np.minimum(np.searchsorted(self.bins, values[inside], "right") - 1, len(self.bins) - 2)
+        return _summed(places, counts[inside], len(self.bins) - 1)
+
+    def answered(self, exact: Any, noises: Sequence[Noise]) -> dict[str, Any]:
+        [noise] = noises
+        edges = zip(self.bins, self.bins[1:], noise.drawn(exact), strict=False)
+        table = [{"from": low, "to": high, "count": count} for low, high, count in edges]
+        return {"table": table, "standard_error": noise.standard_error, "mechanism": noise.loss.kind}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mean(NumberQuery):
+    """The mean of a column of numbers, and the number of its values; each for half of epsilon.
+
+    bounds: the lowest and the highest value; others count as the bound that is nearest.
+    """
+
+    ask: ClassVar[str] = "mean"
+    bounds: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "bounds", check_bounds(self.bounds))
+
+    @property
+    def described(self) -> str:
+        return f"mean of {quoted(self.column)} within {as_cell(self.bounds[0])} and {as_cell(self.bounds[1])}"
+
+    def noises(self, terms: Terms) -> list[Noise]:
+        # A sum counts from the middle of the bounds: a row shifts it by half their width, or by all of it if replaced.
+        shift = terms.rows * STEPS * (2 if terms.replaced else 1)
+        return [laplace(self.epsilon / 2, shift), laplace(self.epsilon / 2, terms.rows)]
+
+    @property
+    def _middle(self) -> tuple[float, float]:
+        """The middle of the bounds, and half their width."""
+        low, high = self.bounds
+        return low / 2 + high / 2, high / 2 - low / 2
+
+    def exact(self, true: TrueCounts) -> tuple[int, int]:
+        """Return the sum of all values in steps from the middle of the bounds, and their number."""
+        values, counts = self.numbers(true)
+        middle, half = self._middle
+        low, high = self.bounds
+        steps = np.rint((np.clip(values, low, high) - middle) / half * STEPS).astype(np.int64).clip(-STEPS, STEPS)
+        # In two halves, neither of which is too large for 64 bits.
+        total = int(steps // HALF @ counts) * HALF + int(steps % HALF @ counts)
+        return total, int(counts.sum())
+
+    def answered(self, exact: Any, noises: Sequence[Noise]) -> dict[str, Any]:
+        [drawn], [rows] = noises[0].drawn([exact[0]]), noises[1].drawn([exact[1]])
+        middle, half = self._middle
+        least = max(rows, 1)
+        mean = middle + half * min(max(drawn / STEPS / least, -1.0), 1.0)
+        errors = noises[0].standard_error / STEPS * half, noises[1].standard_error * abs(mean - middle)
+        return {
+            "value": mean,
+            "count": rows,
+            "standard_error": math.hypot(*errors) / least,
+            "mechanism": noises[0].loss.kind,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantile(NumberQuery):
+    """A quantile of a column of numbers: the candidate whose rank is nearest to it, chosen with noise.
+
+    q: from 0 to 1, in steps of 0.0001. bounds: the lowest and the highest candidate. candidates: list of numbers in
+    place of bounds. Default: all whole numbers within whole bounds if they are few, else 1,001 evenly spaced numbers.
+    """
+
+    ask: ClassVar[str] = "quantile"
+    q: float
+    bounds: Any = None
+    candidates: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not is_finite(self.q) or not 0 <= self.q <= 1:
+            raise InputError(f"q: expected a number from 0 to 1, got {brief(self.q)}.")
+        if self.candidates is not None:
+            given = _plain_values(self.candidates)
+            if self.bounds is not None or not given or not all(map(is_finite, given)) or len(given) > MOST_CELLS:
+                raise InputError(
+                    f"candidates: expected up to {MOST_CELLS:,} numbers, and no bounds; got {brief(self.candidates)}."
+                )
+            object.__setattr__(self, "candidates", sorted(map(float, given)))
+        else:
+            object.__setattr__(self, "bounds", check_bounds(self.bounds))
+
+    @property
+    def described(self) -> str:
+        return f"quantile {self.q:g} of {quoted(self.column)}"
+
+    @property
+    def _weights(self) -> tuple[int, int]:
+        """The weights of a row below and of a row above a candidate."""
+        share = Fraction(self.q).limit_denominator(DENOMINATOR)
+        return share.denominator - share.numerator, share.numerator
+
+    def _candidates(self) -> npt.NDArray[np.float64]:
+        if self.candidates is not None:
+            return np.array(self.candidates)
+        low, high = self.bounds
+        whole = low.is_integer() and high.is_integer() and high - low <= CANDIDATES * 10
+        return np.linspace(low, high, int(high - low) + 1 if whole else CANDIDATES + 1)
+
+    def noises(self, terms: Terms) -> list[Noise]:
+        below, above = self._weights
+        return [choice(self.epsilon, terms.rows * (below + above if terms.replaced else max(below, above)))]
+
+    def exact(self, true: TrueCounts) -> list[int]:
+        """Return the score of each candidate: how far its rank is from the quantile."""
+        values, counts = self.numbers(true)
+        order = np.argsort(values)
+        sums = np.concatenate([[0], np.cumsum(counts[order])])
+        candidates = self._candidates()
+        below = sums[np.searchsorted(values[order], candidates, "left")]
+        above = sums[-1] - sums[np.searchsorted(values[order], candidates, "right")]
+        weights = self._weights
+        return np.abs(weights[0] * below - weights[1] * above).tolist()  # type: ignore[no-any-return]
+
+    def answered(self, exact: Any, noises: Sequence[Noise]) -> dict[str, Any]:
+        return {"value": float(self._candidates()[noises[0].draw(exact)]), "mechanism": "permute_and_flip"}
+
+
+KINDS: Mapping[str, type[Query]] = {kind.ask: kind for kind in (Counts, Histogram, Mean, Quantile)}
+
+
+def query_from(said: str, given: Any) -> Query:
+    """Return the query that a dictionary describes. said: the beginning of errors. Raises InputError."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"{said}: expected keys and values, got {brief(given)}.")
+    kind = KINDS.get(given.get("ask", "")) if isinstance(given.get("ask", ""), str) else None
+    if kind is None:
+        raise InputError(f"{said}: ask: expected {', '.join(map(repr, KINDS))}; got {brief(given.get('ask'))}.")
+    known = {own.name: own for own in fields(kind)}
+    for key in given:
+        if key != "ask" and key not in known:
+            hint = did_you_mean(str(key), known)
+            raise InputError(f"{said}: there is no key {brief(key)}.{hint} Expected some of {listed(list(known), 9)}.")
+    for name, own in known.items():
+        if own.default is MISSING and name not in given:
+            raise InputError(f"{said}: expected a key {name!r}, got none. Add it.")
+    try:
+        return kind(**{key: value for key, value in given.items() if key != "ask"})
+    except InputError as error:
+        raise error.about(said) from None
+
+
+def read_queries(given: Any) -> list[Query]:
+    """Return queries from a list of queries or dictionaries, or from a file with a list `query`. Raises InputError."""
+    said = "queries"
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        check_path("queries", given, "a file of queries, or a list of them")
+        document = read_document("queries", given)
+        extra = [key for key in document if key != "query"]
+        given, said = document.get("query"), f"queries: {given}"
+        if extra or not isinstance(given, list):
+            raise InputError(f"{said}: expected queries, each under [[query]]; got {brief(extra or given)}.")
+    if not given:
+        raise InputError(f"{said}: expected at least one query, got none.")
+    return [
+        own if isinstance(own, Query) else query_from(f"{said}: query {number}", own)
+        for number, own in enumerate(given, 1)
+    ]
+
+
+def _summed(places: npt.NDArray[Any], counts: npt.NDArray[np.int64], cells: int) -> list[int]:
+    """Return the sum of the counts of each cell. places: the cell of each count."""
+    sums = np.zeros(cells, np.int64)
+    np.add.at(sums, places, counts)
+    return sums.tolist()
+
+
+def _plain_values(values: Any) -> list[Any]:
+    """Return values as a list of Python values; None for NaN."""
+    several = values.tolist() if hasattr(values, "tolist") else list(values)
+    return [None if value is None or value != value else value for value in several]
+
+
+def _texts(name: Hashable, values: Sequence[Any]) -> list[str | None]:
+    """Return the texts by which values of all kinds of tables are compared; None for missing ones."""
+    known = [value for value in values if value is not None]
+    try:
+        texts = iter(texts_of(known))
+    except pa.ArrowException:
+        raise InputError(f"values: column {name!r}: expected plain values, got {brief(known)}.") from None
+    return [None if value is None else next(texts) for value in values]
