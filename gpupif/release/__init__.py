@@ -1,0 +1,1 @@
+"""Releases: counts, answers and workloads of queries that may leave the building."""
