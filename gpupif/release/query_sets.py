@@ -31,6 +31,8 @@ Numbers = npt.NDArray[np.int64]
 MOST_COMBINATIONS = 1_000_000
 # Keys stay below this, and queries are compared so many at once, a bit for each.
 KEYS, BITS = 1 << 62, 32
+# Rows are told apart with a slot for each possible key, if there are at most so many for each row.
+SLOTS = 4
 
 
 def distinct(numbers: Sequence[Numbers], rows: int) -> tuple[Numbers, Numbers]:
@@ -42,8 +44,16 @@ def distinct(numbers: Sequence[Numbers], rows: int) -> tuple[Numbers, Numbers]:
             values, key = np.unique(key, return_inverse=True)
             room = len(values)
         key, room = key * size + own, room * size
-    _, first, place = np.unique(key, return_index=True, return_inverse=True)
-    return first, place.reshape(-1)
+    if room > SLOTS * (rows + 1):
+        _, first, place = np.unique(key, return_index=True, return_inverse=True)
+        return first, place.reshape(-1)
+    slots = np.full(room, -1)
+    # Of rows with one key the first is written last.
+    slots[key[::-1]] = np.arange(rows - 1, -1, -1)
+    used = np.flatnonzero(slots >= 0)
+    first = slots[used]
+    slots[used] = np.arange(len(used))
+    return first, slots[key]
 
 
 @dataclass(frozen=True)
@@ -226,10 +236,19 @@ class Membership:
 
     def combine(self, vector: npt.NDArray[Any], atoms: Numbers | slice = slice(None)) -> npt.NDArray[Any]:
         """Return the product of a vector over queries with the matrix: for each of some atoms the sum of its queries."""
-        result: Any = 0
-        for group in self.groups:
-            result = result + _product(group.transposed, vector[group.queries])[group.place[atoms]]
+        result = np.zeros(len(self.sizes[atoms]), vector.dtype)
+        for number in self.used(vector):
+            group = self.groups[number]
+            result += _product(group.transposed, vector[group.queries])[group.place[atoms]]
         return result
+
+    def used(self, vector: npt.NDArray[Any]) -> tuple[int, ...]:
+        """Return the groups of the queries at which a vector is not 0."""
+        return tuple(number for number, group in enumerate(self.groups) if vector[group.queries].any())
+
+    def distinct_atoms(self, groups: Sequence[int], atoms: Numbers) -> Numbers:
+        """Return some of these atoms: of those that the queries of some groups do not tell apart, the first."""
+        return atoms[distinct([self.groups[number].place[atoms] for number in groups], len(atoms))[0]]
 
 
 
