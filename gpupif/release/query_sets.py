@@ -86,10 +86,8 @@ class Cells:
         said = []
         for name, classes in self.classes.items():
             constants = self.constants[name]
-            place, values = int(constants.first[classes[cell]]), constants.values
-            if place % 2:
-                said.append(f"{name} = {values[place // 2]}" if place < 2 * len(values) else f"{name} is missing")
-        return ", ".join(said) or "none of the values that queries name"
+            said += constants.describe(int(classes[cell]))
+        return " and ".join(said) or "all other rows"
 
 
 def condition_of(query: Query, has_table: bool) -> Condition | None:
@@ -242,6 +240,15 @@ class Membership:
             result += _product(group.transposed, vector[group.queries])[group.place[atoms]]
         return result
 
+    def columns(self, atoms: Numbers) -> Any:
+        """Return the columns of the matrix at some atoms, as a sparse matrix (CSR)."""
+        from scipy.sparse import coo_array
+
+        parts = [group.matrix[:, group.place[atoms]].tocoo() for group in self.groups]
+        rows = np.concatenate([group.queries[part.row] for group, part in zip(self.groups, parts, strict=True)])
+        entries = rows, np.concatenate([part.col for part in parts])
+        return coo_array((np.ones(len(rows), np.int64), entries), (self.queries, len(atoms))).tocsr()
+
     def used(self, vector: npt.NDArray[Any]) -> tuple[int, ...]:
         """Return the groups of the queries at which a vector is not 0."""
         return tuple(number for number, group in enumerate(self.groups) if vector[group.queries].any())
@@ -292,3 +299,44 @@ def membership(cells: Cells, conditions: Sequence[Condition | None]) -> Membersh
     np.add.at(sizes, atom, cells.sizes)
     groups = [group._replace(place=group.place[cell]) for group in groups]
     return Membership(len(conditions), groups, sizes, cell, atom)
+
+
+def nested(matrix: Membership, k: int) -> list[tuple[int, int]]:
+    """Return the pairs of queries (outer, inner) whose sets differ by 1 to k - 1 rows, the inner being in the outer."""
+    sizes = matrix.set_sizes
+    probes = [np.zeros(matrix.queries, np.int64) for _ in range(3)]
+    for group in matrix.groups:
+        an_atom = np.zeros(group.matrix.shape[1], np.int64)
+        an_atom[group.place] = np.arange(len(group.place))
+        first, last = group.matrix.indptr[:-1], group.matrix.indptr[1:] - 1
+        for probe, place in zip(probes, (first, last, (first + last) // 2), strict=True):
+            has_rows = last >= first
+            probe[group.queries[has_rows]] = an_atom[group.matrix.indices[place[has_rows]]]
+    columns = [matrix.columns(probe) for probe in probes]
+    # An outer set has each atom of the inner set, so also these three.
+    found = columns[0].multiply(columns[1]).multiply(columns[2]).tocoo()
+    more = sizes[found.row] - sizes[found.col]
+    near = (more > 0) & (more < k) & (sizes[found.col] > 0)
+    pairs = []
+    for inner in np.unique(found.col[near]):
+        unit = np.zeros(matrix.queries, np.int64)
+        unit[inner] = 1
+        common = matrix.times(matrix.sizes * matrix.combine(unit))
+        pairs += [(int(outer), int(inner)) for outer in found.row[near & (found.col == inner)] if common[outer] == sizes[inner]]
+    return pairs
+
+
+def overlapping(matrix: Membership, most: int) -> list[tuple[int, int, int]]:
+    """Return the pairs of queries whose sets have more than `most` rows in common, and how many."""
+    from scipy.sparse import coo_array
+
+    pairs = []
+    for number, group in enumerate(matrix.groups):
+        for other in matrix.groups[number:]:
+            shape = group.matrix.shape[1], other.matrix.shape[1]
+            together = coo_array((matrix.sizes, (group.place, other.place)), shape).tocsr()
+            common = (group.matrix @ together @ other.transposed).tocoo()
+            for a, b, rows in zip(group.queries[common.row], other.queries[common.col], common.data, strict=True):
+                if rows > most and (other is not group or a < b):
+                    pairs.append((int(a), int(b), int(rows)))
+    return pairs

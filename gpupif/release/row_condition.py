@@ -197,6 +197,19 @@ class Constants:
         self.first = first[order]
         self.class_of = np.argsort(order)[inverse.reshape(-1)]
 
+    def describe(self, number: int) -> list[str]:
+        """Return a class as conditions in words; none for a class that no interval of values is."""
+        places, values, most = np.flatnonzero(self.class_of == number).tolist(), self.values, 2 * len(self.values)
+        first, last = places[0], places[-1]
+        if len(places) <= last - first or (last > most and first <= most):
+            return []
+        if first > most:
+            return [f"{self.name} is missing"]
+        if first == last and first % 2:
+            return [f"{self.name} = {values[first // 2]}"]
+        low = [f"{self.name} {'>=' if first % 2 else '>'} {values[(first - 1) // 2]}"] if first else []
+        return low + ([f"{self.name} {'<=' if last % 2 else '<'} {values[last // 2]}"] if last < most else [])
+
     def classes(self, column: Column) -> npt.NDArray[np.int64]:
         """Return the class of each code of a column. Raises InputError for values of another type than the constants.
 

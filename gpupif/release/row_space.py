@@ -94,7 +94,7 @@ class RowSpace:
             mask[active] = 1
             degrees = self.matrix.combine(mask, atoms)
             atoms = np.sort(atoms[np.argsort(degrees, kind="stable")[: PER_QUERY * len(active)]])
-        rows = self._columns(atoms)[active]
+        rows = self.matrix.columns(atoms)[active]
         by_atom = rows.tocsc()
         pivots = np.zeros((2, len(active)), np.int64)
         order = np.argsort(-self.matrix.set_sizes[active], kind="stable")
@@ -113,18 +113,9 @@ class RowSpace:
         self._core = np.setdiff1d(active, self._peeled)
         self._free[self._peeled_atoms] = 0
         self._others = np.flatnonzero(self._free)
-        pivot_columns = self._columns(self._peeled_atoms)
+        pivot_columns = self.matrix.columns(self._peeled_atoms)
         self._core_rows, triangle = pivot_columns[self._core], pivot_columns[self._peeled]
         self._triangle_rows = triangle.indptr.astype(np.int64), triangle.indices.astype(np.int64)
-
-    def _columns(self, atoms: Numbers) -> Any:
-        """Return the columns of the matrix at some atoms, as a sparse matrix."""
-        from scipy.sparse import coo_array
-
-        parts = [group.matrix[:, group.place[atoms]].tocoo() for group in self.matrix.groups]
-        rows = np.concatenate([group.queries[part.row] for group, part in zip(self.matrix.groups, parts, strict=True)])
-        columns = np.concatenate([part.col for part in parts])
-        return coo_array((np.ones(len(rows), np.int64), (rows, columns)), (self.matrix.queries, len(atoms))).tocsr()
 
     def _eliminate(self, sums: int) -> bool:
         """Eliminate the core; return whether its rank over the rational numbers is known. sums: of atoms that are used."""

@@ -15,7 +15,7 @@ from .records import Document, kind_of
 
 # What stands for a value of the table in a redacted report, and the keys of records that have such values.
 HIDDEN = "hidden"
-VALUES = {"value", "index", "value_1", "value_2", "quasi_identifiers", "why"}
+VALUES = {"value", "index", "value_1", "value_2", "quasi_identifiers", "why", "group", "low", "high"}
 # Keys of shares, which are shown in percent.
 SHARES = {"unique_mean", "unique_share", "share", "highest", "average", "marketer", "information_kept"}
 SHARES |= {f"{name}_{figure}" for name in ("reidentification_risk", "individual_risk") for figure in ("mean", "max")}
@@ -386,6 +386,10 @@ class Sections:
         ]
         keys = "treatment columns cells_changed cells_suppressed rows_removed"
         yield Section("Treatments", [], [], self._table("In order", records, keys))
+
+    def _audit(self, document: Document) -> Iterable[Section]:
+        tables = self._table("Findings, the worst first", document["findings"], "finding column rows group by low high")
+        yield Section("What the queries give away", [], [], tables)
 
     def _night(self, document: Document) -> Iterable[Section]:
         gates = [
