@@ -18,7 +18,9 @@ def audit(
     queries: Annotated[
         Path, typer.Argument(help="Queries: a list 'query' in a file of TOML, JSON or YAML.", show_default=False)
     ],
-    table: Path | None = table_option("TABLE", "The table that the queries ask. Default: definitions alone are compared."),
+    table: Path | None = table_option(
+        "TABLE", "The table that the queries ask. Default: definitions alone are compared."
+    ),
     k: int = option("ROWS", "The fewest rows of a group that may be given away.", default=5),
     most: int | None = option("N", "The most queries."),
     overlap: int | None = option("ROWS", "The most rows that two queries may have in common."),

@@ -107,7 +107,9 @@ class Audit(Displayable):
         if self.disclosed:
             shown = [key for key in HEADINGS if self.findings[key].notna().any()]
             title = "Findings, the worst first"
-            title += f" (the first {len(self.findings):,} of {self.disclosed:,})" * (len(self.findings) < self.disclosed)
+            title += f" (the first {len(self.findings):,} of {self.disclosed:,})" * (
+                len(self.findings) < self.disclosed
+            )
             rows = [["" if own[key] is None else own[key] for key in shown] for own in self.findings.to_dict("records")]
             console.print()
             console.print(draw_table(title, [HEADINGS[key] for key in shown], rows))
@@ -218,7 +220,9 @@ def audit(
             allowed = all(_key(own) in before for own in findings)
     import pandas as pd
 
-    frame = pd.DataFrame([[own.get(key) for key in COLUMNS] for own in findings[:top]], columns=list(COLUMNS), dtype=object)
+    frame = pd.DataFrame(
+        [[own.get(key) for key in COLUMNS] for own in findings[:top]], columns=list(COLUMNS), dtype=object
+    )
     seconds = time.perf_counter() - started
     return Audit(len(workload), cells.rows, k, run.atoms, frame, len(findings), allowed, seconds)
 
@@ -316,7 +320,11 @@ class _Run:
             difference = np.zeros(matrix.queries, np.int64)
             difference[[outer, inner]] = 1, -1
             if not set(np.flatnonzero(matrix.combine(difference)).tolist()) <= given_away:
-                more = {"rows": int(sizes[outer] - sizes[inner]), "queries": 2, "by": f"{names[outer]} − {names[inner]}"}
+                more = {
+                    "rows": int(sizes[outer] - sizes[inner]),
+                    "queries": 2,
+                    "by": f"{names[outer]} − {names[inner]}",
+                }
                 found.append({"finding": "difference", "column": column, "pair": (names[outer], names[inner]), **more})
         for place, query in enumerate(queries):
             if place not in alone and not self.k <= sizes[place] <= rows - self.k:

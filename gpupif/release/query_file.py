@@ -102,5 +102,5 @@ def _query(argument: str, number: int, given: Any) -> Query:
                 f"{did_you_mean(str(key), KEYS)}"
             )
     if "name" not in given:
-        raise InputError(f"{argument}: query {number}: has no name. Add name = \"...\".")
+        raise InputError(f'{argument}: query {number}: has no name. Add name = "...".')
     return Query(**given)

@@ -258,7 +258,6 @@ class Membership:
         return atoms[distinct([self.groups[number].place[atoms] for number in groups], len(atoms))[0]]
 
 
-
 def _product(matrix: Any, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the product of a sparse matrix with a vector of any type, also of Python's whole numbers."""
     if vector.dtype != object:
@@ -322,7 +321,11 @@ def nested(matrix: Membership, k: int) -> list[tuple[int, int]]:
         unit = np.zeros(matrix.queries, np.int64)
         unit[inner] = 1
         common = matrix.times(matrix.sizes * matrix.combine(unit))
-        pairs += [(int(outer), int(inner)) for outer in found.row[near & (found.col == inner)] if common[outer] == sizes[inner]]
+        pairs += [
+            (int(outer), int(inner))
+            for outer in found.row[near & (found.col == inner)]
+            if common[outer] == sizes[inner]
+        ]
     return pairs
 
 

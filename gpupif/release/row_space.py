@@ -270,7 +270,9 @@ class RowSpace:
         unit[atom] = 1
         none = np.zeros(len(self._core), object)
         full = self._extended(none, wanted) if wanted else np.zeros(self.matrix.queries, object)
-        missing = unit[self._others] - self.matrix.combine(_narrow(full), self._others) if wanted else unit[self._others]
+        missing = (
+            unit[self._others] - self.matrix.combine(_narrow(full), self._others) if wanted else unit[self._others]
+        )
         if not missing.any():
             return self._checked(full, 1, unit)
         for numbers, denominator in self._solutions(self._reduce(missing)):
