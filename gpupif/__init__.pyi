@@ -30,6 +30,7 @@ from .protection.advise import advise as advise
 from .protection.protect import protect as protect
 from .release.ledger import Budget as Budget
 from .release.randomized_response import randomized_response as randomized_response
+from .release.audit import audit as audit
 from .results.open import open_scores as open_scores
 from .results.scores import Scores as Scores
 from .scoring.files import score_files as score_files

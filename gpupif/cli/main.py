@@ -17,6 +17,7 @@ from ..utils.heap import limit_arenas
 from ..utils.signals import Interrupted, raise_interruptions
 from . import nightly
 from .advise import advise
+from .audit import audit
 from .budget import budget
 from .compare import compare
 from .demo import demo
@@ -48,7 +49,7 @@ app = typer.Typer(
 LEAST_OBJECTS = 100_000
 
 FUNCTIONS: tuple[Callable[..., None], ...] = (inspect, score, risk, global_risk, toxic, suda, advise)
-FUNCTIONS += (protect, treat, compare, release, budget, report, measures, demo, info)
+FUNCTIONS += (protect, treat, compare, audit, release, budget, report, measures, demo, info)
 COMMANDS = {function.__name__.replace("_", "-"): function for function in FUNCTIONS}
 for command in COMMANDS.values():
     app.command(cls=Command)(expanded(command))

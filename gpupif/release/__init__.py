@@ -1,4 +1,4 @@
-"""Releases of differentially private answers. Their public names are in `__init__.pyi`, and imported on first use."""
+"""Releases: counts, answers and workloads of queries that may leave the building. Their public names are in `__init__.pyi`, and imported on first use."""
 
 from ..utils.lazy_names import names_of_stub
 

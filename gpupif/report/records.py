@@ -25,6 +25,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     "budget": frozenset({"charges", "spent", "neighbours"}),
     "risk": frozenset({"classes", "attributes", "worst"}),
     "pairs": frozenset({"pairs", "values", "pairs_in_all"}),
+    "audit": frozenset({"findings", "disclosed", "atoms"}),
     "advice": frozenset({"changes", "criterion", "before"}),
     "attackers": frozenset({"attackers", "worst"}),
     "scores": frozenset({"measures", "columns", "pif", "top"}),

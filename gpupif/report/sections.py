@@ -15,7 +15,7 @@ from .records import Document, kind_of
 
 # What stands for a value of the table in a redacted report, and the keys of records that have such values.
 HIDDEN = "hidden"
-VALUES = {"groups", "value", "index", "value_1", "value_2", "quasi_identifiers", "why"}
+VALUES = {"groups", "value", "index", "value_1", "value_2", "quasi_identifiers", "why", "group", "low", "high"}
 # Keys of single values of the table.
 MAY_MISS = {"value", "value_1", "value_2"}
 # Keys of shares, which are shown in percent.
@@ -450,6 +450,10 @@ class Sections:
         charges = [{**own, "what": "; ".join(map(as_text, own["what"]))} for own in document["charges"]]
         tables += self._table("Charges", charges, "number what epsilon delta time", tools=True)
         yield Section("Privacy budget", [], [], tables)
+
+    def _audit(self, document: Document) -> Iterable[Section]:
+        tables = self._table("Findings, the worst first", document["findings"], "finding column rows group by low high")
+        yield Section("What the queries give away", [], [], tables)
 
     def _night(self, document: Document) -> Iterable[Section]:
         gates = [

@@ -16,7 +16,7 @@ from __future__ import annotations
 import operator
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -102,20 +102,30 @@ def parse_condition(text: Any) -> Condition:
     """Return the condition in a text. Raises InputError for a text that is none."""
     if not isinstance(text, str):
         raise InputError(f"where: expected a condition as text, {EXAMPLE}; got {brief(text)}.")
-    return _Parser(text).parse()
+    return ConditionParser(text).parse()
 
 
-class _Parser:
-    """A reader of conditions, from left to right."""
+class ConditionParser:
+    """A reader of conditions, from left to right.
+
+    token: the pattern of tokens. tokens: the tokens in words. words: names that have to be quoted. instead: by pattern,
+    what to write in place of a sign that is not understood. example: ends the errors.
+    """
+
+    token = TOKEN
+    tokens = "a name, a number, or one of > >= < <= ( )"
+    words: Sequence[str] = WORDS
+    instead: Mapping[str, str] = INSTEAD
+    example = EXAMPLE
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens: list[tuple[str, str, int]] = []
         place = 0
         while text[place:].strip():
-            token = TOKEN.match(text, place)
+            token = self.token.match(text, place)
             if token is None:
-                raise self._error("a name, a number, or one of > >= < <= ( )", len(text) - len(text[place:].lstrip()))
+                raise self._error(self.tokens, len(text) - len(text[place:].lstrip()))
             kind = str(token.lastgroup)
             self._tokens.append((kind, token[kind], token.start(kind) - (kind == "quoted")))
             place = token.end()
@@ -145,7 +155,10 @@ class _Parser:
             if not self._take("bracket", ")"):
                 raise self._unexpected("')'")
             return inner
-        if any(self._at("name", word) for word in WORDS):
+        return self._comparison()
+
+    def _comparison(self) -> Condition:
+        if any(self._at("name", word) for word in self.words):
             raise self._unexpected("the name of a measure first, or '('")
         name = self._take("name") or self._take("quoted")
         if name is None:
@@ -180,8 +193,8 @@ class _Parser:
     def _error(self, expected: str, place: int) -> InputError:
         rest = self._text[place:].strip()
         came = f"got {brief(rest)} at character {place + 1}" if rest else "it ends there"
-        instead = "".join(f"{said} " for sign, said in INSTEAD.items() if re.match(sign, rest, re.IGNORECASE))
+        instead = "".join(f"{said} " for sign, said in self.instead.items() if re.match(sign, rest, re.IGNORECASE))
         return InputError(
-            f"where: expected {expected} in {brief(self._text)}, {came}. {instead}Write a condition {EXAMPLE}; names "
+            f"where: expected {expected} in {brief(self._text)}, {came}. {instead}Write a condition {self.example}; names "
             "with other characters stand in double quotes."
         )

@@ -1,0 +1,365 @@
+"""The public `audit`: what a workload of queries gives away."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..utils.display import Displayable, Heading, as_found, draw_line, draw_table, draw_verdict, plural
+from ..utils.progress import Reporter, announce_compilation
+from ..utils.validation import as_mapping, brief, is_number, whole_number
+from .query_file import Query, read_queries
+from .query_sets import Cells, Membership, condition_of, count_cells, formal_cells, membership, nested, overlapping
+from .row_space import Combination, RowSpace
+from .value_bounds import atom_sums, value_bounds
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+COLUMNS = ("finding", "column", "rows", "group", "by", "queries", "low", "high")
+# Findings, the worst first.
+KINDS = ("value", "bounded", "sum", "difference", "count", "set size", "overlap", "number of queries")
+HEADINGS = {
+    "finding": Heading("finding", text=True),
+    "column": Heading("column", text=True),
+    "rows": Heading("rows", show=lambda value: f"{value:,}" if value == value and value is not None else "?"),
+    "group": Heading("group", text=True),
+    "by": Heading("by", text=True),
+    "low": Heading("lowest", show=lambda value: "" if value is None else as_found(value)),
+    "high": Heading("highest", show=lambda value: "" if value is None else as_found(value)),
+}
+# Queries of a combination that are written out.
+MOST_TERMS = 8
+ALL_ROWS = "all rows"
+
+
+@dataclass(frozen=True)
+class Audit(Displayable):
+    """What a workload of queries gives away; made by `gpupif.audit`. Prints as a table.
+
+    queries: int. The number of queries, with `next`.
+    rows: int or None. Rows of the table. None without a table.
+    k: int. The fewest rows of a group that may be given away.
+    atoms: int. Groups of rows that the queries tell apart, the most for any column.
+    findings: pandas DataFrame. One row for each finding, the worst first, at most `top`; see below.
+    disclosed: int. All findings, also those that are not listed.
+    allowed: bool or None. Whether `next` may be answered. None without `next`.
+    seconds: float. Wall time.
+
+    The columns of `findings` are: finding ("value": the value of a single person; "bounded": values that the answers
+    bound; "sum" or "count": of a group of fewer than k rows; "difference": two queries that differ by fewer than k
+    rows; "set size"; "overlap"; "number of queries"); column (None for counts); rows (of the group; None if unknown);
+    group (its values, in words); by (the queries that do it, in words); queries (how many); low and high (bounds).
+    """
+
+    queries: int
+    rows: int | None
+    k: int
+    atoms: int
+    findings: pd.DataFrame
+    disclosed: int
+    allowed: bool | None
+    seconds: float
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        where = "without a table" if self.rows is None else f"over {self.rows:,} {plural(self.rows, 'row')}"
+        asked = f"{self.queries:,} {'query' if self.queries == 1 else 'queries'} {where}"
+        if self.allowed is not None:
+            answer = "may be answered: it adds no finding" if self.allowed else "must not be answered: it adds findings"
+            asked = f"The next query {answer}; {asked}"
+        if not self.disclosed:
+            return [f"{asked}: nothing found, with k = {self.k}."]
+        said = [f"{asked}: {self.disclosed:,} {plural(self.disclosed, 'finding')}, with k = {self.k}."]
+        worst = self.findings.iloc[0]
+        group = "" if redact or not worst["group"] else f" ({worst['group']})"
+        kind = {
+            "value": f"The value of {worst['column']} of a single person{group} follows from",
+            "bounded": f"Values of {worst['column']}{group} are bounded by",
+            "number of queries": "There are too many queries:",
+        }.get(worst["finding"], f"Worst: {worst['finding']}{group}, from")
+        said.append(f"{kind} {worst['by']}.")
+        if self.rows is None:
+            said.append("How many rows a group has, only the table tells.")
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as a dictionary for JSON."""
+        document = super().to_dict()
+        document["findings"] = [
+            {key: value for key, value in own.items() if value is not None} for own in document["findings"]
+        ]
+        return document
+
+    def __repr__(self) -> str:
+        return f"<Audit of {self.queries:,} queries: {self.disclosed:,} {plural(self.disclosed, 'finding')}>"
+
+    def draw(self, console: Console) -> None:
+        draw_verdict(self, console)
+        if self.disclosed:
+            shown = [key for key in HEADINGS if self.findings[key].notna().any()]
+            title = "Findings, the worst first"
+            title += f" (the first {len(self.findings):,} of {self.disclosed:,})" * (
+                len(self.findings) < self.disclosed
+            )
+            rows = [["" if own[key] is None else own[key] for key in shown] for own in self.findings.to_dict("records")]
+            console.print()
+            console.print(draw_table(title, [HEADINGS[key] for key in shown], rows))
+        console.print()
+        draw_line(console, f"{self.atoms:,} groups of rows told apart, {self.seconds:.2f} s", "dim")
+
+
+def audit(
+    queries: Any,
+    table: Any = None,
+    *,
+    k: int = 5,
+    most: int | None = None,
+    overlap: int | None = None,
+    bounds: Mapping[str, Sequence[float | None]] | None = None,
+    width: float = 0.0,
+    next: Any = None,  # noqa: A002
+    top: int = 20,
+) -> Audit:
+    """Say what the answers to a workload of queries give away about single people and small groups.
+
+    Rows that are in exactly the same queries are one group. Sums and means of a column are linear equations over the
+    sums of groups; counts are equations over their sizes. A group of fewer than k rows whose sum follows from the
+    answers is disclosed: exactly if its unit vector is in the row space of queries x groups over the rational numbers.
+    So individual trackers, general trackers and "the mean before and after Mr R left" are found, whatever the answers.
+    The sizes of all sets, and with them the sums behind means, count as known; so does the number of all rows.
+
+    Groups are looked at one by one, and pairs of queries by their difference: a combination of three or more queries
+    that isolates several groups together, none of them alone, is not looked for.
+
+    Parameters
+    ----------
+    queries:
+        The workload: the path of a file of TOML, JSON or YAML with a list ``query``, or a list of dictionaries, with
+        the keys ``name``, ``kind`` ("count", the default, "sum" or "mean"), ``column`` (for sums and means; rows
+        without a value there are left out) and ``where`` (a condition such as ``age >= 30 and not county in ('Kent')``;
+        default: all rows).
+    table:
+        As in `gpupif.score`: any frame, files, or a Dask DataFrame. None (default): queries are compared by their
+        definitions alone, as if each combination of values that conditions name had rows. Only values of columns in
+        conditions are used, and whether the summed columns have a value; with ``bounds`` also the answers.
+    k:
+        The fewest rows of a group: each query has to have k to n - k of the n rows. 1 or more, default 5.
+    most:
+        The most queries. Default: any number.
+    overlap:
+        The most rows that two queries on the same column may have in common. Default: any number.
+    bounds:
+        By summed column, the lowest and the highest value that a cell may have; None for no bound. Two linear programs
+        for each group bound its values from the answers, to about 6 digits. At most 1,000 groups. Default: none.
+    width:
+        With ``bounds``: values that are bounded within this width are disclosed. Default: 0, values that follow.
+    next:
+        A query, in any of these forms. The result says whether it may be answered after ``queries``: whether it adds no
+        finding. The decision uses no answers, so that a refusal gives nothing away about them. Default: none.
+    top:
+        How many findings to list; 1 or more, default 20.
+
+    Returns
+    -------
+    Audit
+        ``.findings``, a pandas DataFrame, the worst first; ``.allowed``; prints as a table; ``.to_dict()``.
+
+    Raises
+    ------
+    InputError
+        Queries that are none, two of one name, unknown columns (ColumnNotFoundError), conditions on other types than the
+        column has, an argument out of range, bounds without a table or with ``next``, SciPy not installed.
+    TableReadError, DeviceError
+        As `gpupif.score`.
+
+    References
+    ----------
+    Denning, Denning & Schwartz 1979, The tracker: a threat to statistical database security. Dobkin, Jones & Lipton
+    1979, Secure databases: protection against user influence. Chin & Ozsoyoglu 1982, Auditing and inference control in
+    statistical databases. Kenthapadi, Mishra & Nissim 2005, Simulatable auditing.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> staff = pd.DataFrame({"name": [*"ABCDEFGHI", "R"], "salary": [30, 32, 31, 35, 33, 36, 30, 31, 34, 90]})
+    >>> before = {"name": "mean before", "kind": "mean", "column": "salary"}
+    >>> after = {**before, "name": "mean after", "where": "not name = 'R'"}
+    >>> gpupif.audit([before, after], staff).findings.loc[0, ["finding", "group", "by"]].to_dict()
+    {'finding': 'value', 'group': 'name = R', 'by': 'mean before × 10 − mean after × 9'}
+
+    """
+    if find_spec("scipy") is None:
+        raise InputError("audit: needs SciPy, which is not installed here: pip install 'gpupif[release]'.")
+    asked = read_queries(queries)
+    k, top = whole_number("k", k, "rows"), whole_number("top", top, "findings")
+    most = None if most is None else whole_number("most", most, "queries")
+    overlap = None if overlap is None else whole_number("overlap", overlap, "rows", 0)
+    limits = _check_bounds(bounds, width, asked, table is not None, next is not None)
+    if table is None and overlap is not None:
+        raise InputError("overlap: expected a table, in which rows are counted, got none. Give the table.")
+    started = time.perf_counter()
+    more = [] if next is None else read_queries(next, "next")
+    workload = read_queries([*asked, *more])
+    with Reporter() as report, announce_compilation():
+        cells = formal_cells(workload) if table is None else count_cells(table, workload, list(limits), report)
+        run = _Run(cells, k, most, overlap, limits, float(width), top)
+        findings = run.findings(workload)
+        allowed = None
+        if more:
+            before = {_key(own) for own in run.findings(asked, everything=True)}
+            findings = run.findings(workload, everything=True)
+            allowed = all(_key(own) in before for own in findings)
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        [[own.get(key) for key in COLUMNS] for own in findings[:top]], columns=list(COLUMNS), dtype=object
+    )
+    seconds = time.perf_counter() - started
+    return Audit(len(workload), cells.rows, k, run.atoms, frame, len(findings), allowed, seconds)
+
+
+def _check_bounds(bounds: Any, width: Any, queries: Sequence[Query], has_table: bool, has_next: bool) -> dict[str, Any]:
+    """Return the lowest and highest value by column. Raises InputError."""
+    if not is_number(width) or not 0 <= width < math.inf:
+        raise InputError(f"width: expected a number, 0 or more; got {brief(width)}.")
+    summed = list(dict.fromkeys(query.column for query in queries if query.column is not None))
+    given = as_mapping("bounds", bounds, summed, summed, table=False)
+    if given and (not has_table or has_next):
+        came = "next, which is decided without answers" if has_next else "no table"
+        raise InputError(f"bounds: need the answers, which only a table gives; got {came}. Leave the bounds out.")
+    limits = {}
+    for name, pair in given.items():
+        ends = list(pair) if isinstance(pair, list | tuple) and len(pair) == 2 else [math.nan] * 2
+        ends = [infinite if end is None else end for end, infinite in zip(ends, (-math.inf, math.inf), strict=True)]
+        if not all(is_number(end) for end in ends) or not ends[0] < ends[1]:
+            raise InputError(
+                f"bounds: column {name!r}: expected the lowest and the highest value, such as (0, 100) or (0, None); got "
+                f"{brief(pair)}."
+            )
+        limits[str(name)] = tuple(map(float, ends))
+    return limits
+
+
+def _key(finding: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what makes a finding the same finding in a larger workload."""
+    return finding["finding"], finding.get("column"), finding.get("pair")
+
+
+@dataclass
+class _Run:
+    """An audit of workloads over the same cells. The fields are those of `audit`; atoms: see `Audit`."""
+
+    cells: Cells
+    k: int
+    most: int | None
+    overlap: int | None
+    limits: Mapping[str, tuple[float, float]]
+    width: float
+    top: int
+    atoms: int = 0
+
+    def findings(self, queries: Sequence[Query], everything: bool = False) -> list[dict[str, Any]]:
+        """Return all findings, the worst first; beyond `top` without words, unless `everything` is asked for."""
+        found: list[dict[str, Any]] = []
+        if self.most is not None and len(queries) > self.most:
+            by = f"{len(queries):,}, at most {self.most:,}"
+            found.append({"finding": "number of queries", "by": by, "queries": len(queries)})
+        columns: dict[str | None, list[Query]] = {}
+        for query in queries:
+            columns.setdefault(query.column, []).append(query)
+        for column, own in columns.items():
+            conditions = [condition_of(query, self.cells.rows is not None) for query in own]
+            names = [query.name for query in own]
+            if column is None and self.cells.rows is not None:
+                conditions, names = [*conditions, None], [*names, ALL_ROWS]
+            matrix = membership(self.cells, conditions)
+            self.atoms = max(self.atoms, len(matrix.sizes))
+            found += self._of_column(column, own, names, matrix, None if everything else self.top)
+        return sorted(found, key=lambda one: (KINDS.index(one["finding"]), one.get("rows") or 0, one.get("queries", 0)))
+
+    def _of_column(
+        self, column: str | None, queries: Sequence[Query], names: Sequence[str], matrix: Membership, top: int | None
+    ) -> list[dict[str, Any]]:
+        """Return the findings of the queries on a column, or of counts. names: of queries, and of all rows."""
+        sizes, rows = matrix.set_sizes, self.cells.rows
+        space, formal = RowSpace(matrix), rows is None
+        found: list[dict[str, Any]] = []
+        alone: set[int] = set()
+        certain = set(space.certain.tolist())
+        small = [int(atom) for atom in space.candidates() if formal or matrix.sizes[atom] < self.k]
+        small.sort(key=lambda atom: int(matrix.sizes[atom]))
+        given_away = set()
+        for atom in small:
+            own_rows = None if formal else int(matrix.sizes[atom])
+            kind = "count" if column is None else "value" if own_rows == 1 else "sum"
+            finding: dict[str, Any] = {"finding": kind, "column": column, "rows": own_rows}
+            if top is None or len(found) < top or atom not in certain or formal:
+                combination = space.combination(atom)
+                if combination is None or (formal and len(combination.numbers) == 1):
+                    continue
+                alone |= set(combination.numbers) if len(combination.numbers) == 1 else set()
+                if top is None:
+                    finding["pair"] = np.flatnonzero(matrix.atom == atom).tobytes()
+                finding["group"] = self.cells.describe(int(matrix.cell[atom]))
+                finding["queries"] = len(combination.numbers)
+                finding["by"] = _in_words(combination, queries, names, sizes)
+            given_away.add(atom)
+            found.append(finding)
+        if formal:
+            return found
+        for outer, inner in nested(matrix, self.k):
+            difference = np.zeros(matrix.queries, np.int64)
+            difference[[outer, inner]] = 1, -1
+            if not set(np.flatnonzero(matrix.combine(difference)).tolist()) <= given_away:
+                more = {
+                    "rows": int(sizes[outer] - sizes[inner]),
+                    "queries": 2,
+                    "by": f"{names[outer]} − {names[inner]}",
+                }
+                found.append({"finding": "difference", "column": column, "pair": (names[outer], names[inner]), **more})
+        for place, query in enumerate(queries):
+            if place not in alone and not self.k <= sizes[place] <= rows - self.k:
+                by = f"{query.name}, expected {self.k:,} to {max(self.k, rows - self.k):,} rows"
+                own = {"rows": int(sizes[place]), "by": by, "queries": 1, "pair": query.name}
+                # All rows are of no use to anybody but in a difference, which is looked for.
+                if sizes[place] != rows:
+                    found.append({"finding": "set size", "column": column, **own})
+        for a, b, common in [] if self.overlap is None else overlapping(matrix, self.overlap):
+            if max(a, b) < len(queries):
+                pair = names[a], names[b]
+                own = {"rows": common, "by": f"{pair[0]} and {pair[1]}", "queries": 2, "pair": pair}
+                found.append({"finding": "overlap", "column": column, **own})
+        if column in self.limits:
+            sums = atom_sums(self.cells, matrix, column)
+            for bound in value_bounds(matrix, sums, column, *self.limits[column], self.width):
+                if bound.atom not in given_away or matrix.sizes[bound.atom] > 1:
+                    own = {"rows": int(matrix.sizes[bound.atom]), "low": bound.low, "high": bound.high}
+                    group = self.cells.describe(int(matrix.cell[bound.atom]))
+                    asked = int(matrix.combine(np.ones(matrix.queries, np.int64), np.array([bound.atom]))[0])
+                    own |= {"group": group, "by": f"the answers and the bounds of {column}", "queries": asked}
+                    found.append({"finding": "bounded", "column": column, **own})
+        return found
+
+
+def _in_words(combination: Combination, queries: Sequence[Query], names: Sequence[str], sizes: Any) -> str:
+    """Return a combination of queries in words, such as "mean before × 10 − mean after × 9"."""
+    terms = []
+    for query, number in sorted(combination.numbers.items(), key=lambda own: -own[1]):
+        is_mean = query < len(queries) and queries[query].kind == "mean"
+        times = abs(number) * (int(sizes[query]) or 1 if is_mean else 1)
+        sign = ("− " if number < 0 else "+ ") if terms else "−" if number < 0 else ""
+        unknown = " × its rows" * (is_mean and not sizes[query])
+        terms.append(f"{sign}{names[query]}{f' × {times:,}' if times != 1 else ''}{unknown}")
+    said = " ".join(terms[:MOST_TERMS])
+    if len(terms) > MOST_TERMS:
+        return f"{len(terms):,} queries: {said} ..."
+    return said if combination.denominator == 1 else f"({said}) / {combination.denominator:,}"

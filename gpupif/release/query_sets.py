@@ -1,0 +1,345 @@
+"""The sets of rows that queries ask for, over atoms: rows that are in exactly the same sets.
+
+Queries are grouped by the columns of their conditions. A group's conditions are evaluated on the classes of these
+columns that occur together (see `row_condition.Constants`), which are few, and rows keep the number of their class. So
+a matrix of queries x rows is never made: a product with it is a product with a small sparse matrix for each group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..encoding.column import Column, amounts
+from ..engines.base import Counter
+from ..errors import InputError
+from ..marginals.open_counts import open_counts
+from ..marginals.request import CountRequest
+from ..marginals.set_counts import SetRequest, Total
+from ..results.cell_condition import Condition, Joined
+from ..utils.progress import Reporter
+from .query_file import Query
+from .row_condition import Comparison, Constants, Not, Places, comparisons_in
+
+Numbers = npt.NDArray[np.int64]
+# The most combinations of classes that are looked at without a table.
+MOST_COMBINATIONS = 1_000_000
+# Keys stay below this, and queries are compared so many at once, a bit for each.
+KEYS, BITS = 1 << 62, 32
+# Rows are told apart with a slot for each possible key, if there are at most so many for each row.
+SLOTS = 4
+
+
+def distinct(numbers: Sequence[Numbers], rows: int) -> tuple[Numbers, Numbers]:
+    """Return the first row of each distinct row over some columns, and for each row the number of its distinct row."""
+    key, room = np.zeros(rows, np.int64), 1
+    for own in numbers:
+        size = int(own.max(initial=0)) + 1
+        if room * size >= KEYS:
+            values, key = np.unique(key, return_inverse=True)
+            room = len(values)
+        key, room = key * size + own, room * size
+    if room > SLOTS * (rows + 1):
+        _, first, place = np.unique(key, return_index=True, return_inverse=True)
+        return first, place.reshape(-1)
+    slots = np.full(room, -1)
+    # Of rows with one key the first is written last.
+    slots[key[::-1]] = np.arange(rows - 1, -1, -1)
+    used = np.flatnonzero(slots >= 0)
+    first = slots[used]
+    slots[used] = np.arange(len(used))
+    return first, slots[key]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The rows of a table, counted by the classes of the columns in conditions.
+
+    constants: of each column in conditions, by name. classes: by column, (cells,) its class. sizes: (cells,) rows; 0
+    without a table. rows: rows of the table; None without a table. codes, values: for the columns with bounds, by name:
+    (cells,) the code of each cell, and the number of each code.
+    """
+
+    constants: Mapping[str, Constants]
+    classes: Mapping[str, Numbers]
+    sizes: Numbers
+    rows: int | None
+    codes: Mapping[str, Numbers]
+    values: Mapping[str, npt.NDArray[np.float64]]
+
+    def holds(self, condition: Condition, classes: Mapping[str, Numbers]) -> npt.NDArray[np.bool_]:
+        """Return where a condition is true. classes: by column, an array of classes."""
+
+        def places(name: str) -> Places:
+            constants = self.constants[name]
+            return Places(constants.first[classes[name]], constants.values)
+
+        return condition.holds(places)
+
+    def describe(self, cell: int) -> str:
+        """Return the values of a cell, as conditions, in words."""
+        said = []
+        for name, classes in self.classes.items():
+            constants = self.constants[name]
+            said += constants.describe(int(classes[cell]))
+        return " and ".join(said) or "all other rows"
+
+
+def condition_of(query: Query, has_table: bool) -> Condition | None:
+    """Return the condition on the rows that a query looks at. With a table, a sum needs a value; None: all rows."""
+    if query.column is None or not has_table:
+        return query.condition
+    known = Not(Comparison(query.column, "missing"))
+    return known if query.condition is None else Joined("and", (query.condition, known))
+
+
+def _constants(queries: Sequence[Query], has_table: bool) -> dict[str, Constants]:
+    """Return the constants of each column in the conditions of queries, by name."""
+    comparisons: dict[str, dict[Comparison, None]] = {}
+    for query in queries:
+        condition = condition_of(query, has_table)
+        for comparison in () if condition is None else comparisons_in(condition):
+            comparisons.setdefault(comparison.name, {})[comparison] = None
+    return {name: Constants(name, list(own)) for name, own in comparisons.items()}
+
+
+def formal_cells(queries: Sequence[Query]) -> Cells:
+    """Return all combinations of classes, as if each had rows. Raises InputError for more than `MOST_COMBINATIONS`."""
+    constants = _constants(queries, False)
+    sizes = [len(own.first) for own in constants.values()]
+    number = int(np.prod([float(size) for size in sizes]))
+    if number > MOST_COMBINATIONS:
+        raise InputError(
+            f"table: expected a table, since the conditions tell {number:.2g} combinations of values apart, and without "
+            f"one all are looked at, at most {MOST_COMBINATIONS:,}. Give the table: only those that occur are looked at."
+        )
+    classes = dict(zip(constants, np.indices(sizes).reshape(len(sizes), -1), strict=True))
+    return Cells(constants, classes, np.zeros(number, np.int64), None, {}, {})
+
+
+@dataclass(frozen=True)
+class _MakeFind:
+    """Makes the function that counts the cells of a partition. used: columns by number, and their constants.
+
+    A column without constants keeps its codes. Dask sends this to workers.
+    """
+
+    used: Sequence[tuple[int, Constants | None]]
+
+    def __call__(self, columns: Sequence[Column], total: Total) -> _FindCells:
+        classes = [None if constants is None else constants.classes(columns[number]) for number, constants in self.used]
+        return _FindCells([number for number, _ in self.used], classes)
+
+
+@dataclass(frozen=True)
+class _FindCells:
+    """Counts the cells of a partition, see `set_counts.Find`. numbers: of columns. classes: of their codes, or None."""
+
+    numbers: Sequence[int]
+    classes: Sequence[Numbers | None]
+
+    def __call__(self, columns: Sequence[int], counter: Counter, place: int) -> tuple[list[Numbers], Numbers]:
+        counted = counter.combinations(place, ordered=False)
+        codes = [counted.codes[list(columns).index(number)] for number in self.numbers]
+        pairs = zip(self.classes, codes, strict=True)
+        return merge([np.asarray(code, np.int64) if own is None else own[code] for own, code in pairs], counted.counts)
+
+
+def merge(numbers: Sequence[Numbers], counts: Numbers) -> tuple[list[Numbers], Numbers]:
+    """Return the distinct rows over some columns, and the sum of the counts of each."""
+    first, place = distinct(numbers, len(counts))
+    sizes = np.zeros(len(first), np.int64)
+    np.add.at(sizes, place, counts)
+    return [own[first] for own in numbers], sizes
+
+
+def cell_request(queries: Sequence[Query]) -> CountRequest:
+    """Return the request for the columns that queries name."""
+    names: dict[Hashable, None] = {}
+    for query in queries:
+        names |= dict.fromkeys([] if query.column is None else [query.column])
+        names |= dict.fromkeys([] if query.condition is None else query.condition.names)
+    return CountRequest(list(names) or None, argument="queries")
+
+
+def count_cells(table: Any, queries: Sequence[Query], bounded: Sequence[str], report: Reporter) -> Cells:
+    """Return the cells of a table of any kind. bounded: columns whose values are needed. Raises as `gpupif.audit`."""
+    constants = _constants(queries, True)
+    with open_counts(table, cell_request(queries), report) as counts:
+        names = [str(name) for name in counts.names]
+        constants = constants or {names[0]: Constants(names[0], [])}
+        used = [(names.index(name), own) for name, own in constants.items()]
+        used += [(names.index(name), None) for name in bounded]
+        # A column that has conditions and bounds is counted once.
+        found = counts.count([SetRequest(sorted({number for number, _ in used}))], _MakeFind(used))
+    [parts] = found.found
+    numbers = [np.concatenate(own) for own in zip(*(own for own, _ in parts), strict=True)]
+    numbers, sizes = merge(numbers, np.concatenate([own for _, own in parts]))
+    values = {}
+    for name in bounded:
+        column = found.columns[names.index(name)]
+        values[name] = amounts(column)
+        if np.isnan(values[name][: len(column.labels)]).any():
+            raise InputError(f"bounds: expected a column of numbers, {name!r} has other values. Leave it out.")
+    classes = dict(zip(constants, numbers, strict=False))
+    codes = dict(zip(bounded, numbers[len(constants) :], strict=True))
+    return Cells(constants, classes, sizes, found.total.rows, codes, values)
+
+
+class _Group(NamedTuple):
+    """Queries whose conditions have the same columns.
+
+    queries: (queries of the group,) their numbers. matrix: sparse 0/1 matrix, queries of the group x sets of classes.
+    transposed: the same matrix, transposed. place: (atoms,) the set of classes of each atom.
+    """
+
+    queries: Numbers
+    matrix: Any
+    transposed: Any
+    place: Numbers
+
+
+@dataclass(frozen=True)
+class Membership:
+    """The 0/1 matrix of queries x atoms: whether the rows of an atom are in the set of a query.
+
+    queries: int. The number of queries. sizes: (atoms,) rows. cell: (atoms,) a cell of each atom. atom: (cells,) the
+    atom of each cell.
+    """
+
+    queries: int
+    groups: Sequence[_Group]
+    sizes: Numbers
+    cell: Numbers
+    atom: Numbers
+
+    @cached_property
+    def set_sizes(self) -> Numbers:
+        """The rows in the set of each query."""
+        return self.times(self.sizes)
+
+    def times(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the product with a vector over atoms: for each query the sum over its set."""
+        result = np.zeros(self.queries, vector.dtype)
+        for group in self.groups:
+            sums = np.zeros(group.matrix.shape[1], vector.dtype)
+            np.add.at(sums, group.place, vector)
+            result[group.queries] = _product(group.matrix, sums)
+        return result
+
+    def combine(self, vector: npt.NDArray[Any], atoms: Numbers | slice = slice(None)) -> npt.NDArray[Any]:
+        """Return the product of a vector over queries with the matrix: for each of some atoms the sum of its queries."""
+        result = np.zeros(len(self.sizes[atoms]), vector.dtype)
+        for number in self.used(vector):
+            group = self.groups[number]
+            result += _product(group.transposed, vector[group.queries])[group.place[atoms]]
+        return result
+
+    def columns(self, atoms: Numbers) -> Any:
+        """Return the columns of the matrix at some atoms, as a sparse matrix (CSR)."""
+        from scipy.sparse import coo_array
+
+        parts = [group.matrix[:, group.place[atoms]].tocoo() for group in self.groups]
+        rows = np.concatenate([group.queries[part.row] for group, part in zip(self.groups, parts, strict=True)])
+        entries = rows, np.concatenate([part.col for part in parts])
+        return coo_array((np.ones(len(rows), np.int64), entries), (self.queries, len(atoms))).tocsr()
+
+    def used(self, vector: npt.NDArray[Any]) -> tuple[int, ...]:
+        """Return the groups of the queries at which a vector is not 0."""
+        return tuple(number for number, group in enumerate(self.groups) if vector[group.queries].any())
+
+    def distinct_atoms(self, groups: Sequence[int], atoms: Numbers) -> Numbers:
+        """Return some of these atoms: of those that the queries of some groups do not tell apart, the first."""
+        return atoms[distinct([self.groups[number].place[atoms] for number in groups], len(atoms))[0]]
+
+
+def _product(matrix: Any, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the product of a sparse matrix with a vector of any type, also of Python's whole numbers."""
+    if vector.dtype != object:
+        return matrix @ vector  # type: ignore[no-any-return]
+    entries = matrix.tocoo()
+    result = np.zeros(matrix.shape[0], object)
+    np.add.at(result, entries.row, vector[entries.col])
+    return result
+
+
+def membership(cells: Cells, conditions: Sequence[Condition | None]) -> Membership:
+    """Return the matrix of queries with these conditions."""
+    from scipy.sparse import csr_array
+
+    number = len(cells.sizes)
+    by_columns: dict[tuple[str, ...], list[int]] = {}
+    for query, condition in enumerate(conditions):
+        by_columns.setdefault(tuple(sorted(set(() if condition is None else condition.names))), []).append(query)
+    groups = []
+    for names, queries in by_columns.items():
+        first, place = distinct([cells.classes[name] for name in names], number)
+        classes = {name: cells.classes[name][first] for name in names}
+        ids, members = np.zeros(len(first), np.int64), []
+        for start in range(0, len(queries), BITS):
+            word = np.zeros(len(first), np.int64)
+            for bit, query in enumerate(queries[start : start + BITS]):
+                condition = conditions[query]
+                held = np.ones(len(first), bool) if condition is None else cells.holds(condition, classes)
+                members.append(np.flatnonzero(held))
+                word |= held.astype(np.int64) << bit
+            kept, ids = distinct([ids, word], len(first))
+        ends = np.cumsum([0, *map(len, members)])
+        ones = np.ones(ends[-1], np.int64)
+        matrix = csr_array((ones, np.concatenate(members), ends), shape=(len(queries), len(first)))[:, kept]
+        groups.append(_Group(np.array(queries), matrix, matrix.T.tocsr(), ids[place]))
+    cell, atom = distinct([group.place for group in groups], number)
+    sizes = np.zeros(len(cell), np.int64)
+    np.add.at(sizes, atom, cells.sizes)
+    groups = [group._replace(place=group.place[cell]) for group in groups]
+    return Membership(len(conditions), groups, sizes, cell, atom)
+
+
+def nested(matrix: Membership, k: int) -> list[tuple[int, int]]:
+    """Return the pairs of queries (outer, inner) whose sets differ by 1 to k - 1 rows, the inner being in the outer."""
+    sizes = matrix.set_sizes
+    probes = [np.zeros(matrix.queries, np.int64) for _ in range(3)]
+    for group in matrix.groups:
+        an_atom = np.zeros(group.matrix.shape[1], np.int64)
+        an_atom[group.place] = np.arange(len(group.place))
+        first, last = group.matrix.indptr[:-1], group.matrix.indptr[1:] - 1
+        for probe, place in zip(probes, (first, last, (first + last) // 2), strict=True):
+            has_rows = last >= first
+            probe[group.queries[has_rows]] = an_atom[group.matrix.indices[place[has_rows]]]
+    columns = [matrix.columns(probe) for probe in probes]
+    # An outer set has each atom of the inner set, so also these three.
+    found = columns[0].multiply(columns[1]).multiply(columns[2]).tocoo()
+    more = sizes[found.row] - sizes[found.col]
+    near = (more > 0) & (more < k) & (sizes[found.col] > 0)
+    pairs = []
+    for inner in np.unique(found.col[near]):
+        unit = np.zeros(matrix.queries, np.int64)
+        unit[inner] = 1
+        common = matrix.times(matrix.sizes * matrix.combine(unit))
+        pairs += [
+            (int(outer), int(inner))
+            for outer in found.row[near & (found.col == inner)]
+            if common[outer] == sizes[inner]
+        ]
+    return pairs
+
+
+def overlapping(matrix: Membership, most: int) -> list[tuple[int, int, int]]:
+    """Return the pairs of queries whose sets have more than `most` rows in common, and how many."""
+    from scipy.sparse import coo_array
+
+    pairs = []
+    for number, group in enumerate(matrix.groups):
+        for other in matrix.groups[number:]:
+            shape = group.matrix.shape[1], other.matrix.shape[1]
+            together = coo_array((matrix.sizes, (group.place, other.place)), shape).tocsr()
+            common = (group.matrix @ together @ other.transposed).tocoo()
+            for a, b, rows in zip(group.queries[common.row], other.queries[common.col], common.data, strict=True):
+                if rows > most and (other is not group or a < b):
+                    pairs.append((int(a), int(b), int(rows)))
+    return pairs

@@ -1,0 +1,356 @@
+"""The atoms whose sums follow from the answers to queries: those whose unit vector is in the row space, exactly.
+
+The matrix is that of queries x atoms, over the rational numbers. Three steps find the unit vectors in its row space:
+
+1. *Peel*. A query that is left with one atom gives this atom away, and the atom is taken out of all queries. Then the
+   matrix is brought into triangular form: a query with an atom that no other query has is set aside with it; where there
+   is none, the query with most rows is set aside, and is part of the *core*.
+2. The core is small: what is left of it once the atoms set aside are eliminated has a column for each other atom.
+   Random sums of these columns stand for them, and are eliminated modulo a prime. A random null vector of the matrix
+   then is 0 at every atom that is given away.
+3. Each candidate gets its combination of queries, in rational numbers, which is checked over all atoms in whole
+   numbers. Each query of the core that depends on others modulo the prime is checked likewise. So the rank over the
+   rational numbers equals the rank modulo the prime, and each null vector modulo the prime is that of a rational one:
+   an atom at which it is not 0 is not given away. Nothing rests on the prime or on random numbers but the time.
+
+Structured elimination with inactive rows: LaMacchia & Odlyzko 1990, Solving large sparse linear systems over finite
+fields. Rational solutions: Dixon 1982, Exact solution of linear equations using p-adic expansions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import gcd, isqrt, lcm
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpupif.kernels.modular import BLOCK, PRIME, add_reduced, back_substitute, eliminate_panel, forward_substitute, peel
+
+from .query_sets import Membership, Numbers
+
+# Random sums that stand for the atoms of a core, beside one for each query. Null vectors that are tried.
+SPARE, VECTORS = 64, 2
+# Atoms that are looked at as pivots, for each query: those of the fewest queries.
+PER_QUERY = 16
+# Whole numbers above this are left to Python's.
+LARGE = 1 << 36
+
+
+class Combination(NamedTuple):
+    """A combination of queries that gives an atom away: sum of numbers x answers = denominator x the atom's sum.
+
+    numbers: by query, without zeros.
+    """
+
+    numbers: dict[int, int]
+    denominator: int
+
+
+class _Round(NamedTuple):
+    """Queries that are left with a single atom each, and these atoms, in pairs."""
+
+    queries: Numbers
+    atoms: Numbers
+
+
+class RowSpace:
+    """The row space of a matrix of queries x atoms."""
+
+    def __init__(self, matrix: Membership) -> None:
+        self.matrix, self._random = matrix, np.random.default_rng(0)
+        self._rounds: list[_Round] = []
+        self._distinct: dict[tuple[int, ...], Numbers] = {}
+        active = self._take_single_atoms()
+        self._peel(active)
+        sums = len(self._core) + SPARE + 1
+        while not self._eliminate(sums):
+            sums *= 2
+
+    def _take_single_atoms(self) -> Numbers:
+        """Take out queries that are left with a single atom, and the atom; return the queries that are left."""
+        matrix = self.matrix
+        queries, atoms = np.ones(matrix.queries, np.int64), np.ones(len(matrix.sizes), np.int64)
+        while True:
+            left = matrix.times(atoms) * queries
+            # Queries without atoms are sums of queries that are taken out.
+            queries[left == 0] = 0
+            chosen = np.flatnonzero(left == 1)
+            if not len(chosen):
+                self._free = atoms
+                return np.flatnonzero(queries)
+            single = matrix.times(atoms * np.arange(len(atoms)))[chosen]
+            single, kept = np.unique(single, return_index=True)
+            self._rounds.append(_Round(chosen[kept], single))
+            queries[chosen[kept]] = 0
+            atoms[single] = 0
+
+    def _peel(self, active: Numbers) -> None:
+        """Set queries aside, each with an atom that the queries set aside later lack; the others are the core."""
+        atoms = np.flatnonzero(self._free)
+        if len(atoms) > PER_QUERY * len(active):
+            mask = np.zeros(self.matrix.queries, np.int64)
+            mask[active] = 1
+            degrees = self.matrix.combine(mask, atoms)
+            atoms = np.sort(atoms[np.argsort(degrees, kind="stable")[: PER_QUERY * len(active)]])
+        rows = self.matrix.columns(atoms)[active]
+        by_atom = rows.tocsc()
+        pivots = np.zeros((2, len(active)), np.int64)
+        order = np.argsort(-self.matrix.set_sizes[active], kind="stable")
+        number = peel(
+            rows.indptr.astype(np.int64),
+            rows.indices.astype(np.int64),
+            by_atom.indptr.astype(np.int64),
+            by_atom.indices.astype(np.int64),
+            order,
+            np.ones(len(active), np.uint8),
+            np.diff(by_atom.indptr).astype(np.int64),
+            np.empty(len(atoms), np.int64),
+            pivots,
+        )
+        self._peeled, self._peeled_atoms = active[pivots[0, :number]], atoms[pivots[1, :number]]
+        self._core = np.setdiff1d(active, self._peeled)
+        self._free[self._peeled_atoms] = 0
+        self._others = np.flatnonzero(self._free)
+        pivot_columns = self.matrix.columns(self._peeled_atoms)
+        self._core_rows, triangle = pivot_columns[self._core], pivot_columns[self._peeled]
+        self._triangle_rows = triangle.indptr.astype(np.int64), triangle.indices.astype(np.int64)
+
+    def _eliminate(self, sums: int) -> bool:
+        """Eliminate the core; return whether its rank over the rational numbers is known. sums: of atoms that are used."""
+        from scipy.sparse import csr_array
+
+        number = len(self._others)
+        if sums < number:
+            to, factors = self._random.integers(0, sums, number), self._random.integers(1, PRIME, number)
+        else:
+            sums, to, factors = number, np.arange(number), np.ones(number, np.int64)
+        self._to, self._factors, self._sums = to, factors, sums
+        whole = np.zeros((self.matrix.queries, sums), np.int64)
+        for group in self.matrix.groups if len(self._core) else ():
+            classes = csr_array((factors, (group.place[self._others], to)), shape=(group.matrix.shape[1], sums))
+            whole[group.queries] = (group.matrix @ classes).toarray() % PRIME
+        left = (whole[self._core] + self._core_rows @ self._pivot_values(whole)) % PRIME
+        self._inverse, self._pivot_rows, self._pivot_columns = inverse_of(left)
+        dependent = np.setdiff1d(np.arange(len(self._core)), self._pivot_rows)
+        return self._all_depend(left, dependent)
+
+    def _pivot_values(self, answers: Numbers) -> Numbers:
+        """Return the values at peeled atoms that bring the answers to peeled queries to 0, modulo the prime."""
+        right = np.ascontiguousarray(-answers[self._peeled])
+        back_substitute(*self._triangle_rows, right)
+        return right
+
+    def _all_depend(self, left: Numbers, dependent: Numbers) -> bool:
+        """Return whether all these queries of the core are rational combinations of other queries."""
+        if not len(dependent):
+            return True
+        core = np.zeros((len(self._core), len(dependent)), np.int64)
+        right = left[np.ix_(dependent, self._pivot_columns)].astype(np.float64)
+        core[self._pivot_rows] = PRIME - _times(right, self._inverse).T
+        core[dependent, np.arange(len(dependent))] = 1
+        peeled = np.ascontiguousarray(-(self._core_rows.T @ core) % PRIME)
+        forward_substitute(*self._triangle_rows, peeled)
+        numbers = np.zeros((self.matrix.queries, len(dependent)), np.int64)
+        numbers[self._core], numbers[self._peeled] = core % PRIME, peeled
+        # Most are small whole numbers. Whatever they are, they are checked.
+        numbers = np.ascontiguousarray(np.where(numbers > PRIME // 2, numbers - PRIME, numbers).T)
+        return all(
+            self._vanishes(own) or self._depends(left, int(row)) for own, row in zip(numbers, dependent, strict=True)
+        )
+
+    def _vanishes(self, numbers: npt.NDArray[Any]) -> bool:
+        """Return whether a combination of queries is 0 at all atoms but those that single queries give away."""
+        groups = self.matrix.used(numbers)
+        if groups not in self._distinct:
+            self._distinct[groups] = self.matrix.distinct_atoms(groups, self._others)
+        return not self.matrix.combine(numbers, self._distinct[groups]).any()
+
+    def _depends(self, left: Numbers, row: int) -> bool:
+        """Return whether a query of the core is a rational combination of other queries. left: see `_eliminate`."""
+        right = left[row, self._pivot_columns].astype(object)
+        for numbers, denominator in self._solutions(right, row):
+            combined = np.zeros(len(self._core), object)
+            combined[self._pivot_rows] = -numbers
+            combined[row] = denominator
+            if self._vanishes(_narrow(self._extended(combined, {}))):
+                return True
+        return False
+
+    def _extended(self, core: npt.NDArray[Any], wanted: dict[int, int]) -> npt.NDArray[Any]:
+        """Return numbers of all queries, of which the core has some, such that peeled atoms get what is wanted.
+
+        core: whole numbers of Python, (queries of the core,). wanted: by place among peeled atoms; 0 elsewhere.
+        """
+        result = np.zeros(self.matrix.queries, object)
+        result[self._core] = core
+        used = np.flatnonzero(core)
+        sums = np.zeros(len(self._peeled), object)
+        if len(used):
+            part = self._core_rows[used].tocoo()
+            np.add.at(sums, part.col, core[used][part.row])
+        left = (-sums).tolist()
+        for place, value in wanted.items():
+            left[place] += value
+        # Row by row: what a query adds at later atoms is taken from what is wanted there.
+        starts, columns = self._triangle_rows
+        for place, value in enumerate(left):
+            if value:
+                for column in columns[starts[place] : starts[place + 1]].tolist():
+                    if column != place:
+                        left[column] -= value
+        result[self._peeled] = left
+        return result
+
+    def _reduce(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the sums, at pivots, of a vector over the atoms that are not peeled."""
+        sums = np.zeros(self._sums, object)
+        used = np.flatnonzero(values)
+        np.add.at(sums, self._to[used], values[used].astype(object) * self._factors[used].astype(object))
+        return sums[self._pivot_columns]
+
+    def _solutions(self, right: npt.NDArray[Any], row: int | None = None) -> Iterator[tuple[npt.NDArray[Any], int]]:
+        """Yield numbers of the pivot rows of the core, and their denominator, that have `right` at pivot columns.
+
+        They hold modulo ever higher powers of the prime. The last ones hold; earlier ones may. right: (pivots,) whole
+        numbers of Python; of a row of the core, whose numbers it has modulo the prime only, if `row` is given.
+        """
+        power, solution, rest = 1, np.zeros(len(right), object), right
+        if row is not None:
+            # Its exact numbers, where the first power of the prime does not do.
+            core = np.zeros(len(self._core), object)
+            core[row] = 1
+        for step in range(1, self._most_steps + 1):
+            digits = _times(np.array([rest % PRIME], np.float64), self._inverse)[0].astype(object)
+            solution, power = solution + digits * power, power * PRIME
+            if step & (step - 1) == 0 or step == self._most_steps:
+                found = _rational(solution, power)
+                if found is not None:
+                    yield found
+            if step == 1 and row is not None:
+                rest = self._product(core)
+            combined = np.zeros(len(self._core), object)
+            combined[self._pivot_rows] = digits
+            rest = (rest - self._product(combined)) // PRIME
+
+    def _product(self, core: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the row that numbers of the core's queries have at pivot columns, once peeled atoms are eliminated."""
+        return self._reduce(self.matrix.combine(self._extended(core, {}), self._others))
+
+    @property
+    def _most_steps(self) -> int:
+        """The digits that numerators and denominators may have together, by Hadamard's bound."""
+        rank = self.matrix.queries + 1
+        return int(rank * np.log2(rank) / np.log2(PRIME)) + 3
+
+    def candidates(self) -> Numbers:
+        """Return the atoms at which random null vectors are 0: all that are given away, and by chance others."""
+        vectors = np.zeros((VECTORS, len(self.matrix.sizes)), np.int64)
+        for own in vectors:
+            own[self._others] = self._random.integers(0, PRIME, len(self._others))
+            answers = self.matrix.times(own)[:, None] % PRIME
+            left = (answers[self._core] + self._core_rows @ self._pivot_values(answers))[self._pivot_rows] % PRIME
+            sums = np.zeros(self._sums, np.int64)
+            sums[self._pivot_columns] = _times(self._inverse, left.astype(np.float64))[:, 0]
+            own[self._others] = (own[self._others] - sums[self._to] * self._factors) % PRIME
+            own[self._peeled_atoms] = self._pivot_values(self.matrix.times(own)[:, None] % PRIME)[:, 0]
+        return np.flatnonzero(~vectors.any(axis=0))
+
+    @property
+    def certain(self) -> Numbers:
+        """The atoms that single queries give away once others are taken out."""
+        return np.concatenate([np.zeros(0, np.int64), *(own.atoms for own in self._rounds)])
+
+    def combination(self, atom: int) -> Combination | None:
+        """Return the combination of queries that gives an atom away; None if there is none."""
+        places = {int(own): place for place, own in enumerate(self._peeled_atoms)}
+        wanted = {places[atom]: 1} if atom in places else {}
+        unit = np.zeros(len(self.matrix.sizes), object)
+        unit[atom] = 1
+        none = np.zeros(len(self._core), object)
+        full = self._extended(none, wanted) if wanted else np.zeros(self.matrix.queries, object)
+        missing = (
+            unit[self._others] - self.matrix.combine(_narrow(full), self._others) if wanted else unit[self._others]
+        )
+        if not missing.any():
+            return self._checked(full, 1, unit)
+        for numbers, denominator in self._solutions(self._reduce(missing)):
+            core = none.copy()
+            core[self._pivot_rows] = numbers
+            full = self._extended(core, {place: denominator for place in wanted})
+            checked = self._checked(full, denominator, unit)
+            if checked is not None:
+                return checked
+        return None
+
+    def _checked(self, numbers: npt.NDArray[Any], denominator: int, unit: npt.NDArray[Any]) -> Combination | None:
+        """Return a combination with the numbers of single-atom queries added, if it has the row that it should."""
+        for own in reversed(self._rounds):
+            others = self.matrix.combine(_narrow(numbers), own.atoms)
+            numbers[own.queries] = denominator * unit[own.atoms] - others.astype(object)
+        if (self.matrix.combine(_narrow(numbers)) != denominator * unit).any():
+            return None
+        used = np.flatnonzero(numbers)
+        common = gcd(denominator, *numbers[used])
+        return Combination({int(query): int(numbers[query]) // common for query in used}, denominator // common)
+
+
+def _narrow(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return whole numbers of Python in 64 bits, if sums of them fit too."""
+    return numbers.astype(np.int64) if max(map(abs, numbers.tolist()), default=0) <= LARGE else numbers
+
+
+def inverse_of(matrix: Numbers) -> tuple[npt.NDArray[np.float64], Numbers, Numbers]:
+    """Return the inverse, modulo `PRIME`, of a largest square part of a matrix that has one; its rows, its columns."""
+    work = (matrix % PRIME).astype(np.float64)
+    rows, columns = work.shape
+    free = np.ones(rows, np.uint8)
+    of_column = np.full(columns, -1, np.int64)
+    for start in range(0, columns, BLOCK):
+        stop = min(columns, start + BLOCK)
+        if not free.any():
+            break
+        panel, pivots = work[:, start:stop].astype(np.int64), np.empty(stop - start, np.int64)
+        eliminate_panel(panel, free, pivots)
+        of_column[start:stop] = pivots
+        chosen = np.flatnonzero(pivots >= 0)
+        own = pivots[chosen]
+        added = panel[:, chosen].astype(np.float64)
+        for part in (slice(0, start), slice(stop, columns)):
+            sources = work[own, part]
+            work[own, part] = 0
+            add_reduced(work[:, part], added @ sources)
+        work[:, start:stop] = panel
+    pivot_columns = np.flatnonzero(of_column >= 0)
+    pivot_rows = of_column[pivot_columns]
+    return work[np.ix_(pivot_rows, pivot_columns)], pivot_rows, pivot_columns
+
+
+def _times(left: npt.NDArray[np.float64], right: npt.NDArray[np.float64]) -> Numbers:
+    """Return the product of two matrices modulo `PRIME`."""
+    result = np.zeros((len(left), right.shape[1]))
+    for start in range(0, len(right), BLOCK):
+        add_reduced(result, left[:, start : start + BLOCK] @ right[start : start + BLOCK])
+    return result.astype(np.int64)
+
+
+def _rational(values: npt.NDArray[Any], modulus: int) -> tuple[npt.NDArray[Any], int] | None:
+    """Return numbers and a denominator, all below the root of half of the modulus, equal to values modulo it."""
+    most = isqrt(modulus // 2)
+    denominator = 1
+    for value in values:
+        # The extended algorithm of Euclid, until the rest is small.
+        before, rest, factor_before, factor = modulus, int(value * denominator % modulus), 0, 1
+        while rest > most:
+            quotient = before // rest
+            before, rest = rest, before - quotient * rest
+            factor_before, factor = factor, factor_before - quotient * factor
+        denominator = lcm(denominator, denominator * abs(factor))
+        if denominator > most:
+            return None
+    numbers = values * denominator % modulus
+    numbers = np.where(numbers > modulus // 2, numbers - modulus, numbers)
+    if max(map(abs, numbers), default=0) > most:
+        return None
+    return numbers, denominator

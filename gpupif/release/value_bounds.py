@@ -1,0 +1,74 @@
+"""Bounds of single values, by linear programs, from the answers to sums and means of a column with bounds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from .query_sets import Cells, Membership
+
+# The most atoms of a workload, each of which takes two linear programs. HiGHS is exact to about this share.
+MOST_ATOMS, TOLERANCE = 1_000, 1e-6
+
+
+class Bounds(NamedTuple):
+    """The bounds of each value in an atom. exact: the atom. low, high: the lowest and highest possible value."""
+
+    atom: int
+    low: float
+    high: float
+
+
+def atom_sums(cells: Cells, matrix: Membership, column: str) -> npt.NDArray[np.float64]:
+    """Return the sum of a column over the rows of each atom, rounded once; rows without a value count 0."""
+    values = np.nan_to_num(cells.values[column][cells.codes[column]])
+    order = np.argsort(matrix.atom, kind="stable")
+    starts = np.searchsorted(matrix.atom[order], np.arange(len(matrix.sizes) + 1))
+    terms = values[order] * cells.sizes[order]
+    return np.array([math.fsum(terms[start:stop]) for start, stop in zip(starts, starts[1:], strict=False)])
+
+
+def value_bounds(
+    matrix: Membership, sums: npt.NDArray[np.float64], column: str, low: float, high: float, width: float
+) -> list[Bounds]:
+    """Return the atoms whose values the answers bound within `width`, with these bounds.
+
+    matrix: of the sums and means of the column. sums: of each atom. low, high: the bounds that all values have, maybe
+    infinite. An atom of several rows bounds each value by the sum of the atom and the bounds of the other values.
+
+    Raises InputError for more than `MOST_ATOMS` atoms.
+    """
+    from scipy.optimize import linprog
+
+    asked = np.flatnonzero((matrix.combine(np.ones(matrix.queries, np.int64)) > 0) & (matrix.sizes > 0))
+    if len(asked) > MOST_ATOMS:
+        raise InputError(
+            f"bounds: the sums of {column!r} tell {len(asked):,} groups of rows apart; expected at most {MOST_ATOMS:,}, "
+            "since each takes two linear programs. Audit fewer queries at once, or leave the bounds out."
+        )
+    rows, sizes = matrix.columns(asked), matrix.sizes[asked].astype(float)
+    answers = rows @ sums[asked]
+    limits = [(size * low if low > -math.inf else None, size * high if high < math.inf else None) for size in sizes]
+    found = []
+    for place, size in enumerate(sizes):
+        ends: list[float] = []
+        for sign in (1.0, -1.0):
+            objective = np.zeros(len(sizes))
+            objective[place] = sign
+            solved: Any = linprog(objective, A_eq=rows, b_eq=answers, bounds=limits, method="highs")
+            if solved.status not in (0, 3):
+                raise InputError(
+                    f"bounds: no values of {column!r} within these bounds have these sums ({solved.message.strip()}). "
+                    "Do all values of the column lie within the bounds?"
+                )
+            ends.append(sign * solved.fun if solved.status == 0 else -sign * math.inf)
+        rest = size - 1
+        lowest = max(low, ends[0] - (rest * high if rest else 0.0))
+        highest = min(high, ends[1] - (rest * low if rest else 0.0))
+        if highest - lowest <= width + TOLERANCE * max(1.0, abs(lowest)):
+            found.append(Bounds(int(asked[place]), lowest, highest))
+    return found

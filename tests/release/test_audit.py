@@ -1,0 +1,254 @@
+"""The query auditor: known attacks are found, and all that is found, or not, is so by definition."""
+
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpupif
+from gpupif.release.audit import ALL_ROWS
+from gpupif.release.query_file import read_queries
+from gpupif.release.query_sets import count_cells, membership
+from gpupif.release.row_space import RowSpace
+from gpupif.utils.progress import Reporter
+
+STAFF = pd.DataFrame(
+    {
+        "name": [f"N{row}" for row in range(19)] + ["R"],
+        "sex": ["F", "M"] * 10,
+        "team": ["a"] * 10 + ["b"] * 10,
+        "salary": [30 + row % 7 for row in range(19)] + [90],
+    }
+)
+MEAN = {"kind": "mean", "column": "salary"}
+MR_R = [MEAN | {"name": "mean before"}, MEAN | {"name": "mean after", "where": "name != 'R'"}]
+
+
+def sums(**conditions):
+    return [{"name": name, "kind": "sum", "column": "salary", "where": where} for name, where in conditions.items()]
+
+
+def rank(rows):
+    """The rank over the rational numbers, by elimination."""
+    rows, found = [[Fraction(int(one)) for one in row] for row in rows], 0
+    for column in range(len(rows[0]) if rows else 0):
+        pivot = next((row for row in range(found, len(rows)) if rows[row][column]), None)
+        if pivot is None:
+            continue
+        rows[found], rows[pivot] = rows[pivot], rows[found]
+        for row in range(found + 1, len(rows)):
+            times = rows[row][column] / rows[found][column]
+            rows[row] = [a - times * b for a, b in zip(rows[row], rows[found], strict=True)]
+        found += 1
+    return found
+
+
+def test_the_mean_before_and_after_mr_r_left():
+    found = gpupif.audit(MR_R, STAFF)
+    worst = found.findings.iloc[0]
+    assert [worst["finding"], worst["rows"], worst["group"]] == ["value", 1, "name = R"]
+    assert worst["by"] == "mean before × 20 − mean after × 19"
+    assert "name = R" in found.verdict()[1]
+    assert "name" not in found.verdict(redact=True)[1]
+    # Without the table as well, of a group of unknown size; and the second query is refused.
+    assert gpupif.audit(MR_R).findings.loc[0, "group"] == "name = R"
+    assert gpupif.audit(MR_R[:1], STAFF, next=MR_R[1]).allowed is False
+
+
+def test_trackers():
+    # An individual tracker: C1 and not C2, where only Mr R meets C1 and C2.
+    queries = sums(C1="team = 'b'", T="team = 'b' and not (sex = 'M' and name = 'R')")
+    assert gpupif.audit(queries, STAFF).findings.loc[0, "by"] == "C1 − T"
+    # A general tracker: q(C) = q(C or T) + q(C or not T) - q(all), all = q(T) + q(not T), with C Mr R alone.
+    queries = sums(CT="name = 'R' or sex = 'F'", CnT="name = 'R' or sex = 'M'", T="sex = 'F'", nT="sex = 'M'")
+    worst = gpupif.audit(queries, STAFF).findings.iloc[0]
+    assert (worst["finding"], worst["rows"]) == ("value", 1)
+    # Mr R is a man: CnT says nothing new, and two queries do.
+    assert worst["by"] == "CT − T"
+
+
+def test_disjoint_queries_pass():
+    queries = sums(a="team = 'a'", b="team = 'b'")
+    for table in (STAFF, None):
+        found = gpupif.audit(queries, table)
+        assert found.disclosed == 0
+        assert found.findings.empty
+        assert "nothing found" in str(found)
+    assert gpupif.audit(queries[:1], STAFF, next=queries[1]).allowed is True
+    # Two groups that one query told apart from the rest: the rest of 4 rows follows from the number of all rows.
+    counts = [{"name": "most", "where": "name < 'N2'"}, {"name": "more", "where": "name >= 'N2' and name < 'N6'"}]
+    found = gpupif.audit(counts, STAFF, k=6).findings
+    assert (found.loc[0, "finding"], found.loc[0, "rows"]) == ("count", 4)
+    assert ALL_ROWS in " ".join(found["by"])
+
+
+def test_set_size_overlap_and_number():
+    queries = sums(few="name in ('R', 'N1')", most="not name in ('R', 'N1')", F="sex = 'F'", a="team = 'a'")
+    found = gpupif.audit(queries, STAFF, k=3, most=3, overlap=4)
+    kinds = dict(zip(found.findings["finding"], found.findings["by"], strict=True))
+    assert kinds["number of queries"] == "4, at most 3"
+    assert kinds["overlap"] in {"F and a", "most and F", "most and a"}
+    assert list(found.findings["finding"]).count("overlap") == 3
+    sizes = found.findings[found.findings["finding"] == "set size"]["by"]
+    assert list(sizes) == [f"{name}, expected 3 to 17 rows" for name in ("few", "most")]
+    assert gpupif.audit(queries[2:], STAFF, overlap=5).disclosed == 0
+    # A difference of two rows, no one of whom is given away.
+    more = sums(outer="sex = 'F'", inner="sex = 'F' and not name in ('N0', 'N2')", one="name = 'N0' or team = 'b'")
+    found = gpupif.audit(more, STAFF, k=3).findings
+    assert "outer − inner" in set(found[found["finding"] == "difference"]["by"])
+
+
+@pytest.mark.parametrize("way", ["polars", "csv", "dask"])
+def test_every_kind_of_table(way, tmp_path, on_cpu):
+    want = gpupif.audit(MR_R, STAFF)
+    if way == "polars":
+        table = pytest.importorskip("polars").from_pandas(STAFF)
+    elif way == "csv":
+        table = tmp_path / "staff.csv"
+        STAFF.to_csv(table, index=False)
+    else:
+        table = pytest.importorskip("dask.dataframe").from_pandas(STAFF, npartitions=3)
+    found = gpupif.audit(MR_R, table)
+    pd.testing.assert_frame_equal(found.findings, want.findings)
+
+
+def test_bounds():
+    # The lowest possible mean: everybody has the lowest value.
+    table = pd.DataFrame({"g": ["x"] * 6 + ["y"] * 6, "v": [0] * 6 + [1, 2, 3, 4, 5, 6]})
+    queries = [{"name": one, "kind": "sum", "column": "v", "where": f"g = '{one}'"} for one in "xy"]
+    found = gpupif.audit(queries, table, bounds={"v": (0, None)})
+    assert found.findings[["finding", "group", "low", "high"]].values.tolist() == [["bounded", "g = x", 0.0, 0.0]]
+    # With an upper bound: a sum of 21 of six values up to 4 leaves each 1 to 4.
+    found = gpupif.audit(queries[1:], table, bounds={"v": (0, 4)}, width=3)
+    assert found.findings[["low", "high"]].values.tolist() == [[1.0, 4.0]]
+    assert gpupif.audit(queries[1:], table, bounds={"v": (0, 4)}, width=2.9).disclosed == 0
+
+
+def test_missing_values_are_in_no_sum():
+    table = STAFF.assign(salary=STAFF["salary"].where(STAFF["name"] != "N3"))
+    # Rows with and without N3 have the same sum: N3 has no salary.
+    found = gpupif.audit(sums(all="sex != 'X'", rest="name != 'N3'"), table).findings
+    assert set(found["finding"]) == {"set size"}
+
+
+def test_conditions_hold_as_pandas_has_it():
+    table = pd.DataFrame(
+        {"n": [1, 2, 3, None, 2**53], "t": ["a", "b'c", None, "d", "b"], "d": [True, False] * 2 + [True]}
+    )
+    for where, rows in {
+        "n >= 2 and n < 4": [1, 2],
+        "not n >= 2": [0, 3],
+        "n is missing or t is missing": [2, 3],
+        "t = 'b''c' or t > 'c'": [1, 3],
+        'd = true and "n" not in (1, 2.5)': [2, 4],
+        "t != 'a' and n <= 3": [1, 2],
+    }.items():
+        cells = count_cells(table, read_queries({"name": "q", "where": where}), [], Reporter(False))
+        condition = read_queries({"name": "q", "where": where})[0].condition
+        assert int(membership(cells, [condition]).set_sizes[0]) == len(rows), where
+
+
+@pytest.mark.parametrize("spare", [0, 3])
+def test_what_follows_is_what_is_in_the_row_space(spare, monkeypatch):
+    """Every group, and every combination, against elimination over fractions."""
+    monkeypatch.setattr("gpupif.release.row_space.SPARE", spare)
+    random = np.random.default_rng(spare)
+    given_away = 0
+    for _ in range(40):
+        table = pd.DataFrame({"a": np.arange(8), "b": random.integers(0, 3, 8)})
+        queries = [
+            {"name": str(number), "where": f"a in ({', '.join(map(str, np.flatnonzero(held)))})"}
+            for number, held in enumerate(random.random((random.integers(1, 9), 8)) < random.choice([0.3, 0.5, 0.8]))
+            if held.any()
+        ]
+        if not queries:
+            continue
+        asked = read_queries(queries)
+        cells = count_cells(table, asked, [], Reporter(False))
+        matrix = membership(cells, [query.condition for query in asked])
+        dense = matrix.columns(np.arange(len(matrix.sizes))).toarray()
+        space = RowSpace(matrix)
+        found = {int(atom): space.combination(int(atom)) for atom in space.candidates()}
+        unit = np.eye(dense.shape[1], dtype=int)
+        for atom in range(dense.shape[1]):
+            if rank([*dense, unit[atom]]) == rank(dense):
+                combination = found.pop(atom)
+                total = sum(number * dense[query] for query, number in combination.numbers.items())
+                assert (total == combination.denominator * unit[atom]).all()
+                given_away += 1
+        assert not any(found.values())
+    assert given_away > 50
+
+
+def test_combinations_with_large_numbers():
+    """A square matrix of full rank gives everything away, by combinations of numbers beyond the prime."""
+    held = np.random.default_rng(1).random((25, 25)) < 0.5
+    queries = [
+        {"name": str(number), "where": f"a in ({', '.join(map(str, np.flatnonzero(own)))})"}
+        for number, own in enumerate(held)
+    ]
+    asked = read_queries(queries)
+    cells = count_cells(pd.DataFrame({"a": np.arange(25)}), asked, [], Reporter(False))
+    space = RowSpace(membership(cells, [query.condition for query in asked]))
+    assert rank(held) == 25
+    combination = space.combination(7)
+    dense = space.matrix.columns(np.arange(25)).toarray().astype(object)
+    total = sum(number * dense[query] for query, number in combination.numbers.items())
+    assert list(total) == [combination.denominator * (atom == 7) for atom in range(25)]
+    assert combination.denominator > 1000
+
+
+@pytest.mark.parametrize(
+    ("queries", "more", "said"),
+    [
+        ([], {}, "at least one query"),
+        ([{"kind": "sum"}], {}, "has no name"),
+        ([{"name": "a", "kind": "median"}], {}, "'count' or 'sum' or 'mean'"),
+        ([{"name": "a", "kind": "sum"}], {}, "the name of the column"),
+        ([{"name": "a"}, {"name": "a"}], {}, "two queries are called 'a'"),
+        ([{"name": "a", "wher": "x"}], {}, "Did you mean 'where'"),
+        ([{"name": "a", "where": "sex == 'F'"}], {}, "Equal is one '='"),
+        ([{"name": "a", "where": "sx = 'F'"}], {}, "no column 'sx'"),
+        ([{"name": "a", "where": "sex = 1"}], {}, "compared with numbers"),
+        ([{"name": "a", "where": "salary > 'x'"}], {}, "compared with texts"),
+        ([{"name": "a", "where": "salary > 'x' or salary = 3"}], {}, "numbers and with the text"),
+        (MR_R, {"k": 0}, "1 or more"),
+        (MR_R, {"bounds": {"salary": (3, 1)}}, "the lowest and the highest"),
+        (MR_R, {"bounds": {"salry": (0, 1)}}, "no column 'salry'"),
+        (MR_R, {"bounds": {"salary": (0, 1)}}, "no values of 'salary' within these bounds"),
+        (MR_R, {"bounds": {"salary": (0, None)}, "next": {"name": "n"}}, "decided without answers"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(queries, more, said):
+    with pytest.raises(gpupif.InputError, match=said) as caught:
+        gpupif.audit(queries, STAFF, **more)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.subprocess
+def test_command_line(tmp_path):
+    STAFF.to_csv(tmp_path / "staff.csv", index=False)
+    (tmp_path / "q.toml").write_text(
+        "[[query]]\nname = 'before'\nkind = 'sum'\ncolumn = 'salary'\n"
+        "[[query]]\nname = 'after'\nkind = 'sum'\ncolumn = 'salary'\nwhere = \"not name = 'R'\"\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "gpupif",
+        "audit",
+        "q.toml",
+        "--table",
+        "staff.csv",
+        "--report",
+        "r.html",
+        "--redact",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "before − after" in done.stdout
+    page = (tmp_path / "r.html").read_text()
+    assert "What the queries give away" in page
+    assert "name = R" not in page
