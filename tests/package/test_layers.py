@@ -39,6 +39,7 @@ LAYERS = """
     treatments models information
     piflib
     datasets
+    release
     nightly
     cli
     __main__
