@@ -19,6 +19,9 @@ class Dominance(NamedTuple):
     n: int
     k: float
 
+    def __str__(self) -> str:
+        return f"({self.n}, {self.k:g})"
+
     @classmethod
     def from_any(cls, given: object) -> Dominance:
         """Return the rule of a pair (n, k). Raises InputError unless n is 1 or more and k above 0 and below 100."""
@@ -45,6 +48,9 @@ class PPercent(NamedTuple):
     """
 
     p: float
+
+    def __str__(self) -> str:
+        return f"{self.p:g} %"
 
     @classmethod
     def from_any(cls, given: object) -> PPercent:

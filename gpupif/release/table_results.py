@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from ..errors import InputError
 from ..utils.display import Displayable, Heading, as_cell, as_found, as_json, draw_line, draw_table, draw_verdict, plural, quoted
 
 if TYPE_CHECKING:
@@ -157,10 +158,11 @@ class CountTable(Displayable):
         parts = [self._rounded] if self._rounded else []
         if self.rules:
             why = " or ".join(RULES[name].format(value) for name, value in self.rules.items())
-            more = f"{self.secondary:,} more to protect them"
+            are = f"{self.primary:,} {plural(self.primary, 'cell')} {'is' if self.primary == 1 else 'are'}"
+            more = f", {self.secondary:,} more to protect {'it' if self.primary == 1 else 'them'}"
             if self.totals_suppressed:
                 more += f" ({self.totals_suppressed:,} {plural(self.totals_suppressed, 'total')} among all)"
-            parts.append(f"{self.primary:,} {'is' if self.primary == 1 else 'are'} suppressed for {why}, {more}")
+            parts.append(f"{are} suppressed for {why}{more}" if self.primary else f"no cell is suppressed for {why}")
         said = "; ".join(parts) if parts else "no figure is protected: these are exact"
         audit = [] if self.audit is None else self.audit.verdict(redact)[:1]
         return [f"{own[0].upper()}{own[1:]}" for own in (counted, f"{said}.", *audit)]
@@ -207,8 +209,8 @@ class CountTable(Displayable):
 # Each rule of primary suppression in words.
 RULES = {
     "suppress_below": "fewer than {} rows",
-    "dominance": "dominance {}",
-    "p_percent": "the p % rule ({:g} %)",
+    "dominance": "dominance (n, k) = {}",
+    "p_percent": "the p % rule ({})",
 }
 
 
@@ -220,9 +222,14 @@ def _figure(value: Any) -> str:
 def make_frame(
     by: Sequence[Hashable], values: Sequence[Sequence[Any]], places: Any, **figures: Any
 ) -> pd.DataFrame:
-    """Return a frame of some cells. values: of each axis. places: flat numbers of the cells. figures: more columns."""
+    """Return a frame of some cells. values: of each axis. places: flat numbers of the cells. figures: more columns.
+
+    Raises InputError if a column of `by` has the name of another.
+    """
     import pandas as pd
 
+    if taken := [str(name) for name in by if str(name) in figures]:
+        raise InputError(f"by: column {taken[0]!r} has the name of a column of the result. Rename it in the table.")
     index = np.unravel_index(places, [len(own) for own in values])
     columns: dict[Any, Any] = {}
     for name, own, number in zip(by, values, index, strict=True):

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..marginals.request import CountRequest
 from ..treatment.plan_run import warn_of_readers
 from ..treatment.random.key import MADE_BY, Key
 from ..utils.progress import Reporter
@@ -139,20 +140,12 @@ def tables(
     secret = _secret(key, method) if method == "cell-key" or (base and method == "random") else None
     noise = NoiseTable.from_any(p_table) if method == "cell-key" else None
     record = None if record_id is None else as_columns("record_id", record_id, table)
-    amount, argument = (weights, "weights") if value is None else (value, "value")
-    cells = count_cells(
-        table,
-        CellRequest(
-            names,
-            amount,
-            argument,
-            record if noise else (),
-            secret.draws(0, STREAM, ROW_KEYS) if noise and secret else None,
-            max(rules["dominance"].n if "dominance" in rules else 0, 2) if value is not None else 0,
-            missing,
-            totals,
-        ),
+    request = _cell_request(names, value, weights, method, record, missing)._replace(
+        draws=secret.draws(0, STREAM, ROW_KEYS) if noise and secret else None,
+        largest=max(2, rules["dominance"].n if "dominance" in rules else 0) if value is not None else 0,
+        totals=totals,
     )
+    cells = count_cells(table, request)
     _check_total(cells, total)
     counted = time.perf_counter()
     values = [[*own, *([total] if totals else [])] for own in cells.labels]
@@ -194,7 +187,7 @@ def tables(
         method=method if noise is not None or base is not None else "none",
         base=base,
         slack=slack,
-        rules={own: tuple(rule) if own == "dominance" else getattr(rule, "p", rule) for own, rule in rules.items()},
+        rules={own: rule if isinstance(rule, int) else str(rule) for own, rule in rules.items()},
         primary=int(primary.sum()),
         secondary=int(hidden.sum() - primary.sum()),
         totals_suppressed=int((hidden & cells.is_total().ravel()).sum()),
@@ -203,6 +196,27 @@ def tables(
         key=None if secret is None else secret.digest,
         seconds={"count": counted - started, "protect": time.perf_counter() - counted},
     )
+
+
+def _cell_request(
+    by: Sequence[Hashable], value: Hashable, weights: Hashable, method: str, record: Any, missing: str
+) -> CellRequest:
+    """Return the columns that make a table. record: columns that identify a row; None for all columns."""
+    amount, argument = (weights, "weights") if value is None else (value, "value")
+    return CellRequest(by, amount, argument, record if method == "cell-key" else (), missing=missing)
+
+
+def request_columns(
+    by: Sequence[Hashable],
+    *,
+    value: Hashable = None,
+    weights: Hashable = None,
+    method: str = "nearest",
+    record_id: Sequence[Hashable] | None = None,
+    missing: str = "category",
+) -> CountRequest:
+    """Return the columns that `tables` reads with these arguments."""
+    return _cell_request(by, value, weights, method, record_id, missing).columns()
 
 
 def _rules(suppress_below: Any, dominance: Any, p_percent: Any, value: Hashable) -> dict[str, Any]:

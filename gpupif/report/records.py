@@ -24,6 +24,8 @@ KINDS: Mapping[str, frozenset[str]] = {
     "risk": frozenset({"classes", "attributes", "worst"}),
     "pairs": frozenset({"pairs", "values", "pairs_in_all"}),
     "advice": frozenset({"changes", "criterion", "before"}),
+    "count_table": frozenset({"counts", "figure", "method", "primary"}),
+    "table_audit": frozenset({"bounds", "computed", "disclosed"}),
     "attackers": frozenset({"attackers", "worst"}),
     "scores": frozenset({"measures", "columns", "pif", "top"}),
 }
