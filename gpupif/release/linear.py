@@ -107,28 +107,58 @@ def bound_cells(
         cells = free[inside]
         part = equations[:, inside]
         rows = np.diff(part.indptr) > 0
-        program = {"A_eq": part[rows], "b_eq": wanted[rows], "bounds": np.column_stack([low[cells], high[cells]])}
-        for place in np.flatnonzero(asked[cells]).tolist():
-            goal = np.zeros(len(cells))
-            cell = cells[place]
-            if not rows.any():
-                # The cell is in no equation: what is known of it alone holds.
-                lower[cell], upper[cell] = low[cell] * scale, high[cell] * scale
-            for sign, bounds in ((1.0, lower), (-1.0, upper)) if rows.any() else ():
-                goal[place] = sign
-                bounds[cell] = sign * _optimum(scipy, goal, program) * scale
-            advance()
+        bounds = _bound_group(scipy, part[rows], wanted[rows], low[cells], high[cells], asked[cells], advance)
+        lower[cells], upper[cells] = bounds[0] * scale, bounds[1] * scale
     return lower[asked], upper[asked]
 
 
-def _optimum(scipy: Any, goal: Floats, program: dict[str, Any]) -> float:
-    """Return the least value of a goal; negative infinity if there is none. Raises InputError for a contradiction."""
-    result = scipy.optimize.linprog(goal, method="highs", **program)
-    if result.status == UNBOUNDED:
-        return -math.inf
-    if result.x is None:
-        raise _contradiction()
-    return float(result.fun)
+def _bound_group(
+    scipy: Any, equations: Any, wanted: Floats, low: Floats, high: Floats, asked: Mask, advance: Callable[[], None]
+) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest value that each asked cell may have, given equations and bounds of all.
+
+    A bound needs no program of its own if a solution of another program attains what a single equation allows.
+    """
+    highest = np.minimum(high, _highest_alone(equations, wanted, low, high))
+    lowest, seen_low, seen_high = low, np.full(len(low), np.inf), np.full(len(low), -np.inf)
+    lower, upper = np.full(len(low), np.nan), np.full(len(low), np.nan)
+    program = {"A_eq": equations, "b_eq": wanted, "bounds": np.column_stack([low, high])}
+    goal = np.zeros(len(low))
+    for place in np.flatnonzero(asked).tolist():
+        for sign, limits, seen, found in ((-1.0, highest, seen_high, upper), (1.0, lowest, seen_low, lower)):
+            if abs(seen[place] - limits[place]) <= TOLERANCE or not equations.shape[0]:
+                found[place] = limits[place]
+                continue
+            goal[place] = sign
+            result = scipy.optimize.linprog(goal, method="highs", **program)
+            goal[place] = 0.0
+            if result.status == UNBOUNDED:
+                found[place] = -sign * math.inf
+            elif result.x is None:
+                raise _contradiction()
+            else:
+                found[place] = sign * result.fun
+                np.minimum(seen_low, result.x, out=seen_low)
+                np.maximum(seen_high, result.x, out=seen_high)
+        advance()
+    return lower, upper
+
+
+def _highest_alone(equations: Any, wanted: Floats, low: Floats, high: Floats) -> Floats:
+    """Return the highest value of each cell that its equations allow, each equation by itself."""
+    highest = np.full(len(low), np.inf)
+    if not equations.shape[0]:
+        return highest
+    entries = equations.tocoo()
+    rows, cells, signs = entries.coords[0], entries.coords[1], entries.data
+    # What each cell adds to its equation at least: a total, whose sign is -1, at its highest.
+    added = np.where(signs > 0, low[cells], -high[cells])
+    endless = np.bincount(rows[np.isinf(added)], minlength=len(wanted))
+    sums = np.bincount(rows, np.where(np.isinf(added), 0.0, added), len(wanted))
+    least_others = sums[rows] - np.where(np.isinf(added), 0.0, added)
+    usable = (signs > 0) & (endless[rows] == 0)
+    np.minimum.at(highest, cells[usable], (wanted[rows] - least_others)[usable])
+    return highest
 
 
 def _contradiction() -> InputError:

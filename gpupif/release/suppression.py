@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .linear import TOLERANCE, Additivity, Floats, Mask, need_scipy
+from .linear import TOLERANCE, Additivity, Floats, Mask, bound_cells, need_scipy
 
 # The most cells, totals included, of a table with suppressed cells: each takes linear programs over all of them.
 MOST_CELLS = 20_000
@@ -80,6 +80,7 @@ def suppress_more(
     equations = scipy.sparse.hstack([totals.matrix, -totals.matrix]).tocsc()
     hidden = primary.copy()
     lower, upper = figures.copy(), figures.copy()
+    lower[hidden], upper[hidden] = bound_cells(totals, figures, hidden, hidden, protection.least)
     while (waiting := np.flatnonzero(hidden & protection.fails(figures, lower, upper))).size:
         for cell in waiting[np.argsort(-protection.margin[waiting], kind="stable")].tolist():
             advance()

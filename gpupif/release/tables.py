@@ -29,6 +29,8 @@ from .table_results import CountTable, make_frame
 METHODS = ("nearest", "random", "controlled", "cell-key")
 # The share of a sum by which its bounds have to differ from it, if it is suppressed for its few rows.
 SAFETY = 0.1
+# The most rounds of secondary suppression and audit: the first one passes but for rounding errors of linear programs.
+MOST_ROUNDS = 5
 # The name of the streams of random numbers, and their purposes.
 STREAM, ROUNDING, ROW_KEYS = "tables", "rounding", "row keys"
 
@@ -161,11 +163,19 @@ def tables(
         least_width = float(usual if width is None else width)
         protection = Protection(least_width, margin, 1.0 if whole else 0.0, whole)
         exact = figures.astype(np.float64)
-        with Reporter() as report:
-            report.stage("suppress", int(primary.sum()), "cells")
-            hidden = suppress_more(additivity, exact, primary, cells.rows.ravel() > 0, protection, report.advance)
-        audit = find_bounds(names, values, additivity, exact, hidden, protection)
-        assert audit.passes, "secondary suppression leaves a cell that the audit discloses"
+        for _ in range(MOST_ROUNDS):
+            with Reporter() as report:
+                report.stage("suppress", int(hidden.sum()), "cells")
+                there = cells.rows.ravel() > 0
+                hidden = suppress_more(additivity, exact, hidden, there, protection, report.advance)
+            audit = find_bounds(names, values, additivity, exact, hidden, protection)
+            if audit.passes:
+                break
+        else:
+            raise InputError(
+                f"suppress_below: {audit.disclosed:,} cells are still disclosed after {MOST_ROUNDS} rounds of secondary "
+                "suppression. Name fewer columns, make them coarser first, or round only."
+            )
     published, slack = figures, 0.0
     if noise is not None:
         assert cells.keys is not None
