@@ -262,5 +262,3 @@ def _largest(each: Whole, rows: Whole, cell: Whole, cell_rows: Whole, most: int)
         there = cell_rows > place
         result[there, most - 1 - place] = each[order][np.searchsorted(ends, last[there] - 1 - place, "right")]
     return result
-
-

@@ -111,7 +111,9 @@ def audit_table(
     check_size(shape)
     flat = np.ravel_multi_index(codes, shape)
     if len(np.unique(flat)) < len(flat):
-        raise InputError(f"table: expected a row for each combination of {', '.join(map(repr, names))}, got two for one.")
+        raise InputError(
+            f"table: expected a row for each combination of {', '.join(map(repr, names))}, got two for one."
+        )
     known, hidden = np.zeros(int(np.prod(shape))), np.zeros(int(np.prod(shape)), np.bool_)
     known[flat], hidden[flat] = np.where(np.isnan(figures), 0, figures), np.isnan(figures)
     unknown = np.zeros(shape, np.bool_)

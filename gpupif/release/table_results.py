@@ -12,7 +12,18 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import InputError
-from ..utils.display import Displayable, Heading, as_cell, as_found, as_json, draw_line, draw_table, draw_verdict, plural, quoted
+from ..utils.display import (
+    Displayable,
+    Heading,
+    as_cell,
+    as_found,
+    as_json,
+    draw_line,
+    draw_table,
+    draw_verdict,
+    plural,
+    quoted,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +85,11 @@ class TableAudit(Displayable):
             shown = f" (the first {MOST_PRINTED} of {len(bounds):,})" if len(bounds) > MOST_PRINTED else ""
             by = [name for name in bounds.columns][:-3]
             headings = [Heading(str(name), text=True, show=as_found) for name in by]
-            headings += [Heading("lowest"), Heading("highest"), Heading("disclosed", show=lambda own: "yes" * bool(own))]
+            headings += [
+                Heading("lowest"),
+                Heading("highest"),
+                Heading("disclosed", show=lambda own: "yes" * bool(own)),
+            ]
             rows = bounds.head(MOST_PRINTED).to_numpy(object).tolist()
             console.print(draw_table(f"Suppressed cells{shown}", headings, rows, keys=len(by)))
 
@@ -169,7 +184,11 @@ class CountTable(Displayable):
 
     @property
     def _rounded(self) -> str:
-        ways = {"nearest": "to the nearest multiple", "random": "at random by the key", "controlled": "so that totals hold"}
+        ways = {
+            "nearest": "to the nearest multiple",
+            "random": "at random by the key",
+            "controlled": "so that totals hold",
+        }
         if self.method == "cell-key":
             return f"noise of at most {self.slack:g} is drawn by cell keys ({NOT_PRIVATE})"
         return "" if self.base is None else f"figures are rounded to base {self.base:,}, {ways[self.method]}"
@@ -219,9 +238,7 @@ def _figure(value: Any) -> str:
     return SUPPRESSED if value is None else as_cell(value)
 
 
-def make_frame(
-    by: Sequence[Hashable], values: Sequence[Sequence[Any]], places: Any, **figures: Any
-) -> pd.DataFrame:
+def make_frame(by: Sequence[Hashable], values: Sequence[Sequence[Any]], places: Any, **figures: Any) -> pd.DataFrame:
     """Return a frame of some cells. values: of each axis. places: flat numbers of the cells. figures: more columns.
 
     Raises InputError if a column of `by` has the name of another.

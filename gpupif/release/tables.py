@@ -183,7 +183,13 @@ def tables(
     elif base is not None:
         published = _rounded(figures, base, method, cells, secret, additivity, hidden)
         # Whole numbers are below the base by at least 1, and rounded to the nearest by at most half of it.
-        slack = float(base - (cells.units is None)) if method != "nearest" else base // 2 if cells.units is None else base / 2
+        slack = (
+            float(base - (cells.units is None))
+            if method != "nearest"
+            else base // 2
+            if cells.units is None
+            else base / 2
+        )
     name = _free_name("count" if value is None else "sum", names)
     shown = make_frame(names, values, np.arange(len(figures)), **{name: _column(published, hidden)})
     return CountTable(
@@ -291,7 +297,9 @@ def _check_total(cells: Cells, total: Any) -> None:
         raise InputError(f"total: expected a text that marks totals, got {brief(total)}.")
     for name, labels in zip(cells.by, cells.labels, strict=True):
         if cells.totals and total in labels:
-            raise InputError(f"total: column {name!r} has the value {total!r}, which marks totals. Choose another text.")
+            raise InputError(
+                f"total: column {name!r} has the value {total!r}, which marks totals. Choose another text."
+            )
 
 
 def _primary(cells: Cells, rules: Mapping[str, Any]) -> tuple[Mask, Floats]:

@@ -122,9 +122,7 @@ def test_controlled_rounding_does_not_read_suppressed_cells():
     hidden[:2, :2] = True
     other = table.copy()
     other[:2, :2] = [[2, 1], [1, 2]]
-    first, second = (
-        round_controlled(own.ravel(), 3, Additivity(own.shape), hidden.ravel()) for own in (table, other)
-    )
+    first, second = (round_controlled(own.ravel(), 3, Additivity(own.shape), hidden.ravel()) for own in (table, other))
     assert (first[~hidden.ravel()] == second[~hidden.ravel()]).all()
 
 
@@ -135,19 +133,18 @@ def test_audits_bound_cells_as_all_tables_that_fit_do(seed, least):
     table = with_totals(draw.integers(least, 5, (3, 3)))
     hidden = np.zeros(table.shape, bool)
     hidden.flat[draw.choice([0, 1, 2, 4, 5, 6, 8, 9, 10], 5, replace=False)] = True
-    fits = []
-    for values in product(range(least, 21), repeat=5):
-        tried = table.copy()
-        tried[hidden] = values
-        if (with_totals(tried[:-1, :-1]) == table).all():
-            fits.append(values)
-        if len(values) and values[0] > table.max():
-            break
+    # No hidden cell is above the largest total of a row or column, 12.
+    fits = np.array(np.meshgrid(*[range(least, 13)] * 5)).reshape(5, -1)
+    tried = np.repeat(table.reshape(16, 1), fits.shape[1], 1)
+    tried[hidden.ravel()] = fits
+    tried = tried.reshape(4, 4, -1)
+    same = (tried[:3].sum(0) == tried[3]).all(0) & (tried[:, :3].sum(1) == tried[:, 3]).all(0)
+    fits = fits[:, same]
     lower, upper = bound_cells(
         Additivity(table.shape), table.ravel().astype(float), hidden.ravel(), hidden.ravel(), least
     )
-    assert np.allclose(lower, np.min(fits, 0))
-    assert np.allclose(upper, np.max(fits, 0))
+    assert np.allclose(lower, fits.min(1))
+    assert np.allclose(upper, fits.max(1))
 
 
 @pytest.mark.parametrize(("shape", "seed"), [((5, 6), 1), ((3, 3, 3), 2), ((2, 2, 2, 3), 3)])
@@ -165,10 +162,6 @@ def test_secondary_suppression_passes_an_audit_of_the_published_table(shape, see
     assert (audit.passes, audit.suppressed) == (True, found.primary + found.secondary)
     for *cell, low, high, _ in audit.bounds.to_numpy(object).tolist():
         assert low <= true[tuple(cell)] <= high
-    alone = found.counts.assign(
-        count=[pd.NA if 0 < own < 4 else own for own in true.values()] if list(true) == list(shown) else found.counts["count"]
-    )
-    assert gpupif.audit_table(alone).suppressed <= audit.suppressed
 
 
 def test_a_single_suppressed_cell_is_disclosed_to_the_audit_and_slack_hides_it(tmp_path):
