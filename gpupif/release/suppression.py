@@ -41,7 +41,10 @@ class Protection:
         return (np.ceil(lower - WHOLE), np.floor(upper + WHOLE)) if self.whole else (lower, upper)
 
     def fails(self, figures: Floats, lower: Floats, upper: Floats, cells: Mask | slice = slice(None)) -> Mask:
-        """Return a mask of the cells that are bounded too closely. figures, lower, upper: of these cells. cells: default all."""
+        """Return a mask of the cells that are bounded too closely.
+
+        figures, lower, upper: of these cells. cells: default all.
+        """
         lower, upper = self.inward(lower, upper)
         close = TOLERANCE * 10 * np.maximum(1.0, figures)
         margin = self.margin[cells]
@@ -103,8 +106,8 @@ def _cheapest_change(
 ) -> Floats:
     """Return the cheapest change of all figures that moves a cell and keeps all totals.
 
-    equations: of rises and of falls. there: the cells that may change. least: what every suppressed cell has at least. move: of the cell, below 0 for a
-    fall.
+    equations: of rises and of falls. there: the cells that may change. least: what every suppressed cell has at
+    least. move: of the cell, below 0 for a fall.
     """
     # Changes are in units of the move, so that tolerances are small beside it.
     unit = abs(move)

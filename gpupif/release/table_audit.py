@@ -172,7 +172,8 @@ def find_bounds(
         )
     inner = protection.inward(lower, upper)
     places = np.flatnonzero(hidden)
-    true = figures[hidden] if protection.margin.any() else np.where(np.isfinite(lower), lower, 0.0)
+    # A reader of the audit of a published table has no true figures: the lower bounds are as good without a margin.
+    true = figures[hidden] if protection.margin.any() else inner[0]
     failed = protection.fails(true, lower, upper, places)
     computed = inner[1] - inner[0] <= (0 if protection.whole else 1e-6 * np.maximum(1.0, np.abs(inner[0])))
     frame = make_frame(by, values, places, lower=inner[0], upper=inner[1], disclosed=failed)

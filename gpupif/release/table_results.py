@@ -83,7 +83,7 @@ class TableAudit(Displayable):
         if len(bounds):
             console.print()
             shown = f" (the first {MOST_PRINTED} of {len(bounds):,})" if len(bounds) > MOST_PRINTED else ""
-            by = [name for name in bounds.columns][:-3]
+            by = list(bounds.columns)[:-3]
             headings = [Heading(str(name), text=True, show=as_found) for name in by]
             headings += [
                 Heading("lowest"),
@@ -212,7 +212,7 @@ class CountTable(Displayable):
         return [row if is_given else [*row[:-1], None] for row, is_given in zip(rows, given, strict=True)]
 
     def _printed(self) -> tuple[list[tuple[str, bool]], list[list[Any]]]:
-        """Return headings, each with whether it is a key, and lines: the last column spread out if it has few values."""
+        """Return headings, each with whether it is a key, and lines; a last column of few values is spread."""
         records = self._records()
         last = list(dict.fromkeys(record[-2] for record in records))
         if len(self.by) == 1 or len(last) > MOST_SPREAD:

@@ -81,11 +81,11 @@ def tables(
         Suppress cells of fewer rows, 2 or more. Cells without rows are shown as 0 and are never suppressed, as is usual
         for counts: a zero is about nobody. Make values coarser if a zero itself discloses.
     dominance, p_percent:
-        With `value`: suppress sums whose n largest contributions are more than k percent of it (a pair (n, k)); or whose
-        largest contribution the second largest can estimate to within p percent.
+        With `value`: suppress sums whose n largest contributions are more than k percent of it (a pair (n, k)); or
+        whose largest contribution the second largest can estimate to within p percent.
     width:
-        The least width of the interval to which a reader can bound a suppressed cell. Default for counts: suppress_below
-        - 1, so that no reader can be sure that a cell is below the limit. For sums: any width; their bounds also keep
+        The least width of the interval to which a reader can bound a suppressed cell. Default for counts:
+        suppress_below - 1, so that no reader can be sure that a cell is below the limit. For sums: any width; their bounds also keep
         the distance that dominance and p % rules ask for, or 10 % of the sum from suppressed cells of few rows.
     key:
         The secret key of "random" and "cell-key": 32 bytes, or the path of a file with them.
@@ -93,8 +93,8 @@ def tables(
         For "cell-key": the columns that identify a row. Default: all columns, the whole content of the row.
     p_table:
         For "cell-key": the probabilities of noise, as a table or a file with the columns count, noise and probability;
-        the last count is for all higher ones. Default: -1, 0, 1 with 25, 50, 25 % for a count of 1; -2 to 2 with 10, 20,
-        40, 20, 10 % above. A count of 0 stays 0.
+        the last count is for all higher ones. Default: -1, 0, 1 with 25, 50, 25 % for a count of 1; -2 to 2 with 10,
+        20, 40, 20, 10 % above. A count of 0 stays 0.
     missing:
         "category" (default): missing values of `by` are one value of their own; "error": refuse them.
     totals:
@@ -173,8 +173,8 @@ def tables(
                 break
         else:
             raise InputError(
-                f"suppress_below: {audit.disclosed:,} cells are still disclosed after {MOST_ROUNDS} rounds of secondary "
-                "suppression. Name fewer columns, make them coarser first, or round only."
+                f"suppress_below: {audit.disclosed:,} cells are still disclosed after {MOST_ROUNDS} rounds of "
+                "secondary suppression. Name fewer columns, make them coarser first, or round only."
             )
     published, slack = figures, 0.0
     if noise is not None:

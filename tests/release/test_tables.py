@@ -189,7 +189,7 @@ def test_rules_for_sums_are_those_of_the_definitions(seed):
         unsafe = 0
         groups = [*table.groupby("area")["pay"], ("Total", table["pay"])]
         for _, own in groups:
-            first, second, *others = [*sorted(own, reverse=True), 0, 0]
+            first, second = [*sorted(own, reverse=True), 0, 0][:2]
             if rule == "dominance":
                 unsafe += first + second > 0.8 * own.sum()
             else:
@@ -266,7 +266,7 @@ def test_cell_keys_give_the_same_rows_the_same_noise_in_every_table(tmp_path):
         ({"total": "cook", "by": "job"}, "which marks totals"),
         ({"missing": "error"}, "missing"),
         ({"missing": "wildcard"}, "missing"),
-        ({"by": ["id", "pay", "area", "sex"]}, "at most 1,000,000 cells"),
+        ({"by": ["id", "pay", "area", "job", "sex"]}, "at most 1,000,000 cells"),
         ({"by": ["id", "pay", "sex"], "suppress_below": 3}, "at most 20,000 cells"),
         ({"by": ["id", "pay", "sex", "job"], "round": 3, "method": "controlled"}, "method='random'"),
     ],
