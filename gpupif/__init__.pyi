@@ -28,9 +28,11 @@ from .marginals.quasi_identifiers import quasi_identifiers as quasi_identifiers
 from .marginals.toxic_pairs import toxic_pairs as toxic_pairs
 from .protection.advise import advise as advise
 from .protection.protect import protect as protect
+from .release.audit import audit as audit
 from .release.ledger import Budget as Budget
 from .release.randomized_response import randomized_response as randomized_response
-from .release.audit import audit as audit
+from .release.table_audit import audit_table as audit_table
+from .release.tables import tables as tables
 from .results.open import open_scores as open_scores
 from .results.scores import Scores as Scores
 from .scoring.files import score_files as score_files

@@ -83,7 +83,7 @@ def read_weights(column: Column, first_row: Callable[[int], int] | None = None) 
             "Give the row a weight, or drop it."
         )
     order = np.argsort(weights)
-    units, exponent = _whole(weights[order], column.counts[order])
+    units, exponent = whole_units(weights[order], column.counts[order])
     if ((units == 0) & (weights[order] > 0)).any():
         raise InputError(
             f"weights: column {column.name!r}: expected weights whose sum is not 2^60 times as large as one of them, "
@@ -101,7 +101,7 @@ def read_weights(column: Column, first_row: Callable[[int], int] | None = None) 
     return Units(of_code, 2.0**-exponent, total)
 
 
-def _whole(
+def whole_units(
     weights: npt.NDArray[np.float64], multiplicities: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], int]:
     """Weights, ascending, each of which occurs so often, as multiples of 2^-e, and e."""

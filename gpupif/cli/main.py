@@ -34,6 +34,7 @@ from .report import report
 from .risk import risk
 from .score import score
 from .suda import suda
+from .tables import tables
 from .toxic import toxic
 from .treat import treat
 
@@ -49,7 +50,7 @@ app = typer.Typer(
 LEAST_OBJECTS = 100_000
 
 FUNCTIONS: tuple[Callable[..., None], ...] = (inspect, score, risk, global_risk, toxic, suda, advise)
-FUNCTIONS += (protect, treat, compare, audit, release, budget, report, measures, demo, info)
+FUNCTIONS += (protect, treat, compare, tables, audit, release, budget, report, measures, demo, info)
 COMMANDS = {function.__name__.replace("_", "-"): function for function in FUNCTIONS}
 for command in COMMANDS.values():
     app.command(cls=Command)(expanded(command))

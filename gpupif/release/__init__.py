@@ -1,4 +1,7 @@
-"""Releases: counts, answers and workloads of queries that may leave the building. Their public names are in `__init__.pyi`, and imported on first use."""
+"""Releases: tables of counts, answers with noise, and audits of what they give away.
+
+Public names of answers are in `__init__.pyi`, and are imported on first use.
+"""
 
 from ..utils.lazy_names import names_of_stub
 

@@ -194,7 +194,7 @@ def audit(
     >>> before = {"name": "mean before", "kind": "mean", "column": "salary"}
     >>> after = {**before, "name": "mean after", "where": "not name = 'R'"}
     >>> gpupif.audit([before, after], staff).findings.loc[0, ["finding", "group", "by"]].to_dict()
-    {'finding': 'value', 'group': 'name = R', 'by': 'mean before × 10 − mean after × 9'}
+    {'finding': 'value', 'group': 'name = R', 'by': 'mean before x 10 - mean after x 9'}
 
     """
     if find_spec("scipy") is None:
@@ -323,7 +323,7 @@ class _Run:
                 more = {
                     "rows": int(sizes[outer] - sizes[inner]),
                     "queries": 2,
-                    "by": f"{names[outer]} − {names[inner]}",
+                    "by": f"{names[outer]} - {names[inner]}",
                 }
                 found.append({"finding": "difference", "column": column, "pair": (names[outer], names[inner]), **more})
         for place, query in enumerate(queries):
@@ -351,14 +351,14 @@ class _Run:
 
 
 def _in_words(combination: Combination, queries: Sequence[Query], names: Sequence[str], sizes: Any) -> str:
-    """Return a combination of queries in words, such as "mean before × 10 − mean after × 9"."""
+    """Return a combination of queries in words, such as "mean before x 10 - mean after x 9"."""
     terms = []
     for query, number in sorted(combination.numbers.items(), key=lambda own: -own[1]):
         is_mean = query < len(queries) and queries[query].kind == "mean"
         times = abs(number) * (int(sizes[query]) or 1 if is_mean else 1)
-        sign = ("− " if number < 0 else "+ ") if terms else "−" if number < 0 else ""
-        unknown = " × its rows" * (is_mean and not sizes[query])
-        terms.append(f"{sign}{names[query]}{f' × {times:,}' if times != 1 else ''}{unknown}")
+        sign = ("- " if number < 0 else "+ ") if terms else "-" if number < 0 else ""
+        unknown = " x its rows" * (is_mean and not sizes[query])
+        terms.append(f"{sign}{names[query]}{f' x {times:,}' if times != 1 else ''}{unknown}")
     said = " ".join(terms[:MOST_TERMS])
     if len(terms) > MOST_TERMS:
         return f"{len(terms):,} queries: {said} ..."

@@ -27,6 +27,8 @@ KINDS: Mapping[str, frozenset[str]] = {
     "pairs": frozenset({"pairs", "values", "pairs_in_all"}),
     "audit": frozenset({"findings", "disclosed", "atoms"}),
     "advice": frozenset({"changes", "criterion", "before"}),
+    "count_table": frozenset({"counts", "figure", "method", "primary"}),
+    "table_audit": frozenset({"bounds", "computed", "disclosed"}),
     "attackers": frozenset({"attackers", "worst"}),
     "scores": frozenset({"measures", "columns", "pif", "top"}),
 }

@@ -22,6 +22,21 @@ MAY_MISS = {"value", "value_1", "value_2"}
 SHARES = {"unique_mean", "unique_share", "share", "highest", "average", "marketer", "information_kept"}
 SHARES |= {f"{name}_{figure}" for name in ("reidentification_risk", "individual_risk") for figure in ("mean", "max")}
 SHARES |= {"mutual_information_kept", "journalist_highest", "individual_highest"}
+# The most cells of a published table that a report lists, the bounds of a suppressed cell, and headings of its facts.
+MOST_CELLS = 1_000
+BOUNDS = ("lower", "upper", "disclosed")
+COUNT_TABLE = {
+    "base": "base of rounding",
+    "primary": "cells suppressed by the rules",
+    "secondary": "cells suppressed to protect those",
+    "totals_suppressed": "totals among them",
+    "mean_change": "mean change of a figure",
+    "cells": "cells with totals",
+    "suppressed": "suppressed cells",
+    "computed": "suppressed cells that can be computed",
+    "disclosed": "suppressed cells that are bounded too closely",
+    "width": "least width asked for",
+}
 # Keys of numbers that count nothing.
 NUMBERED = {"row", "number"}
 # Probabilities of all values sum to 1 up to this.
@@ -454,6 +469,32 @@ class Sections:
     def _audit(self, document: Document) -> Iterable[Section]:
         tables = self._table("Findings, the worst first", document["findings"], "finding column rows group by low high")
         yield Section("What the queries give away", [], [], tables)
+
+    def _count_table(self, document: Document) -> Iterable[Section]:
+        by, figure = document["by"], document["figure"]
+        cells = [
+            {"quasi_identifiers": {name: row[name] for name in by}, figure: row[figure]}
+            | {"suppressed": "suppressed" if row[figure] is None else None}
+            for row in document["counts"][:MOST_CELLS]
+        ]
+        keys = "method base primary secondary totals_suppressed mean_change"
+        tables = self._facts("Protection", document, keys, COUNT_TABLE)
+        caption = "Cells" if len(cells) == len(document["counts"]) else f"The first {MOST_CELLS} cells"
+        tables += self._table(caption, cells, f"quasi_identifiers {figure} suppressed", tools=True)
+        yield Section("Published table", [], [], tables)
+        if document["audit"] is not None:
+            yield from self._table_audit(document["audit"])
+
+    def _table_audit(self, document: Document) -> Iterable[Section]:
+        note = "Bounds of each suppressed cell, by two linear programs, for a reader who knows all published cells."
+        bounds = [
+            {"quasi_identifiers": {name: own for name, own in row.items() if name not in BOUNDS}}
+            | {name: row[name] for name in BOUNDS}
+            for row in document["bounds"][:MOST_CELLS]
+        ]
+        tables = self._facts("Audit", document, "cells suppressed computed disclosed width", COUNT_TABLE)
+        tables += self._table("Suppressed cells", bounds, "quasi_identifiers lower upper disclosed", tools=True)
+        yield Section("Audit of suppressed cells", [note], [], tables)
 
     def _night(self, document: Document) -> Iterable[Section]:
         gates = [

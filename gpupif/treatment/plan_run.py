@@ -118,11 +118,11 @@ def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:
     if seed is not None:
         return Key.from_seed(seed)
     if isinstance(key, str | os.PathLike):
-        _warn_of_readers(Path(key))
+        warn_of_readers(Path(key))
     return Key.from_any(key)
 
 
-def _warn_of_readers(file: Path) -> None:
+def warn_of_readers(file: Path) -> None:
     """Warn if users other than its owner may read the file of a key."""
     with contextlib.suppress(OSError):
         mode = file.stat().st_mode

@@ -41,6 +41,7 @@ LAYERS = """
     release
     piflib
     datasets
+    release
     nightly
     cli
     __main__

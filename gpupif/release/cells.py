@@ -1,0 +1,264 @@
+"""The cells of a table of counts or sums: rows counted wherever they are, then a small table with all its totals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..attack.weights import whole_units
+from ..encoding.column import Column, amounts, value_order
+from ..encoding.plain_values import refuse_intervals, texts
+from ..engines.base import Counter
+from ..errors import InputError
+from ..marginals.open_counts import open_counts
+from ..marginals.request import CountRequest
+from ..marginals.set_counts import SetRequest, Total
+from ..treatment.random.draws import Draws
+from ..utils.progress import Reporter, announce_compilation
+from ..utils.validation import table_value
+
+# The most cells of a table, totals included: the table is held in memory, and printed by people.
+MOST_CELLS = 1_000_000
+Whole = npt.NDArray[np.int64]
+
+
+class CellRequest(NamedTuple):
+    """The columns that make a table.
+
+    by: the columns whose combinations are cells. amount: the column whose values are summed: a value, or sampling
+    weights; None for counts. argument: what errors call `amount`. record: the columns from which a row's key is made;
+    None for all columns. draws: the secret stream of row keys; None for no keys. largest: how many of the largest
+    contributions to each cell are needed. missing: "category" or "error". totals: whether totals are cells.
+    """
+
+    by: Sequence[Hashable]
+    amount: Hashable = None
+    argument: str = "value"
+    record: Sequence[Hashable] | None = ()
+    draws: Draws | None = None
+    largest: int = 0
+    missing: str = "category"
+    totals: bool = True
+
+    def columns(self) -> CountRequest:
+        """Return the columns that are read."""
+        amount = {} if self.amount is None else {self.amount: self.argument}
+        record = dict.fromkeys(self.record or (), "record_id")
+        others = {name: argument for name, argument in (amount | record).items() if name not in self.by}
+        named = None if self.record is None else [*self.by, *others]
+        return CountRequest(named, None, self.missing, "by", others)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a table. Arrays have an axis for each column of `by`; with totals, the last place is the total.
+
+    by: names of the columns. labels: the texts of the values of each column, in the order of the values, without the
+    total; None for a missing value. rows: the rows of each cell. units: the sum of each cell in units; None for counts.
+    unit: the amount of one unit. keys: uint64, the sum of row keys modulo 2^64; None without keys. largest: the largest
+    contributions to each cell, in units, ascending, along one more axis. totals: whether there are totals.
+    """
+
+    by: Sequence[Hashable]
+    labels: Sequence[Sequence[str | None]]
+    rows: Whole
+    units: Whole | None
+    unit: float
+    keys: npt.NDArray[np.uint64] | None
+    largest: Whole
+    totals: bool
+
+    @property
+    def figures(self) -> npt.NDArray[Any]:
+        """The figure of each cell: its rows in int64, or its sum in float64."""
+        return self.rows if self.units is None else self.units * self.unit
+
+    def is_total(self) -> npt.NDArray[np.bool_]:
+        """Return a mask of the cells that are totals."""
+        total = np.zeros(self.rows.shape, np.bool_)
+        for axis in range(total.ndim if self.totals else 0):
+            np.moveaxis(total, axis, 0)[-1] = True
+        return total
+
+    def texts(self) -> list[str]:
+        """Return a text that names each cell by its values alone, equal in every table that has the cell.
+
+        The total of a column is as if the column was not there: the cell of a total has the text that it has in the
+        smaller table.
+        """
+        coded = [
+            [f"{len(name)}:{name}={'-' if label is None else f'{len(label)}:{label}'}" for label in own]
+            + [""] * self.totals
+            for name, own in ((str(name), own) for name, own in zip(self.by, self.labels, strict=True))
+        ]
+        order = sorted(range(len(self.by)), key=lambda place: str(self.by[place]))
+        return [";".join(text for place in order if (text := cell[place])) for cell in product(*coded)]
+
+
+def count_cells(table: Any, request: CellRequest) -> Cells:
+    """Count the cells of a table of any kind, or of a path.
+
+    Raises InputError, also for more than `MOST_CELLS` cells, TableReadError, OutputError, DeviceError.
+    """
+    columns = request.columns()
+    with Reporter() as report, announce_compilation(), open_counts(table, columns, report) as counts:
+        places = [list(counts.names).index(name) for name in request.by]
+        others = [place for place in range(len(counts.names)) if place not in places]
+        make = partial(_SumRows, list(counts.names), request)
+        result = counts.count([SetRequest([*places, *others], places)], make)
+    read = [_ascending(result.columns[place]) for place in places]
+    shape = [len(own.labels) for own in read]
+    if math.prod(size + request.totals for size in shape) > MOST_CELLS:
+        raise InputError(
+            f"by: expected at most {MOST_CELLS:,} cells with totals, got {' x '.join(f'{size:,}' for size in shape)} "
+            "values. Name fewer columns, or make them coarser first."
+        )
+    units = None if request.amount is None else _units(request, list(counts.names), result.columns)
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for part in result.found[0]:
+        index = tuple(own.place[codes] for own, codes in zip(read, part.codes, strict=True))
+        for name, sums in part.sums.items():
+            array = arrays.setdefault(name, np.zeros((*shape, *sums.shape[1:]), sums.dtype))
+            array[index] = sums
+    if request.totals:
+        for axis in range(len(shape)):
+            arrays = {name: _with_total(name, array, axis) for name, array in arrays.items()}
+    sizes = arrays["rows"].shape
+    return Cells(
+        request.by,
+        [own.labels for own in read],
+        arrays["rows"],
+        arrays.get("units"),
+        1.0 if units is None else units[1],
+        arrays.get("keys"),
+        arrays.get("largest", np.zeros((*sizes, 0), np.int64)),
+        request.totals,
+    )
+
+
+def _with_total(name: str, array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
+    """Return an array with one more place along an axis: the total, or the largest contributions of all."""
+    if name == "largest":
+        most = array.shape[-1]
+        own = np.moveaxis(array, axis, -2)
+        total = np.sort(own.reshape(*own.shape[:-2], -1), axis=-1)[..., -most:]
+    else:
+        total = array.sum(axis=axis, dtype=array.dtype)
+    return np.concatenate([array, np.expand_dims(total, axis)], axis)
+
+
+class _Values(NamedTuple):
+    """The texts of the values of a column, ascending by value, and the place of each code among them."""
+
+    labels: list[str | None]
+    place: Whole
+
+
+def _ascending(column: Column) -> _Values:
+    labels = column.labels if isinstance(column.labels, pa.Array) else pa.array(column.labels)
+    refuse_intervals(column.name, labels.type)
+    place = value_order(column)
+    ordered = labels.take(pa.array(np.argsort(place)[: len(labels)]))
+    return _Values(texts(ordered).to_pylist() + [None] * column.missing, place)
+
+
+def _units(request: CellRequest, names: Sequence[Hashable], columns: Sequence[Column]) -> tuple[Whole, float]:
+    """Return the amount of each code in units, and the unit: whole numbers add up to the same in any order."""
+    column = columns[names.index(request.amount)]
+    numbers = amounts(column)
+    wrong = np.flatnonzero(~((numbers >= 0) & (numbers < np.inf)))
+    if len(wrong):
+        value = column.values([int(wrong[0])])[0]
+        came = "a missing value" if value is None else table_value(value)
+        raise InputError(
+            f"{request.argument}: column {request.amount!r}: expected numbers of 0 or more, got {came}. Fill or drop "
+            "such rows; sum gains and losses in tables of their own."
+        )
+    order = np.argsort(numbers)
+    ordered, exponent = whole_units(numbers[order], column.counts[order])
+    units = np.empty(len(numbers), np.int64)
+    units[order] = ordered
+    return units, 2.0**-exponent
+
+
+class _Sums(NamedTuple):
+    """The cells of a partition: their codes by column, and their sums, named as the fields of `Cells`."""
+
+    codes: list[npt.NDArray[Any]]
+    sums: dict[str, npt.NDArray[Any]]
+
+
+class _SumRows:
+    """Sums the rows of each cell in a partition that has all rows of its cells."""
+
+    def __init__(
+        self, names: Sequence[Hashable], request: CellRequest, columns: Sequence[Column], total: Total
+    ) -> None:
+        self._names, self._request, self._columns = names, request, columns
+        self._units = None if request.amount is None else _units(request, names, columns)[0]
+
+    def __call__(self, columns: Sequence[int], counter: Counter, place: int) -> _Sums:
+        found = counter.combinations(place)
+        width = len(self._request.by)
+        rows = found.counts.astype(np.int64)
+        codes = {column: np.asarray(own) for column, own in zip(columns, found.codes, strict=True)}
+        by = [codes[column] for column in columns[:width]]
+        # Combinations ascend, so that those of a cell follow each other.
+        new = np.ones(len(rows), np.bool_)
+        if len(rows):
+            new[1:] = np.any([own[1:] != own[:-1] for own in by], axis=0)
+        starts = np.flatnonzero(new)
+
+        def sums(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            return np.add.reduceat(numbers, starts) if len(starts) else numbers
+
+        result = {"rows": sums(rows)}
+        if self._units is not None:
+            each = self._units[codes[self._names.index(self._request.amount)]]
+            result["units"] = sums(each * rows)
+            if self._request.largest:
+                result["largest"] = _largest(each, rows, np.cumsum(new) - 1, result["rows"], self._request.largest)
+        if self._request.draws is not None:
+            result["keys"] = sums(self._row_keys(codes) * rows.astype(np.uint64))
+        return _Sums([own[starts] for own in by], result)
+
+    def _row_keys(self, codes: dict[int, npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
+        """Return the key of each combination: random numbers that the secret key makes of the record's values."""
+        assert self._request.draws is not None
+        record = self._names if self._request.record is None else self._request.record
+        parts = []
+        for place in sorted((self._names.index(name) for name in record), key=lambda own: str(self._names[own])):
+            used, number = np.unique(codes[place], return_inverse=True)
+            parts.append(np.array(_coded_texts(self._columns[place], used), object)[number])
+        return self._request.draws.of_values(map("".join, zip(*parts, strict=True)))
+
+
+def _coded_texts(column: Column, codes: npt.NDArray[Any]) -> list[str]:
+    """Return the text of each code with its length before it, so that joined texts differ if any value does."""
+    labels = column.labels if isinstance(column.labels, pa.Array) else pa.array(column.labels)
+    refuse_intervals(column.name, labels.type)
+    found = texts(labels.take(pa.array(codes[codes < len(labels)]))).to_pylist()
+    return [*(f"{len(text)}:{text}" for text in found), *(["-"] if len(found) < len(codes) else [])]
+
+
+def _largest(each: Whole, rows: Whole, cell: Whole, cell_rows: Whole, most: int) -> Whole:
+    """Return the `most` largest contributions to each cell, ascending, 0 where a cell has fewer rows.
+
+    each, rows, cell: amount, multiplicity and cell of each combination. cell_rows: the rows of each cell.
+    """
+    order = np.lexsort((each, cell))
+    ends = np.cumsum(rows[order])
+    last = np.cumsum(cell_rows)
+    result = np.zeros((len(cell_rows), most), np.int64)
+    for place in range(most):
+        there = cell_rows > place
+        result[there, most - 1 - place] = each[order][np.searchsorted(ends, last[there] - 1 - place, "right")]
+    return result

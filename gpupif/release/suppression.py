@@ -1,0 +1,130 @@
+"""Secondary suppression: further cells are suppressed until no suppressed cell can be computed or bounded closely."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .linear import TOLERANCE, Additivity, Floats, Mask, bound_cells, need_scipy
+
+# The most cells, totals included, of a table with suppressed cells: each takes linear programs over all of them.
+MOST_CELLS = 20_000
+# The cost of a cell that is suppressed already, in units of the largest figure: less than that of most other cells.
+NEXT_TO_NOTHING = 1e-9
+# Bounds of whole numbers are rounded inwards unless they are so close to one.
+WHOLE = 1e-3
+# Sums have to be uncertain by at least this share.
+LEAST_SHARE = 1e-4
+
+
+@dataclass(frozen=True)
+class Protection:
+    """How far a reader has to be kept from each cell. Arrays are flat, with all cells.
+
+    width: the least width of the interval between the bounds of a suppressed cell; 0 for any width above 0.
+    margin: how far the bounds have to be from the true figure, on both sides; 0 for none. The lower bound may be 0.
+    least: what every suppressed cell is known to have at least.
+    whole: whether figures are whole numbers, so that bounds are rounded inwards.
+    """
+
+    width: float
+    margin: Floats
+    least: float = 0.0
+    whole: bool = False
+
+    def inward(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+        """Return bounds, of whole numbers the nearest within."""
+        return (np.ceil(lower - WHOLE), np.floor(upper + WHOLE)) if self.whole else (lower, upper)
+
+    def fails(self, figures: Floats, lower: Floats, upper: Floats, cells: Mask | slice = slice(None)) -> Mask:
+        """Return a mask of the cells that are bounded too closely.
+
+        figures, lower, upper: of these cells. cells: default all.
+        """
+        lower, upper = self.inward(lower, upper)
+        close = TOLERANCE * 10 * np.maximum(1.0, figures)
+        margin = self.margin[cells]
+        below = lower > figures - np.minimum(margin, figures) + close
+        failed: Mask = (upper - lower < self.width) | (upper < figures + margin - close)
+        return failed | below | (upper - lower <= (0 if self.whole else close))
+
+
+def suppress_more(
+    totals: Additivity,
+    figures: Floats,
+    primary: Mask,
+    there: Mask,
+    protection: Protection,
+    advance: Callable[[], None] = lambda: None,
+) -> Mask:
+    """Return a mask of all cells to suppress: the primary ones, and those that protect them.
+
+    figures, primary: flat, all cells. there: a mask of the cells that have rows; the others are never suppressed, as
+    every reader knows that they are 0. advance: called for each cell that is looked at.
+
+    For each suppressed cell that is not known to be safe, a linear program finds the cheapest change of the table that
+    moves the cell as far as it has to be moved and keeps all totals. Cells that change are suppressed: the reader
+    cannot tell the changed table from the true one. The cost of a cell is the square root of its figure: totals cost
+    more. The changed tables prove the bounds, so that the audit passes.
+
+    Raises InputError for more than `MOST_CELLS` cells. Source: Kelly, Golden and Assad, Cell suppression: disclosure
+    protection for sensitive tabular data, Networks 22 (1992), 397-417.
+    """
+    if len(figures) > MOST_CELLS:
+        raise InputError(
+            f"suppress_below: expected at most {MOST_CELLS:,} cells with totals, got {len(figures):,}. Name fewer "
+            "columns, make them coarser first, or round only."
+        )
+    scipy = need_scipy("suppress_below")
+    equations = scipy.sparse.hstack([totals.matrix, -totals.matrix]).tocsc()
+    hidden = primary.copy()
+    lower, upper = figures.copy(), figures.copy()
+    lower[hidden], upper[hidden] = bound_cells(totals, figures, hidden, hidden, protection.least)
+    while (waiting := np.flatnonzero(hidden & protection.fails(figures, lower, upper))).size:
+        for cell in waiting[np.argsort(-protection.margin[waiting], kind="stable")].tolist():
+            advance()
+            one, figure, margin = np.array([cell]), figures[cell], protection.margin[cell]
+            far = max(protection.width, margin, max(figure, 1.0) * LEAST_SHARE * (not protection.whole))
+            for move in (far, -min(margin, figure)):
+                reached = upper[cell] >= figure + move if move > 0 else lower[cell] <= figure + move
+                if reached or not protection.fails(figures[one], lower[one], upper[one], one).any():
+                    continue
+                change = _cheapest_change(scipy, equations, figures, hidden, there, protection.least, cell, move)
+                hidden |= change != 0
+                for changed in (figures + change, figures - change):
+                    if (changed >= np.where(hidden, protection.least, 0) - TOLERANCE).all():
+                        lower, upper = np.minimum(lower, changed), np.maximum(upper, changed)
+    return hidden
+
+
+def _cheapest_change(
+    scipy: Any, equations: Any, figures: Floats, hidden: Mask, there: Mask, least: float, cell: int, move: float
+) -> Floats:
+    """Return the cheapest change of all figures that moves a cell and keeps all totals.
+
+    equations: of rises and of falls. there: the cells that may change. least: what every suppressed cell has at
+    least. move: of the cell, below 0 for a fall.
+    """
+    # Changes are in units of the move, so that tolerances are small beside it.
+    unit = abs(move)
+    high = np.concatenate([np.where(there, np.inf, 0.0), np.maximum(figures - least, 0.0) / unit])
+    low = np.zeros(2 * len(figures))
+    both = [cell, len(figures) + cell]
+    low[both] = high[both] = (1, 0) if move > 0 else (0, 1)
+    cost = np.where(hidden, NEXT_TO_NOTHING, np.sqrt(figures / max(1.0, figures.max())) + NEXT_TO_NOTHING)
+    result = scipy.optimize.linprog(
+        np.tile(cost, 2),
+        A_eq=equations,
+        b_eq=np.zeros(equations.shape[0]),
+        bounds=np.column_stack([low, high]),
+        method="highs",
+    )
+    # A rise of the cell and of all its totals keeps all totals, and so does the fall of all, so that there is a change.
+    assert result.x is not None, result.message
+    change: Floats = result.x[: len(figures)] - result.x[len(figures) :]
+    change[np.abs(change) <= 10 * TOLERANCE] = 0.0
+    return change * unit

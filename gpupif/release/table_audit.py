@@ -1,0 +1,181 @@
+"""The public `audit_table`: bounds of every suppressed cell of a published table, whoever chose the suppressions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..encoding.column import numbers_of
+from ..encoding.plain_values import texts
+from ..errors import InputError
+from ..frames.open import open_table
+from ..utils.progress import Reporter
+from ..utils.validation import Columns, as_list, brief, check_exist, is_number, table_value
+from .linear import Additivity, Floats, Mask, bound_cells
+from .suppression import MOST_CELLS, Protection
+from .table_results import CountTable, TableAudit, make_frame
+
+
+def audit_table(
+    table: Any,
+    by: Columns | None = None,
+    *,
+    figure: Hashable = None,
+    total: str = "Total",
+    width: float | None = None,
+    least: float | None = None,
+    slack: float | None = None,
+) -> TableAudit:
+    """Bound every suppressed cell of a table by what the published cells say, whoever chose the suppressions.
+
+    For each suppressed cell, two linear programs find the lowest and the highest figure that fit all totals. Equal
+    bounds disclose the cell; so do bounds that are closer than asked.
+
+    Parameters
+    ----------
+    table:
+        The result of `gpupif.tables`, or a table of any kind, or a path: a row for each cell. Missing figures are
+        suppressed. A combination without a row counts as 0; a total without a row is unknown, and is not audited.
+    by:
+        The columns whose values make cells. Default: all except `figure`.
+    figure:
+        The column of counts or sums. Default: the last one.
+    total:
+        The text in a column of `by` that marks totals. Default "Total".
+    width:
+        The least width (highest less lowest) that a suppressed cell needs. Default: above 0; whole numbers 1.
+    least:
+        What every suppressed figure is known to have at least. Default 0. If zeros are never suppressed, counts have 1.
+    slack:
+        How far published figures may be from the true ones: base - 1 for random rounding. Default 0.
+
+    Returns
+    -------
+    TableAudit
+        ``.bounds``, ``.disclosed``, ``.passes``; prints as a table. Bounds of whole numbers are rounded inwards. They
+        are those of the linear programs: whole numbers may be bounded more closely still with three columns or more.
+
+    Raises
+    ------
+    InputError
+        Unknown columns, figures that are no numbers or below 0, two rows for a cell, figures that contradict their
+        totals, more than 20,000 cells, SciPy missing.
+    TableReadError
+        As `gpupif.score`.
+
+    References
+    ----------
+    Fischetti and Salazar, Models and algorithms for optimizing cell suppression in tabular data, Journal of the
+    American Statistical Association 95 (2000), 916-928.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> table = pd.DataFrame({"sex": ["f", "m", "Total"], "count": [7, None, 9]})
+    >>> gpupif.audit_table(table).bounds
+      sex  lower  upper  disclosed
+    0   m    2.0    2.0       True
+
+    """
+    whole = True
+    if isinstance(table, CountTable):
+        by, figure, total = list(table.by), table.figure, table.total
+        least = float(table.is_whole) if least is None else least
+        slack = table.slack if slack is None else slack
+        width = table.audit.width if width is None and table.audit is not None else width
+        table, whole = table.counts, table.is_whole
+    for argument, number in (("width", width), ("least", least), ("slack", slack)):
+        if number is not None and not (is_number(number) and 0 <= number < np.inf):
+            raise InputError(f"{argument}: expected a number of 0 or more, got {brief(number)}.")
+    frame = open_table(table, lambda names: None)
+    rows = frame.arrow()
+    figure = frame.names[-1] if figure is None else figure
+    check_exist("figure", [figure], frame.names)
+    names = [name for name in frame.names if name != figure] if by is None else as_list("by", by)
+    check_exist("by", names, frame.names)
+    if not names or figure in names:
+        raise InputError("by: expected columns beside the column of figures. Name them, and figure=.")
+    places = {name: place for place, name in enumerate(frame.names)}
+    figures = numbers_of(rows.column(places[figure]).combine_chunks())
+    given = np.asarray(rows.column(places[figure]).is_valid())
+    _check_figures(figure, figures, given, rows.column(places[figure]))
+    values, codes = [], []
+    for name in names:
+        labels = texts(rows.column(places[name]).combine_chunks()).to_pylist()
+        own = [*dict.fromkeys(label for label in labels if label != total), total]
+        values.append(own)
+        codes.append(np.array(list(map({label: place for place, label in enumerate(own)}.__getitem__, labels))))
+    shape = [len(own) for own in values]
+    check_size(shape)
+    flat = np.ravel_multi_index(codes, shape)
+    if len(np.unique(flat)) < len(flat):
+        raise InputError(
+            f"table: expected a row for each combination of {', '.join(map(repr, names))}, got two for one."
+        )
+    known, hidden = np.zeros(int(np.prod(shape))), np.zeros(int(np.prod(shape)), np.bool_)
+    known[flat], hidden[flat] = np.where(np.isnan(figures), 0, figures), np.isnan(figures)
+    unknown = np.zeros(shape, np.bool_)
+    for axis in range(len(shape)):
+        np.moveaxis(unknown, axis, 0)[-1] = True
+    unknown.flat[flat] = False
+    whole = whole and bool((known == np.floor(known)).all())
+    protection = Protection(float(whole if width is None else width), np.zeros(len(known)), float(least or 0), whole)
+    totals = Additivity(shape)
+    return find_bounds(names, values, totals, known, hidden, protection, float(slack or 0), unknown.ravel())
+
+
+def check_size(shape: Sequence[int]) -> None:
+    """Raise InputError for a table that is too large for linear programs about its cells. shape: totals included."""
+    cells = int(np.prod(shape, dtype=float))
+    if cells > MOST_CELLS:
+        raise InputError(
+            f"by: expected at most {MOST_CELLS:,} cells with totals where cells are suppressed, got {cells:,}. Name "
+            "fewer columns, make them coarser first, or round only."
+        )
+
+
+def _check_figures(figure: Hashable, figures: Floats, given: Mask, column: Any) -> None:
+    """Raise InputError for a figure that is no number, or is below 0."""
+    wrong = np.flatnonzero((given & np.isnan(figures)) | (figures < 0) | np.isinf(figures))
+    for place in wrong.tolist():
+        value = column[place].as_py()
+        if isinstance(value, float) and value != value:
+            continue
+        raise InputError(
+            f"figure: column {figure!r}: expected counts or sums of 0 or more, missing where suppressed; got "
+            f"{table_value(value)}. Name the column of figures, and leave suppressed figures empty."
+        )
+
+
+def find_bounds(
+    by: Sequence[Hashable],
+    values: Sequence[Sequence[Any]],
+    totals: Additivity,
+    figures: Floats,
+    hidden: Mask,
+    protection: Protection,
+    slack: float = 0.0,
+    unknown: Mask | None = None,
+) -> TableAudit:
+    """Return the audit of a table.
+
+    values: of each axis, totals last. figures, hidden: flat, all cells; without a margin of protection, figures of
+    hidden cells are not read. unknown: cells that are not published and not audited. Default: none. Raises InputError.
+    """
+    unknown = np.zeros(len(figures), np.bool_) if unknown is None else unknown
+    with Reporter() as report:
+        report.stage("audit", int(hidden.sum()), "cells")
+        lower, upper = bound_cells(
+            totals, figures, hidden | unknown, hidden, protection.least, slack, lambda: report.advance()
+        )
+    inner = protection.inward(lower, upper)
+    places = np.flatnonzero(hidden)
+    # A reader of the audit of a published table has no true figures: the lower bounds are as good without a margin.
+    true = figures[hidden] if protection.margin.any() else inner[0]
+    failed = protection.fails(true, lower, upper, places)
+    computed = inner[1] - inner[0] <= (0 if protection.whole else 1e-6 * np.maximum(1.0, np.abs(inner[0])))
+    frame = make_frame(by, values, places, lower=inner[0], upper=inner[1], disclosed=failed)
+    cells = len(figures) - int(unknown.sum())
+    return TableAudit(cells, len(places), int(computed.sum()), int(failed.sum()), protection.width, frame)

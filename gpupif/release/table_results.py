@@ -1,0 +1,256 @@
+"""The results of `gpupif.tables` and `gpupif.audit_table`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import InputError
+from ..utils.display import (
+    Displayable,
+    Heading,
+    as_cell,
+    as_found,
+    as_json,
+    draw_line,
+    draw_table,
+    draw_verdict,
+    plural,
+    quoted,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+# How many rows of a table are printed, and over how many columns its last column is spread.
+MOST_PRINTED, MOST_SPREAD = 40, 10
+SUPPRESSED = "c"
+NOT_PRIVATE = "cell keys are not differential privacy"
+
+
+@dataclass(frozen=True)
+class TableAudit(Displayable):
+    """The audit of a table with suppressed cells; made by `gpupif.audit_table`. Prints as a table.
+
+    cells: int. Cells of the table, totals included.
+    suppressed: int. Suppressed cells.
+    computed: int. Suppressed cells whose figure follows from the published ones: lowest and highest are equal.
+    disclosed: int. Suppressed cells that are bounded too closely; computed cells are among them.
+    width: float. The least width of the interval that was asked for. 0: any width above 0.
+    bounds: pandas DataFrame. A row for each suppressed cell: its values by column, `lower`, `upper` (infinite if no
+        total bounds the cell), and `disclosed`.
+    """
+
+    cells: int
+    suppressed: int
+    computed: int
+    disclosed: int
+    width: float
+    bounds: pd.DataFrame
+
+    @property
+    def passes(self) -> bool:
+        """Whether no suppressed cell is bounded too closely."""
+        return not self.disclosed
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        of = f"{self.suppressed:,} of {self.cells:,} {plural(self.cells, 'cell')}"
+        if not self.suppressed:
+            return [f"No cell of {self.cells:,} is suppressed: there is nothing to audit."]
+        if self.passes:
+            return [f"Audit: {of} are suppressed, and none of them can be computed from totals or {self._closely}."]
+        computed = f"{self.computed:,} can be computed exactly, " if self.computed else ""
+        rest = self.disclosed - self.computed
+        close = f"{rest:,} can be {self._closely}" if rest or not computed else ""
+        said = f"Audit fails: {of} are suppressed, yet {computed}{close}".removesuffix(", ")
+        return [f"{said}.", "Suppress further cells of the same rows and columns: gpupif tables finds them."]
+
+    @property
+    def _closely(self) -> str:
+        return f"bounded to less than {as_cell(self.width)}" if self.width else "bounded too closely"
+
+    def draw(self, console: Console) -> None:
+        draw_verdict(self, console)
+        bounds = self.bounds.sort_values("disclosed", ascending=False, kind="stable")
+        if len(bounds):
+            console.print()
+            shown = f" (the first {MOST_PRINTED} of {len(bounds):,})" if len(bounds) > MOST_PRINTED else ""
+            by = list(bounds.columns)[:-3]
+            headings = [Heading(str(name), text=True, show=as_found) for name in by]
+            headings += [
+                Heading("lowest"),
+                Heading("highest"),
+                Heading("disclosed", show=lambda own: "yes" * bool(own)),
+            ]
+            rows = bounds.head(MOST_PRINTED).to_numpy(object).tolist()
+            console.print(draw_table(f"Suppressed cells{shown}", headings, rows, keys=len(by)))
+
+
+@dataclass(frozen=True)
+class CountTable(Displayable):
+    """A table of counts or sums as it may be published; made by `gpupif.tables`. Prints as a table.
+
+    rows: int. Rows of the table that was counted.
+    by: sequence of column names. The columns whose combinations are cells.
+    figure: str. The name of the column of figures in `counts`: "count" or "sum".
+    counts: pandas DataFrame. A row for each cell: its values as texts, None for missing and `total` for all, and the
+        figure; missing if suppressed.
+    total: str. The text that marks totals.
+    value, weights: column name or None. The column that was summed; the column of sampling weights.
+    method: str. "nearest", "random", "controlled", "cell-key", or "none" for exact figures.
+    base: int or None. The base of rounding.
+    slack: float. How far a published figure may be from the true one.
+    rules: mapping of rule to value. The rules of primary suppression.
+    primary, secondary: int. Cells suppressed by the rules, and to protect those.
+    totals_suppressed: int. Totals among both.
+    mean_change: float. The mean absolute change of the published figures.
+    audit: TableAudit or None. Bounds for who knows the exact figures of all published cells. None without suppression.
+    key: str or None. Identifies the secret key; the key cannot be found from it.
+    seconds: mapping of stage to wall time, seconds.
+    """
+
+    rows: int
+    by: Sequence[Hashable]
+    figure: str
+    counts: pd.DataFrame
+    total: str
+    value: Hashable
+    weights: Hashable
+    method: str
+    base: int | None
+    slack: float
+    rules: Mapping[str, Any]
+    primary: int
+    secondary: int
+    totals_suppressed: int
+    mean_change: float
+    audit: TableAudit | None
+    key: str | None
+    seconds: Mapping[str, float]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether figures are counts of rows, so whole numbers."""
+        return self.value is None and self.weights is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as a dictionary for JSON; suppressed figures are None."""
+        names = list(map(str, self.counts.columns))
+        return super().to_dict() | {
+            "counts": [dict(zip(names, map(as_json, row), strict=True)) for row in self._records()],
+            "by": list(map(str, self.by)),
+            "differentially_private": False,
+        }
+
+    def __repr__(self) -> str:
+        return f"<CountTable of {self.rows:,} rows: {len(self.counts):,} cells>"
+
+    def write(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Write the cells to a .csv, .parquet or .feather file that only you may read.
+
+        Suppressed figures and missing values are empty. Raises OutputError.
+        """
+        from ..io.write import check_output, write_tables
+
+        check_output(path, overwrite)
+        columns = {str(name): pa.array(self.counts[name], from_pandas=True) for name in self.counts.columns}
+        write_tables([pa.table(columns)], path, overwrite=overwrite, private=True)
+
+    def verdict(self, redact: bool = False) -> list[str]:
+        """See `Displayable.verdict`."""
+        summed = "" if self.value is None else f"sums of {quoted(self.value)} of "
+        summed += f"people, by the weights in {quoted(self.weights)}, of " if self.weights is not None else ""
+        names = " x ".join(map(quoted, self.by))
+        counted = f"{summed}{self.rows:,} {plural(self.rows, 'row')} by {names}: {len(self.counts):,} cells."
+        parts = [self._rounded] if self._rounded else []
+        if self.rules:
+            why = " or ".join(RULES[name].format(value) for name, value in self.rules.items())
+            are = f"{self.primary:,} {plural(self.primary, 'cell')} {'is' if self.primary == 1 else 'are'}"
+            more = f", {self.secondary:,} more to protect {'it' if self.primary == 1 else 'them'}"
+            if self.totals_suppressed:
+                more += f" ({self.totals_suppressed:,} {plural(self.totals_suppressed, 'total')} among all)"
+            parts.append(f"{are} suppressed for {why}{more}" if self.primary else f"no cell is suppressed for {why}")
+        said = "; ".join(parts) if parts else "no figure is protected: these are exact"
+        audit = [] if self.audit is None else self.audit.verdict(redact)[:1]
+        return [f"{own[0].upper()}{own[1:]}" for own in (counted, f"{said}.", *audit)]
+
+    @property
+    def _rounded(self) -> str:
+        ways = {
+            "nearest": "to the nearest multiple",
+            "random": "at random by the key",
+            "controlled": "so that totals hold",
+        }
+        if self.method == "cell-key":
+            return f"noise of at most {self.slack:g} is drawn by cell keys ({NOT_PRIVATE})"
+        return "" if self.base is None else f"figures are rounded to base {self.base:,}, {ways[self.method]}"
+
+    def draw(self, console: Console) -> None:
+        draw_verdict(self, console)
+        console.print()
+        names, rows = self._printed()
+        shown = f" (the first {MOST_PRINTED} of {len(rows):,} lines)" if len(rows) > MOST_PRINTED else ""
+        keys = sum(is_key for _, is_key in names)
+        headings = [Heading(name, text=is_key, show=as_found if is_key else _figure) for name, is_key in names]
+        title = self.figure.capitalize() + ("s" if self.value is None else f"s of {self.value}")
+        console.print(draw_table(f"{title}{shown}", headings, rows[:MOST_PRINTED], keys=keys))
+        if self.primary or self.secondary:
+            draw_line(console, f"{SUPPRESSED}: suppressed.", "dim")
+
+    def _records(self) -> list[list[Any]]:
+        """Return the rows of `counts`, with None for a suppressed figure."""
+        rows = self.counts.to_numpy(object).tolist()
+        given = self.counts[self.figure].notna().tolist()
+        return [row if is_given else [*row[:-1], None] for row, is_given in zip(rows, given, strict=True)]
+
+    def _printed(self) -> tuple[list[tuple[str, bool]], list[list[Any]]]:
+        """Return headings, each with whether it is a key, and lines; a last column of few values is spread."""
+        records = self._records()
+        last = list(dict.fromkeys(record[-2] for record in records))
+        if len(self.by) == 1 or len(last) > MOST_SPREAD:
+            return [*((str(name), True) for name in self.by), (self.figure, False)], records
+        lines = [
+            [*values, *(record[-1] for record in line)]
+            for values, line in ((own, list(line)) for own, line in groupby(records, key=lambda record: record[:-2]))
+        ]
+        spread = [(f"{self.by[-1]} = {as_found(value)}", False) for value in last]
+        return [*((str(name), True) for name in self.by[:-1]), *spread], lines
+
+
+# Each rule of primary suppression in words.
+RULES = {
+    "suppress_below": "fewer than {} rows",
+    "dominance": "dominance (n, k) = {}",
+    "p_percent": "the p % rule ({})",
+}
+
+
+def _figure(value: Any) -> str:
+    """Return a figure as text."""
+    return SUPPRESSED if value is None else as_cell(value)
+
+
+def make_frame(by: Sequence[Hashable], values: Sequence[Sequence[Any]], places: Any, **figures: Any) -> pd.DataFrame:
+    """Return a frame of some cells. values: of each axis. places: flat numbers of the cells. figures: more columns.
+
+    Raises InputError if a column of `by` has the name of another.
+    """
+    import pandas as pd
+
+    if taken := [str(name) for name in by if str(name) in figures]:
+        raise InputError(f"by: column {taken[0]!r} has the name of a column of the result. Rename it in the table.")
+    index = np.unravel_index(places, [len(own) for own in values])
+    columns: dict[Any, Any] = {}
+    for name, own, number in zip(by, values, index, strict=True):
+        array = np.empty(len(own), object)
+        array[:] = list(own)
+        columns[name] = pd.Series(array[number], dtype=object)
+    return pd.DataFrame(columns | figures)
