@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from ..errors import InputError
 from . import options
-from .option_values import FileRoles, as_names, decimal_comma_hint
+from .messages import decimal_comma_hint
+from .option_values import FileRoles, as_names
 from .options import ClusterOptions, ReportFile, option, options_of_panel, output_option
 
 suppression_option = options_of_panel("Suppression, audited by linear programs")

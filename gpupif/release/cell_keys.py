@@ -3,9 +3,9 @@
 Each row has a secret key of 64 bits, made from its record. The key of a cell is the sum of its rows' keys modulo 2^64.
 It chooses the noise from a p-table. Who asks again, or asks for the same rows by another table, gets the same answer:
 averages gain nothing. This is not differential privacy. Source: Fraser and Wooton, A proposed method for
-confidentialising tabular output to protect against differencing, Joint UNECE/Eurostat work session on statistical data confidentiality
-(2005); Thompson, Broadfoot and Elazar, Methodology for the automatic confidentialisation of statistical outputs from
-remote servers at the Australian Bureau of Statistics (2013).
+confidentialising tabular output to protect against differencing, Joint UNECE/Eurostat work session on statistical data
+confidentiality (2005); Thompson, Broadfoot and Elazar, Methodology for the automatic confidentialisation of statistical
+outputs from remote servers at the Australian Bureau of Statistics (2013).
 """
 
 from __future__ import annotations

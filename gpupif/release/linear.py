@@ -28,7 +28,8 @@ def need_scipy(argument: str) -> ModuleType:
         import scipy.sparse.csgraph
     except ImportError:
         raise InputError(f"{argument}: needs SciPy, not installed here: pip install 'gpupif[release]'.") from None
-    return scipy
+    module: ModuleType = scipy
+    return module
 
 
 @dataclass(frozen=True)

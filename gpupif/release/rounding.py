@@ -81,4 +81,5 @@ def round_controlled(figures: Figures, base: int, totals: Additivity, hidden: np
         reason = "there is none" if result.status == 2 else f"none came in {SECONDS} seconds"
         raise InputError(f"method: expected a controlled rounding of these {len(figures):,} cells, {reason}. {OFFER}")
     up = np.where(moves, np.rint(result.x[:-1]), 0).astype(times.dtype)
-    return (times + up) * base
+    rounded: Figures = (times + up) * base
+    return rounded

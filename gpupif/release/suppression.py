@@ -23,7 +23,7 @@ LEAST_SHARE = 1e-4
 
 @dataclass(frozen=True)
 class Protection:
-    """How far a reader has to be kept from each cell. Arrays are flat, with all cells.
+    """The distance that a reader has to be kept from each cell. Arrays are flat, with all cells.
 
     width: the least width of the interval between the bounds of a suppressed cell; 0 for any width above 0.
     margin: how far the bounds have to be from the true figure, on both sides; 0 for none. The lower bound may be 0.
@@ -40,17 +40,20 @@ class Protection:
         """Return bounds, of whole numbers the nearest within."""
         return (np.ceil(lower - WHOLE), np.floor(upper + WHOLE)) if self.whole else (lower, upper)
 
-    def fails(self, figures: Floats, lower: Floats, upper: Floats, cells: Mask | slice = slice(None)) -> Mask:
+    def fails(self, figures: Floats, lower: Floats, upper: Floats, cells: Any = slice(None)) -> Mask:
         """Return a mask of the cells that are bounded too closely.
 
-        figures, lower, upper: of these cells. cells: default all.
+        figures, lower, upper: of these cells. cells: a mask or the numbers of the
+        cells. Default: all.
         """
         lower, upper = self.inward(lower, upper)
         close = TOLERANCE * 10 * np.maximum(1.0, figures)
-        margin = self.margin[cells]
+        margin: Floats = self.margin[cells]
         below = lower > figures - np.minimum(margin, figures) + close
         failed: Mask = (upper - lower < self.width) | (upper < figures + margin - close)
-        return failed | below | (upper - lower <= (0 if self.whole else close))
+        computed: Mask = upper - lower <= (0 if self.whole else close)
+        close_cells: Mask = failed | below | computed
+        return close_cells
 
 
 def suppress_more(

@@ -174,7 +174,7 @@ def find_bounds(
     places = np.flatnonzero(hidden)
     # A reader of the audit of a published table has no true figures: the lower bounds are as good without a margin.
     true = figures[hidden] if protection.margin.any() else inner[0]
-    failed = protection.fails(true, lower, upper, places)
+    failed = protection.fails(true, lower, upper, hidden)
     computed = inner[1] - inner[0] <= (0 if protection.whole else 1e-6 * np.maximum(1.0, np.abs(inner[0])))
     frame = make_frame(by, values, places, lower=inner[0], upper=inner[1], disclosed=failed)
     cells = len(figures) - int(unknown.sum())

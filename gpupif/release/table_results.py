@@ -57,7 +57,7 @@ class TableAudit(Displayable):
 
     @property
     def passes(self) -> bool:
-        """Whether no suppressed cell is bounded too closely."""
+        """True if no suppressed cell is bounded too closely."""
         return not self.disclosed
 
     def verdict(self, redact: bool = False) -> list[str]:
@@ -138,7 +138,7 @@ class CountTable(Displayable):
 
     @property
     def is_whole(self) -> bool:
-        """Whether figures are counts of rows, so whole numbers."""
+        """True if figures are counts of rows, so whole numbers."""
         return self.value is None and self.weights is None
 
     def to_dict(self) -> dict[str, Any]:

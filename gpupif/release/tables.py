@@ -44,7 +44,7 @@ def tables(
     round: int | None = None,  # noqa: A002
     method: str = "nearest",
     suppress_below: int | None = None,
-    dominance: tuple[int, float] | None = None,
+    dominance: tuple[float, float] | None = None,
     p_percent: float | None = None,
     width: float | None = None,
     key: Key | bytes | str | os.PathLike[str] | None = None,
@@ -85,8 +85,9 @@ def tables(
         whose largest contribution the second largest can estimate to within p percent.
     width:
         The least width of the interval to which a reader can bound a suppressed cell. Default for counts:
-        suppress_below - 1, so that no reader can be sure that a cell is below the limit. For sums: any width; their bounds also keep
-        the distance that dominance and p % rules ask for, or 10 % of the sum from suppressed cells of few rows.
+        suppress_below - 1, so that no reader can be sure that a cell is below the limit. For sums: any width; their
+        bounds also keep the distance that dominance and p % rules ask for, or 10 % of the sum for
+        cells of few rows.
     key:
         The secret key of "random" and "cell-key": 32 bytes, or the path of a file with them.
     record_id:
@@ -164,14 +165,14 @@ def tables(
         protection = Protection(least_width, margin, 1.0 if whole else 0.0, whole)
         exact = figures.astype(np.float64)
         for _ in range(MOST_ROUNDS):
+            if audit is not None and audit.passes:
+                break
             with Reporter() as report:
                 report.stage("suppress", int(hidden.sum()), "cells")
                 there = cells.rows.ravel() > 0
                 hidden = suppress_more(additivity, exact, hidden, there, protection, report.advance)
             audit = find_bounds(names, values, additivity, exact, hidden, protection)
-            if audit.passes:
-                break
-        else:
+        if audit is not None and not audit.passes:
             raise InputError(
                 f"suppress_below: {audit.disclosed:,} cells are still disclosed after {MOST_ROUNDS} rounds of "
                 "secondary suppression. Name fewer columns, make them coarser first, or round only."
@@ -244,7 +245,7 @@ def _rules(suppress_below: Any, dominance: Any, p_percent: Any, value: Hashable)
         if given is not None:
             if value is None:
                 raise InputError(f"{name}: is a rule for sums. Name the column to sum by value=, or leave it out.")
-            rules[name] = rule.from_any(given)  # type: ignore[attr-defined]
+            rules[name] = rule.from_any(given)
     return rules
 
 
