@@ -321,15 +321,17 @@ def nested(matrix: Membership, k: int) -> list[tuple[int, int]]:
     near = (more > 0) & (more < k) & (sizes[found.col] > 0)
     pairs = []
     for inner in np.unique(found.col[near]):
-        unit = np.zeros(matrix.queries, np.int64)
-        unit[inner] = 1
-        common = matrix.times(matrix.sizes * matrix.combine(unit))
-        pairs += [
-            (int(outer), int(inner))
-            for outer in found.row[near & (found.col == inner)]
-            if common[outer] == sizes[inner]
-        ]
+        atoms = np.flatnonzero(matrix.combine(_unit(matrix, inner)))
+        outers = found.row[near & (found.col == inner)]
+        pairs += [(int(own), int(inner)) for own in outers if matrix.combine(_unit(matrix, own), atoms).all()]
     return pairs
+
+
+def _unit(matrix: Membership, query: int) -> Numbers:
+    """Return the vector over queries that is 1 at a query and 0 elsewhere."""
+    unit = np.zeros(matrix.queries, np.int64)
+    unit[query] = 1
+    return unit
 
 
 def overlapping(matrix: Membership, most: int) -> list[tuple[int, int, int]]:

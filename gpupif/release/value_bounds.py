@@ -49,7 +49,7 @@ def value_bounds(
     if len(asked) > MOST_ATOMS:
         raise InputError(
             f"bounds: the sums of {column!r} tell {len(asked):,} groups of rows apart; expected at most "
-            f"{MOST_ATOMS:,}, since each takes two linear programs. Audit fewer queries at once, or leave the bounds out."
+            f"{MOST_ATOMS:,}, since each takes two linear programs. Audit fewer queries, or leave the bounds out."
         )
     rows, sizes = matrix.columns(asked), matrix.sizes[asked].astype(float)
     answers = rows @ sums[asked]
