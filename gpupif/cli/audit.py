@@ -58,7 +58,7 @@ def audit(
         else:
             request = cell_request([*asked, *(more or ())])
             found = shared.find(partial(_of_table, find_audit, asked, given), table, request.pick)
-    shared.report(found, FileRoles(None, table, shared.sep, []), to=to, queries=queries, input=table)
+    shared.report(found, FileRoles(None, queries, shared.sep), to=to, queries=queries, input=table)
 
 
 def _of_table(find: Any, queries: Any, given: dict[str, Any], table: Any) -> Any:

@@ -176,8 +176,8 @@ def audit(
     Raises
     ------
     InputError
-        Queries that are none, two of one name, unknown columns (ColumnNotFoundError), conditions on other types than the
-        column has, an argument out of range, bounds without a table or with ``next``, SciPy not installed.
+        Queries that are none, two of one name, unknown columns (ColumnNotFoundError), conditions on other types than
+        the column has, an argument out of range, bounds without a table or with ``next``, SciPy not installed.
     TableReadError, DeviceError
         As `gpupif.score`.
 
@@ -194,7 +194,7 @@ def audit(
     >>> before = {"name": "mean before", "kind": "mean", "column": "salary"}
     >>> after = {**before, "name": "mean after", "where": "not name = 'R'"}
     >>> gpupif.audit([before, after], staff).findings.loc[0, ["finding", "group", "by"]].to_dict()
-    {'finding': 'value', 'group': 'name = R', 'by': 'mean before x 10 - mean after x 9'}
+    {'finding': 'value', 'group': 'name = R', 'by': 'mean before × 10 − mean after × 9'}
 
     """
     if find_spec("scipy") is None:
@@ -242,8 +242,8 @@ def _check_bounds(bounds: Any, width: Any, queries: Sequence[Query], has_table: 
         ends = [infinite if end is None else end for end, infinite in zip(ends, (-math.inf, math.inf), strict=True)]
         if not all(is_number(end) for end in ends) or not ends[0] < ends[1]:
             raise InputError(
-                f"bounds: column {name!r}: expected the lowest and the highest value, such as (0, 100) or (0, None); got "
-                f"{brief(pair)}."
+                f"bounds: column {name!r}: expected the lowest and the highest value, such as (0, 100) or (0, None); "
+                f"got {brief(pair)}."
             )
         limits[str(name)] = tuple(map(float, ends))
     return limits
@@ -314,7 +314,7 @@ class _Run:
                 finding["by"] = _in_words(combination, queries, names, sizes)
             given_away.add(atom)
             found.append(finding)
-        if formal:
+        if rows is None:
             return found
         for outer, inner in nested(matrix, self.k):
             difference = np.zeros(matrix.queries, np.int64)
@@ -323,7 +323,7 @@ class _Run:
                 more = {
                     "rows": int(sizes[outer] - sizes[inner]),
                     "queries": 2,
-                    "by": f"{names[outer]} - {names[inner]}",
+                    "by": f"{names[outer]} − {names[inner]}",
                 }
                 found.append({"finding": "difference", "column": column, "pair": (names[outer], names[inner]), **more})
         for place, query in enumerate(queries):
@@ -338,7 +338,7 @@ class _Run:
                 pair = names[a], names[b]
                 own = {"rows": common, "by": f"{pair[0]} and {pair[1]}", "queries": 2, "pair": pair}
                 found.append({"finding": "overlap", "column": column, **own})
-        if column in self.limits:
+        if column is not None and column in self.limits:
             sums = atom_sums(self.cells, matrix, column)
             for bound in value_bounds(matrix, sums, column, *self.limits[column], self.width):
                 if bound.atom not in given_away or matrix.sizes[bound.atom] > 1:
@@ -351,14 +351,14 @@ class _Run:
 
 
 def _in_words(combination: Combination, queries: Sequence[Query], names: Sequence[str], sizes: Any) -> str:
-    """Return a combination of queries in words, such as "mean before x 10 - mean after x 9"."""
-    terms = []
+    """Return a combination of queries in words, such as "mean before × 10 − mean after × 9"."""
+    terms: list[str] = []
     for query, number in sorted(combination.numbers.items(), key=lambda own: -own[1]):
         is_mean = query < len(queries) and queries[query].kind == "mean"
         times = abs(number) * (int(sizes[query]) or 1 if is_mean else 1)
-        sign = ("- " if number < 0 else "+ ") if terms else "-" if number < 0 else ""
-        unknown = " x its rows" * (is_mean and not sizes[query])
-        terms.append(f"{sign}{names[query]}{f' x {times:,}' if times != 1 else ''}{unknown}")
+        sign = ("− " if number < 0 else "+ ") if terms else "−" if number < 0 else ""
+        unknown = " × its rows" * (is_mean and not sizes[query])
+        terms.append(f"{sign}{names[query]}{f' × {times:,}' if times != 1 else ''}{unknown}")
     said = " ".join(terms[:MOST_TERMS])
     if len(terms) > MOST_TERMS:
         return f"{len(terms):,} queries: {said} ..."

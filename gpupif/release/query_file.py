@@ -72,8 +72,8 @@ def read_queries(queries: Any, argument: str = "queries") -> list[Query]:
         unknown = [key for key in document if key != "query"]
         if unknown or not isinstance(document.get("query"), list):
             raise InputError(
-                f"{argument}: {os.fspath(queries)}: expected a list 'query' of queries, in TOML [[query]] for each, and "
-                f"nothing else; got {brief(unknown[0]) if unknown else 'none'}."
+                f"{argument}: {os.fspath(queries)}: expected a list 'query' of queries, in TOML [[query]] for each, "
+                f"and nothing else; got {brief(unknown[0]) if unknown else 'none'}."
             )
         queries = document["query"]
     elif isinstance(queries, Query | Mapping):

@@ -115,8 +115,8 @@ def formal_cells(queries: Sequence[Query]) -> Cells:
     number = int(np.prod([float(size) for size in sizes]))
     if number > MOST_COMBINATIONS:
         raise InputError(
-            f"table: expected a table, since the conditions tell {number:.2g} combinations of values apart, and without "
-            f"one all are looked at, at most {MOST_COMBINATIONS:,}. Give the table: only those that occur are looked at."
+            f"table: expected a table, since the conditions tell {number:.2g} combinations of values apart, and "
+            f"without one all are looked at, at most {MOST_COMBINATIONS:,}. Give the table: then those that occur are."
         )
     classes = dict(zip(constants, np.indices(sizes).reshape(len(sizes), -1), strict=True))
     return Cells(constants, classes, np.zeros(number, np.int64), None, {}, {})
@@ -173,7 +173,7 @@ def count_cells(table: Any, queries: Sequence[Query], bounded: Sequence[str], re
     with open_counts(table, cell_request(queries), report) as counts:
         names = [str(name) for name in counts.names]
         constants = constants or {names[0]: Constants(names[0], [])}
-        used = [(names.index(name), own) for name, own in constants.items()]
+        used: list[tuple[int, Constants | None]] = [(names.index(name), own) for name, own in constants.items()]
         used += [(names.index(name), None) for name in bounded]
         # A column that has conditions and bounds is counted once.
         found = counts.count([SetRequest(sorted({number for number, _ in used}))], _MakeFind(used))
@@ -233,7 +233,10 @@ class Membership:
         return result
 
     def combine(self, vector: npt.NDArray[Any], atoms: Numbers | slice = slice(None)) -> npt.NDArray[Any]:
-        """Return the product of a vector over queries with the matrix: for each of some atoms the sum of its queries."""
+        """Return the product of a vector over queries with the matrix: for each atom the sum over its queries.
+
+        atoms: their numbers. Default: all.
+        """
         result = np.zeros(len(self.sizes[atoms]), vector.dtype)
         for number in self.used(vector):
             group = self.groups[number]
@@ -318,15 +321,17 @@ def nested(matrix: Membership, k: int) -> list[tuple[int, int]]:
     near = (more > 0) & (more < k) & (sizes[found.col] > 0)
     pairs = []
     for inner in np.unique(found.col[near]):
-        unit = np.zeros(matrix.queries, np.int64)
-        unit[inner] = 1
-        common = matrix.times(matrix.sizes * matrix.combine(unit))
-        pairs += [
-            (int(outer), int(inner))
-            for outer in found.row[near & (found.col == inner)]
-            if common[outer] == sizes[inner]
-        ]
+        atoms = np.flatnonzero(matrix.combine(_unit(matrix, inner)))
+        outers = found.row[near & (found.col == inner)]
+        pairs += [(int(own), int(inner)) for own in outers if matrix.combine(_unit(matrix, own), atoms).all()]
     return pairs
+
+
+def _unit(matrix: Membership, query: int) -> Numbers:
+    """Return the vector over queries that is 1 at a query and 0 elsewhere."""
+    unit = np.zeros(matrix.queries, np.int64)
+    unit[query] = 1
+    return unit
 
 
 def overlapping(matrix: Membership, most: int) -> list[tuple[int, int, int]]:

@@ -17,7 +17,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -56,10 +56,10 @@ class Comparison(Condition):
         column: Places = scores_of(self.name)
         places, missing = column.places, 2 * len(column.constants) + 1
         if self.sign == "missing":
-            return places == missing
+            return np.equal(places, missing)
         at = [2 * bisect_left(column.constants, value) + 1 for value in self.values]
         if self.sign in ("=", "in"):
-            return places == at[0] if len(at) == 1 else np.isin(places, at)
+            return np.equal(places, at[0]) if len(at) == 1 else np.isin(places, at)
         low = {"<": 0, "<=": 0, ">": at[0] + 1, ">=": at[0]}[self.sign]
         high = {"<": at[0] - 1, "<=": at[0], ">": missing - 1, ">=": missing - 1}[self.sign]
         return (places >= low) & (places <= high)
@@ -88,7 +88,7 @@ class _RowParser(ConditionParser):
     )
     tokens = "a name, a number, a text in single quotes, or one of = != > >= < <= ( ) ,"
     words = ("and", "or", "not", "in", "is", "true", "false")
-    instead: ClassVar[Mapping[str, str]] = {
+    instead: Mapping[str, str] = {
         r"[&|]": "Comparisons are joined by 'and' and 'or'.",
         r"=": "Equal is one '=' sign.",
         r"[\"\w]": "Texts stand in single quotes.",
@@ -110,19 +110,19 @@ class _RowParser(ConditionParser):
         if name is None:
             raise self._unexpected("the name of a column first, or '('")
         if self._take("name", "is"):
-            negated = self._take("name", "not")
+            negated = bool(self._take("name", "not"))
             if not self._take("name", "missing"):
                 raise self._unexpected("'missing'")
             found: Condition = Comparison(name, "missing")
         else:
-            negated = self._take("name", "not")
+            negated = bool(self._take("name", "not"))
             if self._take("name", "in"):
                 found = Comparison(name, "in", tuple(self._list()))
             else:
                 sign = None if negated else self._take("comparison")
                 if sign is None:
                     raise self._unexpected(f"'in'{'' if negated else ', is, or one of = != > >= < <='} behind {name!r}")
-                negated = sign == "!=" or None
+                negated = sign == "!="
                 found = Comparison(name, sign.removeprefix("!"), (self._value(),))
         return Not(found) if negated else found
 
@@ -223,7 +223,8 @@ class Constants:
             places[: len(labels)] = left + np.searchsorted(constants, labels, side="right")
         else:
             places[: len(column.labels)] = 0
-        return self.class_of[places]
+        classes: npt.NDArray[np.int64] = self.class_of[places]
+        return classes
 
     def _comparable(self, column: Column) -> npt.NDArray[Any]:
         """Return the labels as they are compared: numbers, or objects that are texts."""

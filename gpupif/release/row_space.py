@@ -3,8 +3,8 @@
 The matrix is that of queries x atoms, over the rational numbers. Three steps find the unit vectors in its row space:
 
 1. *Peel*. A query that is left with one atom gives this atom away, and the atom is taken out of all queries. Then the
-   matrix is brought into triangular form: a query with an atom that no other query has is set aside with it; where there
-   is none, the query with most rows is set aside, and is part of the *core*.
+   matrix is brought into triangular form: a query with an atom that no other query has is set aside with it; where
+   there is none, the query with most rows is set aside, and is part of the *core*.
 2. The core is small: what is left of it once the atoms set aside are eliminated has a column for each other atom.
    Random sums of these columns stand for them, and are eliminated modulo a prime. A random null vector of the matrix
    then is 0 at every atom that is given away.
@@ -118,7 +118,7 @@ class RowSpace:
         self._triangle_rows = triangle.indptr.astype(np.int64), triangle.indices.astype(np.int64)
 
     def _eliminate(self, sums: int) -> bool:
-        """Eliminate the core; return whether its rank over the rational numbers is known. sums: of atoms that are used."""
+        """Eliminate the core; return whether its rational rank is known. sums: of atoms that are used."""
         from scipy.sparse import csr_array
 
         number = len(self._others)
@@ -278,7 +278,7 @@ class RowSpace:
         for numbers, denominator in self._solutions(self._reduce(missing)):
             core = none.copy()
             core[self._pivot_rows] = numbers
-            full = self._extended(core, {place: denominator for place in wanted})
+            full = self._extended(core, dict.fromkeys(wanted, denominator))
             checked = self._checked(full, denominator, unit)
             if checked is not None:
                 return checked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ def atom_sums(cells: Cells, matrix: Membership, column: str) -> npt.NDArray[np.f
     order = np.argsort(matrix.atom, kind="stable")
     starts = np.searchsorted(matrix.atom[order], np.arange(len(matrix.sizes) + 1))
     terms = values[order] * cells.sizes[order]
-    return np.array([math.fsum(terms[start:stop]) for start, stop in zip(starts, starts[1:], strict=False)])
+    return np.array([math.fsum(terms[start:stop]) for start, stop in pairwise(starts)])
 
 
 def value_bounds(
@@ -47,8 +48,8 @@ def value_bounds(
     asked = np.flatnonzero((matrix.combine(np.ones(matrix.queries, np.int64)) > 0) & (matrix.sizes > 0))
     if len(asked) > MOST_ATOMS:
         raise InputError(
-            f"bounds: the sums of {column!r} tell {len(asked):,} groups of rows apart; expected at most {MOST_ATOMS:,}, "
-            "since each takes two linear programs. Audit fewer queries at once, or leave the bounds out."
+            f"bounds: the sums of {column!r} tell {len(asked):,} groups of rows apart; expected at most "
+            f"{MOST_ATOMS:,}, since each takes two linear programs. Audit fewer queries, or leave the bounds out."
         )
     rows, sizes = matrix.columns(asked), matrix.sizes[asked].astype(float)
     answers = rows @ sums[asked]

@@ -47,7 +47,7 @@ INSTEAD = {
 }
 
 # Returns the scores with a name.
-ScoresOf = Callable[[str], npt.NDArray[Any]]
+ScoresOf = Callable[[str], Any]
 
 
 class Condition(ABC):
@@ -195,6 +195,6 @@ class ConditionParser:
         came = f"got {brief(rest)} at character {place + 1}" if rest else "it ends there"
         instead = "".join(f"{said} " for sign, said in self.instead.items() if re.match(sign, rest, re.IGNORECASE))
         return InputError(
-            f"where: expected {expected} in {brief(self._text)}, {came}. {instead}Write a condition {self.example}; names "
-            "with other characters stand in double quotes."
+            f"where: expected {expected} in {brief(self._text)}, {came}. {instead}Write a condition {self.example}; "
+            "names with other characters stand in double quotes."
         )
