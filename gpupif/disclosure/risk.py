@@ -65,8 +65,8 @@ class DisclosureRisk(Displayable):
     The columns of `attributes` are: values (different values in the table); each disclosure measure that is asked for
     (alpha, distinct_l, entropy_l, recursive_c, t, basic_beta, enhanced_beta, delta); and, if groups are asked for,
     homogeneous_classes (classes of several rows with a single value of the attribute) and certain_rows (rows whose
-    class has a single value, classes of one row too; a value that only rows of weight 0 have is none). `gpupif measures`
-    lists units, ranges and sources of the measures.
+    class has a single value, classes of one row too; a value that only rows of weight 0 have is none).
+    `gpupif measures` lists units, ranges and sources of the measures.
     """
 
     rows: int
