@@ -128,10 +128,8 @@ def _class_figures(
     }
     for name in ATTRIBUTE_MODELS if request.sensitive else ():
         figures[name] = risks.worst[name]
-    if "homogeneous_rows" in risks.attributes:
-        # A row that is alone in its class has a class with a single value too.
-        of_several = risks.attributes["homogeneous_rows"].to_dict()
-        figures |= {certain_rows(name): int(rows) + risks.classes.uniques for name, rows in of_several.items()}
+    if "certain_rows" in risks.attributes:
+        figures |= {certain_rows(name): int(rows) for name, rows in risks.attributes["certain_rows"].items()}
     return figures
 
 

@@ -54,18 +54,18 @@ class Homogeneous:
     """The homogeneous classes of a sensitive attribute in a partition, or of several attributes in a table.
 
     first: the most homogeneous classes of several rows, in order. classes: number of classes of several rows that have
-    one value. rows: rows of these classes, each row once.
+    one value. certain: rows whose class has one value, classes of one row too, each row once.
     """
 
     first: Sequence[tuple[Rank, Group]]
     classes: int
-    rows: int
+    certain: int
 
     @classmethod
     def total(cls, parts: Sequence[Homogeneous], most: int) -> Homogeneous:
         """Return the classes of several partitions or attributes together. most: how many groups are wanted."""
         first = sorted((ranked for part in parts for ranked in part.first), key=lambda ranked: ranked[0])
-        return cls(first[:most], sum(part.classes for part in parts), sum(part.rows for part in parts))
+        return cls(first[:most], sum(part.classes for part in parts), sum(part.certain for part in parts))
 
 
 class Ranking(NamedTuple):
@@ -122,7 +122,7 @@ class Ranking(NamedTuple):
         """Return the most homogeneous of some classes, and the number of classes with one value."""
         groups = [self.group(scored_column, shares, number) for number in shares.first(self.most)]
         whole = shares.shares == 1.0
-        return Homogeneous(groups, int(whole.sum()), int(shares.rows[whole].sum()))
+        return Homogeneous(groups, int(whole.sum()), int(shares.rows[whole].sum()) + shares.alone)
 
 
 class ValueShares(NamedTuple):
@@ -130,7 +130,7 @@ class ValueShares(NamedTuple):
 
     codes: of each quasi-identifier, in the order of its values. rows: rows of each class. shares: the share of the most
     frequent value. entropies: the entropy of the values, bits. value: returns the rank of the most frequent value of a
-    class, by the class's number.
+    class, by the class's number. alone: the number of rows that have a value and are alone in their class.
     """
 
     codes: Sequence[npt.NDArray[Any]]
@@ -138,6 +138,7 @@ class ValueShares(NamedTuple):
     shares: npt.NDArray[np.float64]
     entropies: npt.NDArray[np.float64]
     value: Callable[[int], int]
+    alone: int
 
     @property
     def rounded(self) -> npt.NDArray[np.float64]:
@@ -197,7 +198,7 @@ class ClassValues(NamedTuple):
         counts, starts, sizes = self.counts, self.starts, numbered.combinations.counts[self.classes]
         if not len(counts):
             nothing = np.empty(0)
-            return ValueShares([], np.empty(0, np.int64), nothing, nothing, int)
+            return ValueShares([], np.empty(0, np.int64), nothing, nothing, int, 0)
         tops, totals = np.maximum.reduceat(counts, starts), self.totals
         sums = np.add.reduceat(counts * np.log2(counts), starts)
         # The first of the most frequent values of each class.
@@ -212,6 +213,7 @@ class ClassValues(NamedTuple):
             tops / totals,
             np.where(tops == totals, 0.0, bits),
             lambda number: int(self.values[firsts[kept[number]]]),
+            int((sizes == 1).sum()),
         )
 
 
@@ -227,8 +229,8 @@ def homogeneous_matches(
 ) -> Homogeneous:
     """Return the most homogeneous classes for one attribute if missing values match every value.
 
-    Each combination of quasi-identifiers that occurs has a class: all rows that match it. Classes overlap, so `rows`
-    of the result counts the rows that have a combination whose class has one value.
+    Each combination of quasi-identifiers that occurs has a class: all rows that match it. Classes overlap, so
+    `certain` counts the rows that have a combination whose class has one value.
 
     ranking: columns with codes.
     scored_column: place of the attribute among the columns.
@@ -245,7 +247,10 @@ def homogeneous_matches(
     counted = np.flatnonzero(amounts)
     _, place = np.unique(numbered.number[counted], return_index=True)
     first = counted[place]
-    first = first[(sizes[first] > 1) & ~np.isnan(shares[first])]
+    first = first[~np.isnan(shares[first])]
+    of_combination = np.bincount(numbered.number, multiplicities)[numbered.number]
+    alone = int(of_combination[first[sizes[first] == 1]].sum())
+    first = first[sizes[first] > 1]
     missing = {column: ranking.orders[column][len(ranking.columns[column].counts) - 1] for column in wild}
     values = ranking.in_order(scored_column)
 
@@ -264,6 +269,6 @@ def homogeneous_matches(
 
     entropies = np.where(shares[first] == 1.0, 0.0, scores["entropy"][first])
     of_class = [own[first] for own in codes]
-    found = ranking.homogeneous(scored_column, ValueShares(of_class, sizes[first], shares[first], entropies, value))
-    own_rows = np.bincount(numbered.number, multiplicities)[numbered.number[first]]
-    return replace(found, rows=int(own_rows[shares[first] == 1.0].sum()))
+    several = ValueShares(of_class, sizes[first], shares[first], entropies, value, alone)
+    certain = int(of_combination[first[shares[first] == 1.0]].sum()) + alone
+    return replace(ranking.homogeneous(scored_column, several), certain=certain)

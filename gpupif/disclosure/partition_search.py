@@ -35,7 +35,7 @@ from .estimated_risks import EstimatedSums
 from .homogeneous_classes import ClassValues, Homogeneous, Ranking, homogeneous_matches
 from .households import sum_households
 from .models import Model
-from .request import CLASS_SIZE, DISTINCT, RiskRequest
+from .request import CLASS_SIZE, DISTINCT, RiskRequest, recursive_for_one
 from .risk_threshold import KeyedSums
 from .worst_classes import NAMED, FirstClass, first_of, scores_of_classes, worst_classes
 
@@ -334,8 +334,12 @@ class PartitionSearch:
         """
         # k counts rows, whatever their weights.
         smallest = worst_classes(self._named, {CLASS_SIZE: sizes}, np.arange(len(sizes)), numbered, sizes)
-        of_values = {name: own[counted] for name, own in scores.items() if name != CLASS_SIZE}
-        return smallest | worst_classes(self._named, of_values, numbered.number[counted], numbered, sizes)
+        if not self.request.sensitive:
+            return smallest
+        # A class without a known value of the attribute has no share of a value.
+        known = counted & ~np.isnan(scores[recursive_for_one(True)])
+        of_values = {name: own[known] for name, own in scores.items() if name != CLASS_SIZE}
+        return smallest | worst_classes(self._named, of_values, numbered.number[known], numbered, sizes)
 
     def _sum_households(self, partition: Partition, household: int) -> KeyedSums:
         """Return the sums of the risks of the rows of each household."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # The headings of columns that are no disclosure measure.
 HEADS = {
     "values": "values",
-    "homogeneous_rows": "rows certain, without unique rows",
+    "certain_rows": "certain rows",
     "alpha": "alpha, 0 to 1",
     "entropy_l": "entropy l, values",
     "distinct_l": "distinct l, values",
@@ -64,19 +64,15 @@ def classes_sentence(classes: ClassRisks, estimated: EstimatedRisks | None) -> s
     return f"{alone}, {few}; {attack}."
 
 
-def attributes_sentence(attributes: pd.DataFrame, classes: ClassRisks, rows: int, weighted: bool) -> str:
+def attributes_sentence(attributes: pd.DataFrame, rows: int, weighted: bool) -> str:
     """Return what the classes give away of sensitive attributes, for the verdict; empty without attributes.
 
     rows: of the table. weighted: whether shares are of sampling weights.
     """
-    if "homogeneous_rows" in attributes:
-        number = int(attributes["homogeneous_rows"].max())
-        if number or classes.uniques:
-            most = attributes.index[highest_place(attributes["homogeneous_rows"])]
-            certain = number + classes.uniques
-            parts = [f"{classes.uniques:,} alone in their class"] * bool(classes.uniques)
-            parts += [f"{number:,} in classes of several rows and one value"] * bool(number)
-            return f"{quoted(most)} is certain for {certain:,} rows ({as_part(certain / rows)}): {', '.join(parts)}."
+    if "certain_rows" in attributes and (certain := int(attributes["certain_rows"].max())):
+        most = attributes.index[highest_place(attributes["certain_rows"])]
+        share = as_part(certain / rows)
+        return f"{quoted(most)} is certain for {certain:,} rows ({share}), whose class has no other value of it."
     if "alpha" in attributes:
         most = attributes.index[highest_place(attributes["alpha"])]
         who = "people, by their weights," if weighted else "rows"

@@ -64,8 +64,9 @@ class DisclosureRisk(Displayable):
 
     The columns of `attributes` are: values (different values in the table); each disclosure measure that is asked for
     (alpha, distinct_l, entropy_l, recursive_c, t, basic_beta, enhanced_beta, delta); and, if groups are asked for,
-    homogeneous_classes and homogeneous_rows (classes of several rows with a single value of the attribute, and how many
-    rows have such a class). `gpupif measures` lists units, ranges and sources of the measures.
+    homogeneous_classes (classes of several rows with a single value of the attribute) and certain_rows (rows whose
+    class has a single value, classes of one row too; a value that only rows of weight 0 have is none).
+    `gpupif measures` lists units, ranges and sources of the measures.
     """
 
     rows: int
@@ -146,7 +147,7 @@ class DisclosureRisk(Displayable):
         classes = "overlapping classes" if number is None else f"{number:,} {'class' if number == 1 else 'classes'}"
         said = attacker_line(self.quasi_identifiers, ()).removesuffix(".")
         rows = f"{said}: {self.rows:,} {plural(self.rows, 'row')} in {classes}, k = {self.k:,}."
-        of_attributes = attributes_sentence(self.attributes, self.classes, self.rows, self.estimated is not None)
+        of_attributes = attributes_sentence(self.attributes, self.rows, self.estimated is not None)
         return [rows, classes_sentence(self.classes, self.estimated), *([of_attributes] if of_attributes else [])]
 
     def draw(self, console: Console) -> None:
@@ -376,7 +377,7 @@ def _attributes(result: Assessment) -> pd.DataFrame:
         record |= {model: values[name] for model, values in result.values.items() if model != "k"}
         if name in result.homogeneous:
             record["homogeneous_classes"] = result.homogeneous[name].classes
-            record["homogeneous_rows"] = result.homogeneous[name].rows
+            record["certain_rows"] = result.homogeneous[name].certain
         records.append(record)
     index = pd.Index(result.request.sensitive, name="attribute", tupleize_cols=False)
     return pd.DataFrame(records, index=index)

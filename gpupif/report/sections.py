@@ -81,7 +81,7 @@ HEADINGS = {
     "alpha": "alpha, highest share",
     "recursive_c": "c of recursive (c,l)",
     "homogeneous_classes": "classes of several rows and one value",
-    "homogeneous_rows": "rows in classes of one value",
+    "certain_rows": "certain rows",
     "quasi_identifiers": "class",
     "worst": "figure",
     "equally_bad": "equally bad classes",
@@ -323,7 +323,7 @@ class Sections:
             tables += self._facts("In the population that the weights estimate", people, facts)
         yield Section("Class sizes", [f"Classes of rows that agree on {known}."], drawn, tables)
         models = "distinct_l entropy_l recursive_c t alpha basic_beta enhanced_beta delta"
-        keys = f"attribute values {models} homogeneous_classes homogeneous_rows"
+        keys = f"attribute values {models} homogeneous_classes certain_rows"
         tables = self._table("Each figure is that of the worst class", document["attributes"], keys)
         caption = "The worst class for k, distinct l and t; of equal ones the first"
         keys = "measure attribute worst quasi_identifiers rows equally_bad"

@@ -42,8 +42,7 @@ def assert_figures(column, table, missing, weights=None):
     certain = table.groupby(["age", "sex"], dropna=False)["ill"].transform("nunique", dropna=False) == 1
     if missing == "category" and weights is None:
         assert column["certain_rows(ill)"] == certain.sum()
-    of_several = classes.attributes.loc["ill", "homogeneous_rows"]
-    assert column["certain_rows(ill)"] == of_several + classes.classes.uniques
+    assert column["certain_rows(ill)"] == classes.attributes.loc["ill", "certain_rows"]
 
 
 def test_risk_has_one_reading_without_suppressed_cells(before):

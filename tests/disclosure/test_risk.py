@@ -61,7 +61,7 @@ def test_measures_are_as_defined(engine, question, chosen):
         whole = [rows for rows in classes_of(table, known).values() if len({table[name][row] for row in rows}) == 1]
         several = [len(rows) for rows in whole if len(rows) > 1]
         assert found.attributes.loc[name, "homogeneous_classes"] == len(several)
-        assert found.attributes.loc[name, "homogeneous_rows"] == sum(several)
+        assert found.attributes.loc[name, "certain_rows"] == sum(map(len, whole))
     assert list(found.worst) == list(MODELS)
     for model, worst in found.worst.items():
         wanted = [by_attribute[name][model] for name in sensitive]
