@@ -453,7 +453,7 @@ class Budget(Displayable):
         ]
         columns = [Heading("", show=str), Heading("what", text=True), Heading("epsilon"), Heading("delta")]
         if charges:
-            console.print(draw_table("Charges", [*columns, Heading("time, UTC", text=True, optional=True)], charges))
+            console.print(draw_table("Charges", [*columns, Heading("time (UTC)", text=True, optional=True)], charges))
         draw_line(console, f"Ledger {self.path}, last line {self.state.head[:16]}", "dim")
 
 

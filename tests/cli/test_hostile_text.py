@@ -58,6 +58,8 @@ def hostile(folder, monkeypatch):
     (there / "night.toml").write_text(NIGHT)
     query = {"ask": "counts", "by": [NAME], "values": [VALUE, "a"], "epsilon": 1}
     (there / "q.json").write_text(json.dumps({"query": [query]}))
+    workload = {"query": [{"name": f"{NAME} {way}", "where": f"{way}illness = 'flu'"} for way in ("", "not ")]}
+    (there / "workload.json").write_text(json.dumps(workload))
     gpupif.Budget(there / "ledger.json", epsilon=9, delta=0.5)
     return there
 
@@ -98,6 +100,8 @@ COMMANDS = {
     ),
     "treat": ("treat {t} --plan {f}/plan.toml -o {f}/treated.parquet", "name", 0),
     "compare": ("compare {t} {f}/changed.parquet --quasi-identifiers {n} --sensitive illness", "name", 0),
+    "tables": ("tables {t} --by {n} --suppress-below 2 -o {f}/counts.csv", "value name", 0),
+    "audit": ("audit {f}/workload.json --table {t}", "name", 0),
     "budget": ("budget {f}/ledger.json", "", 0),
     "release": ("release {t} --ledger {f}/ledger.json --query {f}/q.json", "value name", 0),
     "report": ("report {t} --sensitive illness --no-advice -o {f}/r.html", "", 0),

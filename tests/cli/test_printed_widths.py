@@ -105,6 +105,8 @@ COMMANDS = {
     "protect": f"protect t.parquet --require k>=3 {KNOWN} --sensitive illness --suppress 0.5 -o p.toml --overwrite",
     "treat": "treat t.parquet --plan plan.toml -o treated.parquet --overwrite",
     "compare": f"compare t.parquet same.parquet {KNOWN} --sensitive illness --numbers income,age",
+    "tables": "tables t.parquet --by illness,sex --suppress-below 3 -o counts.csv --overwrite",
+    "audit": "audit workload.json --table t.parquet",
     "release": "release t.parquet --ledger ledger.json --query q.json",
     "budget": "budget ledger.json",
     "nightly init": "nightly init t.parquet -o new.toml --overwrite",
@@ -134,6 +136,8 @@ def printed(run, folder, monkeypatch):
     (folder / "night.toml").write_text(NIGHT)
     (folder / "plan.toml").write_text(PLAN)
     (folder / "q.json").write_text(json.dumps({"query": QUERIES}))
+    workload = [{"name": f"count {age}", "where": f"age < {age}"} for age in range(2, 60)]
+    (folder / "workload.json").write_text(json.dumps({"query": workload}))
     budget = gpupif.Budget(folder / "ledger.json", epsilon=9, delta=0.5)
     budget.spend(f"what {'another program' * 9} released", [gpupif.release.Loss("laplace", 3)])
 

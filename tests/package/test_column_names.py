@@ -50,6 +50,7 @@ WITH = {
 }
 # By function and argument: what it is given in place of that.
 INSTEAD = {
+    ("tables", "record_id"): {"by": ["sex"], "method": "cell-key", "key": KEY},
     ("advise", "sensitive"): {"quasi_identifiers": ["sex", "home"]},
     ("Suppress", "sensitive"): {"columns": ["sex", "home"], "require": ["k>=2", "distinct_l(religion)>=2"]},
     ("Suppress", "known"): {"columns": ["sex", "home"], "where": "csf > 0.1"},
@@ -65,7 +66,7 @@ COLUMN = {
     **{(name, "columns"): "age" for name in ("MicroaggregateTogether", "CorrelatedNoise", "RankSwap", "Shuffle")},
 }
 # One column alone is refused, whichever way it is given.
-REFUSED = {("toxic_pairs", "columns"), ("DeclaredColumns", "columns")}
+REFUSED = {("toxic_pairs", "columns"), ("DeclaredColumns", "columns"), ("audit_table", "by")}
 
 
 def functions():
@@ -135,7 +136,14 @@ def arguments_of(name, argument):
         for other, one in list(inspect.signature(function).parameters.items())[not is_treatment(function) :]
         if one.default is inspect.Parameter.empty and one.kind is not inspect.Parameter.VAR_KEYWORD
     }
-    every = {"quasi_identifiers": ["sex"], "sensitive": ["home"], "rvs_X": ["sex"], "rvs_Y": ["home"], "l": 2}
+    every = {
+        "quasi_identifiers": ["sex"],
+        "sensitive": ["home"],
+        "rvs_X": ["sex"],
+        "rvs_Y": ["home"],
+        "l": 2,
+        "by": ["sex"],
+    }
     given = {other: every[other] for other in needed if other in every} | WITH.get(name, {})
     return INSTEAD.get((name, argument), given)
 

@@ -36,9 +36,7 @@ LAYERS = """
     treatment
     comparison
     protection
-    release
     treatments models information
-    release
     piflib
     datasets
     release
