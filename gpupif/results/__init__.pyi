@@ -27,6 +27,7 @@ from ..protection.advise import Advice as Advice
 from ..protection.frontier_plot import ProtectionPlots as ProtectionPlots
 from ..protection.result import FrontierNode as FrontierNode
 from ..protection.result import Protection as Protection
+from ..release.audit import Audit as Audit
 from ..special_uniques.result import SpecialUniques as SpecialUniques
 from ..treatment.plan_run import Treated as Treated
 from .cell_table import CellTable as CellTable

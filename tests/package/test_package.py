@@ -101,7 +101,7 @@ def test_every_public_name_can_be_had():
 def test_few_names_are_at_the_top_of_the_package():
     """Other names are in modules named for their subject."""
     names = [name for name in dir(gpupif) if not name.startswith("_")]
-    assert len(names) <= 32
+    assert len(names) <= 38
     assert set(NAMESPACES) <= set(names)
 
 
