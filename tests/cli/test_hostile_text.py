@@ -43,6 +43,12 @@ kind = "k"
 min = 5
 """
 
+QUERIES = f"""
+[[query]]
+name = {json.dumps(NAME)}
+where = "illness = 'y'"
+"""
+
 
 @pytest.fixture
 def hostile(folder, monkeypatch):
@@ -55,6 +61,7 @@ def hostile(folder, monkeypatch):
     pq.write_table(pa.table({**columns, NAME: ["a", *values[1:]]}), there / "changed.parquet")
     (there / "plan.toml").write_text(PLAN)
     (there / "night.toml").write_text(NIGHT)
+    (there / "queries.toml").write_text(QUERIES)
     return there
 
 
@@ -90,6 +97,7 @@ COMMANDS = {
     "protect": ("protect {t} --require k>=2 --quasi-identifiers {n},illness --suppress 0.5 -o {f}/p.toml", "name", 0),
     "treat": ("treat {t} --plan {f}/plan.toml -o {f}/treated.parquet", "name", 0),
     "compare": ("compare {t} {f}/changed.parquet --quasi-identifiers {n} --sensitive illness", "name", 0),
+    "audit": ("audit {f}/queries.toml --table {t}", "name", 0),
     "report": ("report {t} --sensitive illness --no-advice -o {f}/r.html", "", 0),
     "nightly init": ("nightly init {t} -o {f}/risk.toml", "name", 0),
     "nightly run": ("nightly run {f}/night.toml", "", 3),

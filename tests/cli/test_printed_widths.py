@@ -104,6 +104,7 @@ COMMANDS = {
     "protect": f"protect t.parquet --require k>=3 {KNOWN} --sensitive illness --suppress 0.5 -o p.toml --overwrite",
     "treat": "treat t.parquet --plan plan.toml -o treated.parquet --overwrite",
     "compare": f"compare t.parquet same.parquet {KNOWN} --sensitive illness --numbers income,age",
+    "audit": "audit queries.toml --table t.parquet",
     "nightly init": "nightly init t.parquet -o new.toml --overwrite",
     "nightly run": "nightly run night.toml",
     "nightly history": "nightly history night.toml",
@@ -112,6 +113,11 @@ COMMANDS = {
     "measures": "measures",
     "demo": "demo --rows 500",
 }
+QUERIES = """
+[[query]]
+name = "all the women who live here"
+where = "age >= 30 and age < 32"
+"""
 # Commands that draw nothing.
 PLAIN = {"info", "report"}
 QUICK = ("score of sensitive columns", "score to several", "risk", "suda", "toxic", "protect", "treat", "measures")
@@ -125,6 +131,7 @@ def printed(run, folder, monkeypatch):
     awkward(2).to_parquet("same.parquet")
     (folder / "night.toml").write_text(NIGHT)
     (folder / "plan.toml").write_text(PLAN)
+    (folder / "queries.toml").write_text(QUERIES)
 
     def printed_by(line):
         consoles = Consoles()
