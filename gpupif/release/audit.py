@@ -43,7 +43,7 @@ ALL_ROWS = "all rows"
 
 @dataclass(frozen=True)
 class Audit(Displayable):
-    """The findings on what a workload of queries gives away; made by `gpupif.audit`. Prints as a table.
+    """Findings on what a workload of queries gives away; made by `gpupif.audit`. Prints as a table.
 
     queries: int. The number of queries, with `next`.
     rows: int or None. Rows of the table. None without a table.

@@ -29,6 +29,7 @@ from ..protection.result import FrontierNode as FrontierNode
 from ..protection.result import Protection as Protection
 from ..release.answers import Answer as Answer
 from ..release.answers import Release as Release
+from ..release.audit import Audit as Audit
 from ..release.randomized_response import ResponseFacts as ResponseFacts
 from ..special_uniques.result import SpecialUniques as SpecialUniques
 from ..treatment.plan_run import Treated as Treated
