@@ -204,7 +204,7 @@ def test_three_lines_say_what_the_plan_does_costs_and_leaves(run, table):
 
 
 def certain(frame, name):
-    return int((frame.groupby(["age", "home"])[name].transform("nunique") == 1).sum())
+    return int((frame.groupby(["age", "home"], observed=True)[name].transform("nunique") == 1).sum())
 
 
 def test_the_verdict_names_every_attacker_and_the_risk_that_no_criterion_limits(run, table, folder):
