@@ -184,6 +184,11 @@ def _units(request: CellRequest, names: Sequence[Hashable], columns: Sequence[Co
         )
     order = np.argsort(numbers)
     ordered, exponent = whole_units(numbers[order], column.counts[order])
+    if ((ordered == 0) & (numbers[order] > 0)).any():
+        raise InputError(
+            f"{request.argument}: column {request.amount!r}: expected numbers whose sum is not 2^60 times as large as "
+            "one of them. Leave out the rows of the smallest, or correct the largest."
+        )
     units = np.empty(len(numbers), np.int64)
     units[order] = ordered
     return units, 2.0**-exponent

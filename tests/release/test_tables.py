@@ -260,6 +260,7 @@ def test_cell_keys_give_the_same_rows_the_same_noise_in_every_table(tmp_path):
         ({"dominance": (2, 85)}, "rule for sums"),
         ({"dominance": 2, "value": "pay"}, "pair (n, k)"),
         ({"p_percent": 0, "value": "pay"}, "above 0 and at most 100"),
+        ({"value": "tiny"}, "not 2^60 times as large"),
         ({"value": "job"}, "numbers of 0 or more, got 'cook'"),
         ({"value": "pay", "weights": "pay"}, "take no weights"),
         ({"width": 2}, "width: goes with"),
@@ -272,7 +273,8 @@ def test_cell_keys_give_the_same_rows_the_same_noise_in_every_table(tmp_path):
     ],
 )
 def test_bad_arguments_are_refused_in_a_line(how, words):
+    tiny = people(200).assign(tiny=[1e-30, *[1e10] * 199])
     with pytest.raises(gpupif.InputError) as error:
-        gpupif.tables(people(200), **({"by": ["area", "job"]} | how))
+        gpupif.tables(tiny, **({"by": ["area", "job"]} | how))
     assert words in str(error.value)
     assert "\n" not in str(error.value)
