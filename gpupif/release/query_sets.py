@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from ..encoding.column import Column, amounts
 from ..engines.base import Counter
@@ -31,8 +32,6 @@ Numbers = npt.NDArray[np.int64]
 MOST_COMBINATIONS = 1_000_000
 # Keys stay below this, and queries are compared so many at once, a bit for each.
 KEYS, BITS = 1 << 62, 32
-# Rows are told apart with a slot for each possible key, if there are at most so many for each row.
-SLOTS = 4
 
 
 def distinct(numbers: Sequence[Numbers], rows: int) -> tuple[Numbers, Numbers]:
@@ -41,19 +40,12 @@ def distinct(numbers: Sequence[Numbers], rows: int) -> tuple[Numbers, Numbers]:
     for own in numbers:
         size = int(own.max(initial=0)) + 1
         if room * size >= KEYS:
-            values, key = np.unique(key, return_inverse=True)
+            key, values = pd.factorize(key)
             room = len(values)
         key, room = key * size + own, room * size
-    if room > SLOTS * (rows + 1):
-        _, first, place = np.unique(key, return_index=True, return_inverse=True)
-        return first, place.reshape(-1)
-    slots = np.full(room, -1)
-    # Of rows with one key the first is written last.
-    slots[key[::-1]] = np.arange(rows - 1, -1, -1)
-    used = np.flatnonzero(slots >= 0)
-    first = slots[used]
-    slots[used] = np.arange(len(used))
-    return first, slots[key]
+    place, _ = pd.factorize(key)
+    # Distinct rows are numbered as they come.
+    return np.flatnonzero(np.diff(np.maximum.accumulate(place), prepend=-1)), place
 
 
 @dataclass(frozen=True)
@@ -72,14 +64,10 @@ class Cells:
     codes: Mapping[str, Numbers]
     values: Mapping[str, npt.NDArray[np.float64]]
 
-    def holds(self, condition: Condition, classes: Mapping[str, Numbers]) -> npt.NDArray[np.bool_]:
-        """Return where a condition is true. classes: by column, an array of classes."""
-
-        def places(name: str) -> Places:
-            constants = self.constants[name]
-            return Places(constants.first[classes[name]], constants.values)
-
-        return condition.holds(places)
+    def places(self, names: Sequence[str], cells: Numbers) -> dict[str, Places]:
+        """Return the places of some columns' values in some cells, by column."""
+        own = {name: self.constants[name] for name in names}
+        return {name: Places(of.first[self.classes[name][cells]], of.values) for name, of in own.items()}
 
     def describe(self, cell: int) -> str:
         """Return the values of a cell, as conditions, in words."""
@@ -282,13 +270,13 @@ def membership(cells: Cells, conditions: Sequence[Condition | None]) -> Membersh
     groups = []
     for names, queries in by_columns.items():
         first, place = distinct([cells.classes[name] for name in names], number)
-        classes = {name: cells.classes[name][first] for name in names}
+        places = cells.places(names, first)
         ids, members = np.zeros(len(first), np.int64), []
         for start in range(0, len(queries), BITS):
             word = np.zeros(len(first), np.int64)
             for bit, query in enumerate(queries[start : start + BITS]):
                 condition = conditions[query]
-                held = np.ones(len(first), bool) if condition is None else cells.holds(condition, classes)
+                held = np.ones(len(first), bool) if condition is None else condition.holds(places.__getitem__)
                 members.append(np.flatnonzero(held))
                 word |= held.astype(np.int64) << bit
             kept, ids = distinct([ids, word], len(first))

@@ -119,7 +119,7 @@ class RowSpace:
 
     def _eliminate(self, sums: int) -> bool:
         """Eliminate the core; return whether its rational rank is known. sums: of atoms that are used."""
-        from scipy.sparse import csr_array
+        from scipy.sparse import csc_array
 
         number = len(self._others)
         if sums < number:
@@ -127,10 +127,12 @@ class RowSpace:
         else:
             sums, to, factors = number, np.arange(number), np.ones(number, np.int64)
         self._to, self._factors, self._sums = to, factors, sums
+        order, ends = np.argsort(to, kind="stable"), np.cumsum(np.bincount(to + 1, minlength=sums + 1))
         whole = np.zeros((self.matrix.queries, sums), np.int64)
         for group in self.matrix.groups if len(self._core) else ():
-            classes = csr_array((factors, (group.place[self._others], to)), shape=(group.matrix.shape[1], sums))
-            whole[group.queries] = (group.matrix @ classes).toarray() % PRIME
+            places = group.place[self._others[order]]
+            classes = csc_array((factors[order], places, ends), shape=(group.matrix.shape[1], sums))
+            whole[group.queries] = (group.matrix @ classes).toarray()
         left = (whole[self._core] + self._core_rows @ self._pivot_values(whole)) % PRIME
         self._inverse, self._pivot_rows, self._pivot_columns = inverse_of(left)
         dependent = np.setdiff1d(np.arange(len(self._core)), self._pivot_rows)
