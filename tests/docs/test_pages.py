@@ -9,8 +9,10 @@ import subprocess
 import sys
 import tomllib
 import warnings
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from doctest import ELLIPSIS, Example, OutputChecker
+from itertools import groupby
 from pathlib import Path
 from unittest import SkipTest
 
@@ -50,13 +52,17 @@ def in_this_process(command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(command, int(str(code)), said.getvalue())
 
 
+def is_plain(command: str) -> bool:
+    """Return whether a command is gpupif with plain arguments: nothing that only a shell can do is outside of quotes."""
+    return re.fullmatch(r"gpupif [^|&;<>`$()*?~\n]*", re.sub(r"'[^']*'|\"[^\"$`\\]*\"", "", command)) is not None
+
+
 def shell(command: str) -> subprocess.CompletedProcess[str]:
     """Run a command in the working folder; return what it ends with, and all that it says.
 
     gpupif alone runs in this process, all else in bash with this Python's gpupif.
     """
-    command = command.strip().replace("\\\n", " ")
-    if re.fullmatch(r"gpupif [^|&;<>`$()*?~\n]*", command):
+    if is_plain(command):
         return in_this_process(command)
     python = shlex.quote(sys.executable)
     own = f'python() {{ {python} "$@"; }}\ngpupif() {{ python -m gpupif "$@"; }}\n'
@@ -69,10 +75,26 @@ def shell(command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def commands_of(block: str) -> Iterator[str]:
+    """Yield the commands of a block: each gpupif alone in a line or joined by &&, and other lines together."""
+    lines = [re.sub(r"\s+# .*", "", line) for line in block.strip().replace("\\\n", " ").split("\n")]
+    joined = [[part.strip() for part in line.split("&&")] for line in lines]
+    lines = [
+        own
+        for line, parts in zip(lines, joined, strict=True)
+        for own in (parts if all(map(is_plain, parts)) else [line])
+    ]
+    for plain, own in groupby(lines, is_plain):
+        yield from own if plain else ["\n".join(own)]
+
+
 def run_commands(example: sybil.Example) -> str:
     """A block of bash: it has to end well. What is wrong with it, if anything."""
-    ended = shell(example.parsed)
-    return f"exit code {ended.returncode}\n{ended.stdout}" if ended.returncode else ""
+    for command in commands_of(example.parsed):
+        ended = shell(command)
+        if ended.returncode:
+            return f"$ {command}\nexit code {ended.returncode}\n{ended.stdout}"
+    return ""
 
 
 def run_console(example: sybil.Example) -> str:
@@ -80,6 +102,7 @@ def run_console(example: sybil.Example) -> str:
     for block in re.split(r"^\$ ", example.parsed, flags=re.MULTILINE)[1:]:
         command, _, expected = block.partition("\n")
         # Only the first run on a machine says that it compiles.
+        [command] = commands_of(command)
         shown = re.sub(r"^gpupif: compiling.*\n", "", shell(command).stdout, flags=re.MULTILINE)
         shown = re.sub(r" +$", "", shown, flags=re.MULTILINE)
         checker = OutputChecker()

@@ -3,8 +3,8 @@
 `addopts` in pyproject.toml has `-m 'not slow'`. Slow tests run with `--everything`, with another `-m`, and where all
 that is asked for is tests by name (`pytest tests/cli/test_info.py::test_that`).
 
-With `--by-turns` each slow test that is for every engine runs on one, so that all engines have a part of them. Where
-only quick tests run, they take turns too if their function has enough of them that every engine has one.
+With `--by-turns` each slow test that is for every engine runs on one, so that all engines have a part of them. Quick
+tests take turns too, there and where only they run, if their function has enough of them that every engine has one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--by-turns",
         action="store_true",
-        help="run each slow test for every engine on one engine: the engines take turns",
+        help="run each test for every engine on one engine, where there are enough of them: the engines take turns",
     )
 
 
@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out: set[int] = set()
     turn = 0
     for (_, is_slow), cases in tests.items():
-        if not is_slow and not (only_quick and len(cases) >= max(map(len, cases.values()))):
+        if not is_slow and len(cases) < max(map(len, cases.values())):
             continue
         for numbers in cases.values():
             left_out |= {*numbers} - {numbers[turn % len(numbers)]}
