@@ -37,7 +37,10 @@ def audit(
     *,
     shared: ClusterOptions,
 ) -> None:
-    """Say what the answers to QUERIES give away: single values, small groups, small sets."""
+    """Say what the answers to QUERIES give away: single values, small groups, small sets.
+
+    Ends with exit code 3 if there is a finding; with --next, if that adds one.
+    """
     if table is not None:
         shared.check(table)
     check_goes_with("--bound", bound, width=width)
@@ -59,6 +62,8 @@ def audit(
             request = cell_request([*asked, *(more or ())])
             found = shared.find(partial(_of_table, find_audit, asked, given), table, request.pick)
     shared.report(found, FileRoles(None, queries, shared.sep), to=to, queries=queries, input=table)
+    if found.disclosed if found.allowed is None else not found.allowed:
+        raise typer.Exit(3)
 
 
 def _of_table(find: Any, queries: Any, given: dict[str, Any], table: Any) -> Any:

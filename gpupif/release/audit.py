@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,17 @@ from ..utils.display import Displayable, Heading, as_found, draw_line, draw_tabl
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import as_mapping, brief, is_number, whole_number
 from .query_file import Query, read_queries
-from .query_sets import Cells, Membership, condition_of, count_cells, formal_cells, membership, nested, overlapping
+from .query_sets import (
+    Cells,
+    Membership,
+    Numbers,
+    condition_of,
+    count_cells,
+    formal_cells,
+    membership,
+    nested,
+    overlapping,
+)
 from .row_space import Combination, RowSpace
 from .value_bounds import atom_sums, value_bounds
 
@@ -26,7 +36,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("finding", "column", "rows", "group", "by", "queries", "low", "high")
 # Findings, the worst first.
-KINDS = ("value", "bounded", "sum", "difference", "count", "set size", "overlap", "number of queries")
+KINDS = ("value", "bounded", "sum", "count", "set size", "overlap", "number of queries")
 HEADINGS = {
     "finding": Heading("finding", text=True),
     "column": Heading("column", text=True),
@@ -49,21 +59,24 @@ class Audit(Displayable):
     rows: int or None. Rows of the table. None without a table.
     k: int. The fewest rows of a group that may be given away.
     atoms: int. Groups of rows that the queries tell apart, the most for any column.
+    together: int. How many of these make up a small group that was looked for: up to 4, 2 if very many are small, 1
+        without a table.
     findings: pandas DataFrame. One row for each finding, the worst first, at most `top`; see below.
     disclosed: int. All findings, also those that are not listed.
     allowed: bool or None. Whether `next` may be answered. None without `next`.
     seconds: float. Wall time.
 
     The columns of `findings` are: finding ("value": the value of a single person; "bounded": values that the answers
-    bound; "sum" or "count": of a group of fewer than k rows; "difference": two queries that differ by fewer than k
-    rows; "set size"; "overlap"; "number of queries"); column (None for counts); rows (of the group; None if unknown);
-    group (its values, in words); by (the queries that do it, in words); queries (how many); low and high (bounds).
+    bound; "sum" or "count": of a group of fewer than k rows; "set size"; "overlap"; "number of queries"); column (None
+    for counts); rows (of the group; None if unknown); group (in the words of the queries that do it); by (these
+    queries, in words); queries (how many); low and high (bounds).
     """
 
     queries: int
     rows: int | None
     k: int
     atoms: int
+    together: int
     findings: pd.DataFrame
     disclosed: int
     allowed: bool | None
@@ -114,7 +127,9 @@ class Audit(Displayable):
             console.print()
             console.print(draw_table(title, [HEADINGS[key] for key in shown], rows))
         console.print()
-        draw_line(console, f"{self.atoms:,} groups of rows told apart, {self.seconds:.2f} s", "dim")
+        apart = f"The queries tell {self.atoms:,} groups of rows apart"
+        each = "each" if self.together == 1 else f"up to {self.together} of them together"
+        draw_line(console, f"{apart}; {each} and pairs of queries were looked at, in {self.seconds:.2f} s.", "dim")
 
 
 def audit(
@@ -137,8 +152,8 @@ def audit(
     So individual trackers, general trackers and "the mean before and after Mr R left" are found, whatever the answers.
     The sizes of all sets, and with them the sums behind means, count as known; so does the number of all rows.
 
-    Groups are looked at one by one, and pairs of queries by their difference: a combination of three or more queries
-    that isolates several groups together, none of them alone, is not looked for.
+    Groups are looked at alone, and up to four together; where more than 2,000 of them are smaller than k, two together.
+    Pairs of queries are looked at by their difference. What only more groups together give away is not looked for.
 
     Parameters
     ----------
@@ -211,20 +226,22 @@ def audit(
     workload = read_queries([*asked, *more])
     with Reporter() as report, announce_compilation():
         cells = formal_cells(workload) if table is None else count_cells(table, workload, list(limits), report)
-        run = _Run(cells, k, most, overlap, limits, float(width), top)
-        findings = run.findings(workload)
+        run = _Run(cells, k, most, overlap, limits, float(width))
+        findings = run.findings(workload, bool(more))
         allowed = None
         if more:
-            before = {_key(own) for own in run.findings(asked, everything=True)}
-            findings = run.findings(workload, everything=True)
-            allowed = all(_key(own) in before for own in findings)
+            before = {_key(own): own for own in run.findings(asked, True) if own["finding"] != "number of queries"}
+            now = {_key(own) for own in findings}
+            allowed = now <= before.keys()
+            # What was given away stays so, even if the next query tells its rows apart.
+            findings = sorted([*findings, *(own for key, own in before.items() if key not in now)], key=_order)
+        shown = [own | (own["shown"]() if "shown" in own else {}) for own in findings[:top]]
     import pandas as pd
 
-    frame = pd.DataFrame(
-        [[own.get(key) for key in COLUMNS] for own in findings[:top]], columns=list(COLUMNS), dtype=object
-    )
+    frame = pd.DataFrame([[own.get(key) for key in COLUMNS] for own in shown], columns=list(COLUMNS), dtype=object)
     seconds = time.perf_counter() - started
-    return Audit(len(workload), cells.rows, k, run.atoms, frame, len(findings), allowed, seconds)
+    together = 1 if table is None else run.together
+    return Audit(len(workload), cells.rows, k, run.atoms, together, frame, len(findings), allowed, seconds)
 
 
 def _check_bounds(bounds: Any, width: Any, queries: Sequence[Query], has_table: bool, has_next: bool) -> dict[str, Any]:
@@ -251,7 +268,12 @@ def _check_bounds(bounds: Any, width: Any, queries: Sequence[Query], has_table: 
 
 def _key(finding: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what makes a finding the same finding in a larger workload."""
-    return finding["finding"], finding.get("column"), finding.get("pair")
+    return finding["finding"], finding.get("column"), finding.get("who")
+
+
+def _order(finding: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Return what orders findings, the worst first."""
+    return KINDS.index(finding["finding"]), finding.get("rows") or 0, finding.get("queries", 0)
 
 
 @dataclass
@@ -264,90 +286,146 @@ class _Run:
     overlap: int | None
     limits: Mapping[str, tuple[float, float]]
     width: float
-    top: int
     atoms: int = 0
+    together: int = 4
 
-    def findings(self, queries: Sequence[Query], everything: bool = False) -> list[dict[str, Any]]:
-        """Return all findings, the worst first; beyond `top` without words, unless `everything` is asked for."""
+    def findings(self, queries: Sequence[Query], with_rows: bool = False) -> list[dict[str, Any]]:
+        """Return all findings, the worst first. with_rows: whether "who" is to tell groups apart, see `_key`."""
         found: list[dict[str, Any]] = []
         if self.most is not None and len(queries) > self.most:
             by = f"{len(queries):,}, at most {self.most:,}"
-            found.append({"finding": "number of queries", "by": by, "queries": len(queries)})
+            found.append({"finding": "number of queries", "by": by, "queries": len(queries), "who": len(queries)})
         columns: dict[str | None, list[Query]] = {}
         for query in queries:
             columns.setdefault(query.column, []).append(query)
         for column, own in columns.items():
             conditions = [condition_of(query, self.cells.rows is not None) for query in own]
-            names = [query.name for query in own]
             if column is None and self.cells.rows is not None:
-                conditions, names = [*conditions, None], [*names, ALL_ROWS]
+                conditions = [*conditions, None]
             matrix = membership(self.cells, conditions)
             self.atoms = max(self.atoms, len(matrix.sizes))
-            found += self._of_column(column, own, names, matrix, None if everything else self.top)
-        return sorted(found, key=lambda one: (KINDS.index(one["finding"]), one.get("rows") or 0, one.get("queries", 0)))
+            found += _OfColumn(self, column, own, matrix, with_rows).findings()
+        return sorted(found, key=_order)
 
-    def _of_column(
-        self, column: str | None, queries: Sequence[Query], names: Sequence[str], matrix: Membership, top: int | None
-    ) -> list[dict[str, Any]]:
-        """Return the findings of the queries on a column, or of counts. names: of queries, and of all rows."""
-        sizes, rows = matrix.set_sizes, self.cells.rows
-        space, formal = RowSpace(matrix), rows is None
-        found: list[dict[str, Any]] = []
-        alone: set[int] = set()
+
+class _OfColumn:
+    """The findings of queries on one column, or of counts; the last query of the matrix may be of all rows."""
+
+    def __init__(
+        self, run: _Run, column: str | None, queries: Sequence[Query], matrix: Membership, with_rows: bool
+    ) -> None:
+        self._run, self._column, self._queries = run, column, queries
+        self._matrix, self._with_rows = matrix, with_rows
+        self._names = [query.name for query in queries] + [ALL_ROWS] * (matrix.queries - len(queries))
+        # The groups that are given away, and by each of their atoms.
+        self._groups: set[tuple[int, ...]] = set()
+        self._of_atom: dict[int, list[tuple[int, ...]]] = {}
+
+    def findings(self) -> list[dict[str, Any]]:
+        """Return all findings."""
+        matrix, run = self._matrix, self._run
+        space, formal = RowSpace(matrix), run.cells.rows is None
+        found = []
         certain = set(space.certain.tolist())
-        small = [int(atom) for atom in space.candidates() if formal or matrix.sizes[atom] < self.k]
-        small.sort(key=lambda atom: int(matrix.sizes[atom]))
-        given_away = set()
-        for atom in small:
-            own_rows = None if formal else int(matrix.sizes[atom])
-            kind = "count" if column is None else "value" if own_rows == 1 else "sum"
-            finding: dict[str, Any] = {"finding": kind, "column": column, "rows": own_rows}
-            if top is None or len(found) < top or atom not in certain or formal:
-                combination = space.combination(atom)
-                if combination is None or (formal and len(combination.numbers) == 1):
-                    continue
-                alone |= set(combination.numbers) if len(combination.numbers) == 1 else set()
-                if top is None:
-                    finding["pair"] = np.flatnonzero(matrix.atom == atom).tobytes()
-                finding["group"] = self.cells.describe(int(matrix.cell[atom]))
-                finding["queries"] = len(combination.numbers)
-                finding["by"] = _in_words(combination, queries, names, sizes)
-            given_away.add(atom)
-            found.append(finding)
-        if rows is None:
-            return found
-        for outer, inner in nested(matrix, self.k):
+        for atom in space.candidates().tolist():
+            if formal or matrix.sizes[atom] < run.k:
+                # Without a table any query may have few rows: what it says by itself is no finding.
+                combination = None if atom in certain and not formal else space.combination([atom])
+                if combination or atom in certain:
+                    found.append(self._group((atom,), space, combination))
+        if formal:
+            return [one for one in found if one["queries"] > 1]
+        groups, together = space.small_groups(run.k)
+        run.together = min(run.together, together)
+        for atoms in groups:
+            combination = space.combination(atoms)
+            if combination is not None:
+                found.append(self._group(atoms, space, combination))
+        for outer, inner in nested(matrix, run.k):
             difference = np.zeros(matrix.queries, np.int64)
             difference[[outer, inner]] = 1, -1
-            if not set(np.flatnonzero(matrix.combine(difference)).tolist()) <= given_away:
-                more = {
-                    "rows": int(sizes[outer] - sizes[inner]),
-                    "queries": 2,
-                    "by": f"{names[outer]} − {names[inner]}",
-                }
-                found.append({"finding": "difference", "column": column, "pair": (names[outer], names[inner]), **more})
-        for place, query in enumerate(queries):
-            if place not in alone and not self.k <= sizes[place] <= rows - self.k:
-                by = f"{query.name}, expected {self.k:,} to {max(self.k, rows - self.k):,} rows"
-                own = {"rows": int(sizes[place]), "by": by, "queries": 1, "pair": query.name}
-                # All rows are of no use to anybody but in a difference, which is looked for.
-                if sizes[place] != rows:
-                    found.append({"finding": "set size", "column": column, **own})
-        for a, b, common in [] if self.overlap is None else overlapping(matrix, self.overlap):
-            if max(a, b) < len(queries):
-                pair = names[a], names[b]
-                own = {"rows": common, "by": f"{pair[0]} and {pair[1]}", "queries": 2, "pair": pair}
-                found.append({"finding": "overlap", "column": column, **own})
-        if column is not None and column in self.limits:
-            sums = atom_sums(self.cells, matrix, column)
-            for bound in value_bounds(matrix, sums, column, *self.limits[column], self.width):
-                if bound.atom not in given_away or matrix.sizes[bound.atom] > 1:
-                    own = {"rows": int(matrix.sizes[bound.atom]), "low": bound.low, "high": bound.high}
-                    group = self.cells.describe(int(matrix.cell[bound.atom]))
-                    asked = int(matrix.combine(np.ones(matrix.queries, np.int64), np.array([bound.atom]))[0])
-                    own |= {"group": group, "by": f"the answers and the bounds of {column}", "queries": asked}
-                    found.append({"finding": "bounded", "column": column, **own})
-        return found
+            atoms = tuple(np.flatnonzero(matrix.combine(difference)).tolist())
+            if not self._is_given_away(atoms):
+                found.append(self._group(atoms, space, Combination({outer: 1, inner: -1}, 1)))
+        return [*found, *self._set_sizes(), *self._overlaps(), *self._bounded()]
+
+    def _group(self, atoms: tuple[int, ...], space: RowSpace, combination: Combination | None) -> dict[str, Any]:
+        """Return the finding of a group. combination: that gives it away; found when it is shown if None."""
+        self._groups.add(atoms)
+        for atom in atoms:
+            self._of_atom.setdefault(atom, []).append(atoms)
+        rows = None if self._run.cells.rows is None else int(self._matrix.sizes[list(atoms)].sum())
+        kind = "count" if self._column is None else "value" if rows == 1 else "sum"
+
+        def shown() -> dict[str, Any]:
+            own = combination or space.combination(atoms)
+            assert own is not None
+            return {
+                "group": self._describe(atoms, list(own.numbers)),
+                "by": _in_words(own, self._queries, self._names, self._matrix.set_sizes),
+                "queries": len(own.numbers),
+            }
+
+        finding: dict[str, Any] = {"finding": kind, "column": self._column, "rows": rows, "shown": shown}
+        if combination is not None:
+            finding["queries"] = len(combination.numbers)
+        if self._with_rows:
+            finding["who"] = self._cells(atoms).tobytes()
+        return finding
+
+    def _cells(self, atoms: Sequence[int]) -> Numbers:
+        """Return the cells of some atoms."""
+        return np.flatnonzero(np.isin(self._matrix.atom, atoms))
+
+    def _describe(self, atoms: Sequence[int], queries: Sequence[int]) -> str:
+        """Return some atoms in words, those of the conditions of some queries."""
+        conditions = [self._queries[query].condition for query in queries if query < len(self._queries)]
+        return self._run.cells.describe(self._cells(atoms), conditions)
+
+    def _is_given_away(self, atoms: Sequence[int]) -> bool:
+        """Return whether groups that are given away make up these atoms."""
+        whole = set(atoms)
+        return whole == {
+            own for atom in atoms for group in self._of_atom.get(atom, ()) if whole.issuperset(group) for own in group
+        }
+
+    def _set_sizes(self) -> Iterator[dict[str, Any]]:
+        """Yield the queries whose sets are too small or too large."""
+        matrix, k, rows = self._matrix, self._run.k, int(self._run.cells.rows or 0)
+        for place, query in enumerate(self._queries):
+            size = int(matrix.set_sizes[place])
+            # All rows are of no use to anybody but in a difference, which is looked for.
+            if k <= size <= rows - k or size == rows:
+                continue
+            unit = np.zeros(matrix.queries, np.int64)
+            unit[place] = 1
+            if size >= k or not size or not self._is_given_away(np.flatnonzero(matrix.combine(unit)).tolist()):
+                by = f"{query.name}, expected {k:,} to {max(k, rows - k):,} rows"
+                own = {"rows": size, "by": by, "queries": 1, "who": query.name}
+                yield {"finding": "set size", "column": self._column, **own}
+
+    def _overlaps(self) -> Iterator[dict[str, Any]]:
+        """Yield the pairs of queries that have too many rows in common."""
+        if self._run.overlap is not None:
+            for a, b, common in overlapping(self._matrix, self._run.overlap):
+                if max(a, b) < len(self._queries):
+                    pair = self._names[a], self._names[b]
+                    own = {"rows": common, "by": f"{pair[0]} and {pair[1]}", "queries": 2, "who": pair}
+                    yield {"finding": "overlap", "column": self._column, **own}
+
+    def _bounded(self) -> Iterator[dict[str, Any]]:
+        """Yield the groups whose values the answers bound."""
+        run, matrix, column = self._run, self._matrix, self._column
+        if column is None or column not in run.limits:
+            return
+        sums = atom_sums(run.cells, matrix, column)
+        for bound in value_bounds(matrix, sums, column, *run.limits[column], run.width):
+            rows = int(matrix.sizes[bound.atom])
+            if (bound.atom,) not in self._groups or rows > 1:
+                asked = np.flatnonzero(matrix.columns(np.array([bound.atom])).toarray()[:, 0]).tolist()
+                own: dict[str, Any] = {"rows": rows, "low": bound.low, "high": bound.high, "queries": len(asked)}
+                own |= {"group": self._describe([bound.atom], asked), "by": f"the answers and the bounds of {column}"}
+                yield {"finding": "bounded", "column": column, **own}
 
 
 def _in_words(combination: Combination, queries: Sequence[Query], names: Sequence[str], sizes: Any) -> str:

@@ -7,7 +7,7 @@ a matrix of queries x rows is never made: a product with it is a product with a 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -30,6 +30,8 @@ from .row_condition import Comparison, Constants, Not, Places, comparisons_in
 Numbers = npt.NDArray[np.int64]
 # The most combinations of classes that are looked at without a table.
 MOST_COMBINATIONS = 1_000_000
+# Parts of a group that are written out.
+MOST_PARTS = 3
 # Keys stay below this, and queries are compared so many at once, a bit for each.
 KEYS, BITS = 1 << 62, 32
 
@@ -69,13 +71,20 @@ class Cells:
         own = {name: self.constants[name] for name in names}
         return {name: Places(of.first[self.classes[name][cells]], of.values) for name, of in own.items()}
 
-    def describe(self, cell: int) -> str:
-        """Return the values of a cell, as conditions, in words."""
+    def describe(self, cells: Numbers, conditions: Sequence[Condition | None]) -> str:
+        """Return in words the cells that some conditions tell from all others."""
+        comparisons = comparisons_by_column(conditions)
+        class_of = {name: self.constants[name].told_apart(own)[1] for name, own in comparisons.items()}
+        places = self.places(list(comparisons), cells)
+        numbers = [class_of[name][places[name].places] for name in comparisons]
         said = []
-        for name, classes in self.classes.items():
-            constants = self.constants[name]
-            said += constants.describe(int(classes[cell]))
-        return " and ".join(said) or "all other rows"
+        for number in distinct(numbers, len(cells))[0].tolist():
+            of_columns = zip(comparisons, numbers, strict=True)
+            alike = [(name, np.flatnonzero(class_of[name] == own[number]).tolist()) for name, own in of_columns]
+            said.append(" and ".join(self.constants[name].describe(own) for name, own in alike))
+        if len(said) > MOST_PARTS:
+            said[MOST_PARTS:] = [f"{len(said) - MOST_PARTS:,} more"]
+        return " or ".join(said) or "all rows"
 
 
 def condition_of(query: Query, has_table: bool) -> Condition | None:
@@ -86,14 +95,19 @@ def condition_of(query: Query, has_table: bool) -> Condition | None:
     return known if query.condition is None else Joined("and", (query.condition, known))
 
 
-def _constants(queries: Sequence[Query], has_table: bool) -> dict[str, Constants]:
-    """Return the constants of each column in the conditions of queries, by name."""
+def comparisons_by_column(conditions: Iterable[Condition | None]) -> dict[str, list[Comparison]]:
+    """Return the comparisons in some conditions, by column."""
     comparisons: dict[str, dict[Comparison, None]] = {}
-    for query in queries:
-        condition = condition_of(query, has_table)
+    for condition in conditions:
         for comparison in () if condition is None else comparisons_in(condition):
             comparisons.setdefault(comparison.name, {})[comparison] = None
-    return {name: Constants(name, list(own)) for name, own in comparisons.items()}
+    return {name: list(own) for name, own in comparisons.items()}
+
+
+def _constants(queries: Sequence[Query], has_table: bool) -> dict[str, Constants]:
+    """Return the constants of each column in the conditions of queries, by name."""
+    comparisons = comparisons_by_column(condition_of(query, has_table) for query in queries)
+    return {name: Constants(name, own) for name, own in comparisons.items()}
 
 
 def formal_cells(queries: Sequence[Query]) -> Cells:

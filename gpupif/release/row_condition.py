@@ -189,26 +189,37 @@ class Constants:
                 "numbers only, or with texts only."
             )
         self.name, self.values = name, sorted(given)
+        self.first, self.class_of = self.told_apart(comparisons)
+
+    def told_apart(self, comparisons: Sequence[Comparison]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the first place of each class that some comparisons tell apart, and the class of each place."""
         places = np.arange(2 * len(self.values) + 2)
         own = Places(places, self.values)
         told = np.array([comparison.holds(lambda _: own) for comparison in comparisons]).reshape(-1, len(places))
         _, first, inverse = np.unique(np.packbits(told, axis=0), axis=1, return_index=True, return_inverse=True)
         order = np.argsort(first)
-        self.first = first[order]
-        self.class_of = np.argsort(order)[inverse.reshape(-1)]
+        return first[order], np.argsort(order)[inverse.reshape(-1)]
 
-    def describe(self, number: int) -> list[str]:
-        """Return a class as conditions in words; none for a class that no interval of values is."""
-        places, values, most = np.flatnonzero(self.class_of == number).tolist(), self.values, 2 * len(self.values)
-        first, last = places[0], places[-1]
-        if len(places) <= last - first or (last > most and first <= most):
-            return []
-        if first > most:
-            return [f"{self.name} is missing"]
-        if first == last and first % 2:
-            return [f"{self.name} = {values[first // 2]}"]
-        low = [f"{self.name} {'>=' if first % 2 else '>'} {values[(first - 1) // 2]}"] if first else []
-        return low + ([f"{self.name} {'<=' if last % 2 else '<'} {values[last // 2]}"] if last < most else [])
+    def describe(self, places: Sequence[int]) -> str:
+        """Return some places as a condition in words, or in words what the other places are, with "not" before it."""
+        others = sorted({*range(2 * len(self.values) + 2)} - {*places})
+        parts, negated = self._intervals(places), self._intervals(others)
+        least = min(parts, negated, key=len)
+        joined = least[0] if len(least) == 1 else f"({' or '.join(least)})"
+        return joined if least is parts else f"not {joined}"
+
+    def _intervals(self, places: Sequence[int]) -> list[str]:
+        """Return in words the intervals of values that some places are, and whether missing values are among them."""
+        name, values, missing = self.name, self.values, 2 * len(self.values) + 1
+        known, said = np.array([own for own in places if own != missing], np.int64), []
+        for run in np.split(known, np.flatnonzero(np.diff(known) != 1) + 1) if len(known) else ():
+            first, last = int(run[0]), int(run[-1])
+            low = [f"{name} {'>=' if first % 2 else '>'} {values[(first - 1) // 2]}"] if first else []
+            high = [f"{name} {'<=' if last % 2 else '<'} {values[last // 2]}"] if last < missing - 1 else []
+            is_value = first == last and first % 2
+            ends = [f"{name} = {values[first // 2]}"] if is_value else [*low, *high]
+            said.append(" and ".join(ends or [f"{name} is not missing"]))
+        return said + [f"{name} is missing"] * (missing in places)
 
     def classes(self, column: Column) -> npt.NDArray[np.int64]:
         """Return the class of each code of a column. Raises InputError for values of another type than the constants.

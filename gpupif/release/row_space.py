@@ -19,7 +19,9 @@ fields. Rational solutions: Dixon 1982, Exact solution of linear equations using
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import combinations
 from math import gcd, isqrt, lcm
 from typing import Any, NamedTuple
 
@@ -30,8 +32,10 @@ from gpupif.kernels.modular import BLOCK, PRIME, add_reduced, back_substitute, e
 
 from .query_sets import Membership, Numbers
 
-# Random sums that stand for the atoms of a core, beside one for each query. Null vectors that are tried.
-SPARE, VECTORS = 64, 2
+# Random sums that stand for the atoms of a core, beside one for each query.
+SPARE = 64
+# The most atoms of which groups of three and four are looked for, and the most groups of each kind that are returned.
+MOST_ATOMS, MOST_GROUPS = 2_000, 10_000
 # Atoms that are looked at as pivots, for each query: those of the fewest queries.
 PER_QUERY = 16
 # Whole numbers above this are left to Python's.
@@ -246,9 +250,10 @@ class RowSpace:
         rank = self.matrix.queries + 1
         return int(rank * np.log2(rank) / np.log2(PRIME)) + 3
 
-    def candidates(self) -> Numbers:
-        """Return the atoms at which random null vectors are 0: all that are given away, and by chance others."""
-        vectors = np.zeros((VECTORS, len(self.matrix.sizes)), np.int64)
+    @cached_property
+    def _null_vectors(self) -> Numbers:
+        """Two random null vectors of the matrix, modulo the prime: (atoms, 2)."""
+        vectors = np.zeros((2, len(self.matrix.sizes)), np.int64)
         for own in vectors:
             own[self._others] = self._random.integers(0, PRIME, len(self._others))
             answers = self.matrix.times(own)[:, None] % PRIME
@@ -257,24 +262,59 @@ class RowSpace:
             sums[self._pivot_columns] = _times(self._inverse, left.astype(np.float64))[:, 0]
             own[self._others] = (own[self._others] - sums[self._to] * self._factors) % PRIME
             own[self._peeled_atoms] = self._pivot_values(self.matrix.times(own)[:, None] % PRIME)[:, 0]
-        return np.flatnonzero(~vectors.any(axis=0))
+        return vectors.T
+
+    def candidates(self) -> Numbers:
+        """Return the atoms at which random null vectors are 0: all that are given away, and by chance others."""
+        return np.flatnonzero(~self._null_vectors.any(axis=1))
+
+    def small_groups(self, k: int) -> tuple[Iterator[tuple[int, ...]], int]:
+        """Return groups of atoms, fewer than k rows together, at which random null vectors sum to 0.
+
+        No part of a group sums to 0. All groups of two that are given away are among them, but for those beyond the
+        first `MOST_GROUPS`; and of three and four unless more than `MOST_ATOMS` atoms are small. Returns also how many
+        atoms a group may have: 2 or 4.
+        """
+        sizes, values = self.matrix.sizes, self._null_vectors
+        small = np.flatnonzero((sizes > 0) & (sizes < k - 1) & values.any(axis=1))
+        single, pairs = small[:, None], np.zeros((0, 2), np.int64)
+        together = 4 if len(small) <= MOST_ATOMS else 2
+        if k > 3 and together == 4:
+            pairs = small[np.column_stack(np.triu_indices(len(small), 1))]
+            pairs = pairs[(sizes[pairs].sum(axis=1) < k - 1) & (values[pairs].sum(axis=1) % PRIME).any(axis=1)]
+        halves = (single, single), (single, pairs), (pairs, pairs)
+        return (tuple(own) for left, right in halves for own in self._opposite(left, right, k).tolist()), together
+
+    def _opposite(self, left: Numbers, right: Numbers, k: int) -> Numbers:
+        """Return the groups, a row each, of a row of `left` and a row of `right` whose null vectors sum to 0."""
+        keys = [
+            ((sign * self._null_vectors[own].sum(axis=1)) % PRIME) @ [PRIME, 1]
+            for sign, own in ((1, left), (-1, right))
+        ]
+        order = np.argsort(keys[1], kind="stable")
+        first, last = (np.searchsorted(keys[1][order], keys[0], side) for side in ("left", "right"))
+        # Each group comes as often as it can be cut in two.
+        number = np.minimum(last - first, np.maximum(0, 6 * MOST_GROUPS - (np.cumsum(last - first) - (last - first))))
+        place = np.repeat(first - np.cumsum(number) + number, number) + np.arange(number.sum())
+        groups = np.sort(np.hstack([left[np.repeat(np.arange(len(left)), number)], right[order[place]]]), axis=1)
+        fits = (np.diff(groups, axis=1) > 0).all(axis=1) & (self.matrix.sizes[groups].sum(axis=1) < k)
+        for part in combinations(range(groups.shape[1]), 2) if groups.shape[1] > 2 else ():
+            fits &= (self._null_vectors[groups[:, part]].sum(axis=1) % PRIME).any(axis=1)
+        return np.unique(groups[fits], axis=0)[:MOST_GROUPS]
 
     @property
     def certain(self) -> Numbers:
         """The atoms that single queries give away once others are taken out."""
         return np.concatenate([np.zeros(0, np.int64), *(own.atoms for own in self._rounds)])
 
-    def combination(self, atom: int) -> Combination | None:
-        """Return the combination of queries that gives an atom away; None if there is none."""
-        places = {int(own): place for place, own in enumerate(self._peeled_atoms)}
-        wanted = {places[atom]: 1} if atom in places else {}
+    def combination(self, atoms: Sequence[int]) -> Combination | None:
+        """Return the combination of queries that gives the sum of some atoms away; None if there is none."""
         unit = np.zeros(len(self.matrix.sizes), object)
-        unit[atom] = 1
+        unit[list(atoms)] = 1
+        wanted = {int(place): 1 for place in np.flatnonzero(np.isin(self._peeled_atoms, atoms))}
         none = np.zeros(len(self._core), object)
-        full = self._extended(none, wanted) if wanted else np.zeros(self.matrix.queries, object)
-        missing = (
-            unit[self._others] - self.matrix.combine(_narrow(full), self._others) if wanted else unit[self._others]
-        )
+        full = self._extended(none, wanted)
+        missing = unit[self._others] - self.matrix.combine(_narrow(full), self._others)
         if not missing.any():
             return self._checked(full, 1, unit)
         for numbers, denominator in self._solutions(self._reduce(missing)):

@@ -101,7 +101,7 @@ COMMANDS = {
     "treat": ("treat {t} --plan {f}/plan.toml -o {f}/treated.parquet", "name", 0),
     "compare": ("compare {t} {f}/changed.parquet --quasi-identifiers {n} --sensitive illness", "name", 0),
     "tables": ("tables {t} --by {n} --suppress-below 2 -o {f}/counts.csv", "value name", 0),
-    "audit": ("audit {f}/workload.json --table {t}", "name", 0),
+    "audit": ("audit {f}/workload.json --table {t}", "name", 3),
     "budget": ("budget {f}/ledger.json", "", 0),
     "release": ("release {t} --ledger {f}/ledger.json --query {f}/q.json", "value name", 0),
     "report": ("report {t} --sensitive illness --no-advice -o {f}/r.html", "", 0),

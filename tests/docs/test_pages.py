@@ -53,7 +53,7 @@ def in_this_process(command: str) -> subprocess.CompletedProcess[str]:
 
 
 def is_plain(command: str) -> bool:
-    """Return whether a command is gpupif with plain arguments: nothing that only a shell can do is outside of quotes."""
+    """Return whether a command is gpupif with plain arguments: outside of quotes is nothing that needs a shell."""
     return re.fullmatch(r"gpupif [^|&;<>`$()*?~\n]*", re.sub(r"'[^']*'|\"[^\"$`\\]*\"", "", command)) is not None
 
 
@@ -84,7 +84,8 @@ def commands_of(block: str) -> Iterator[str]:
         for line, parts in zip(lines, joined, strict=True)
         for own in (parts if all(map(is_plain, parts)) else [line])
     ]
-    for plain, own in groupby(lines, is_plain):
+    for plain, group in groupby(lines, is_plain):
+        own = list(group)
         yield from own if plain else ["\n".join(own)]
 
 

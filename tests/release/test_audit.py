@@ -1,8 +1,7 @@
 """The query auditor: known attacks are found, and all that is found, or not, is so by definition."""
 
-import subprocess
-import sys
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -92,13 +91,42 @@ def test_set_size_overlap_and_number():
     assert kinds["number of queries"] == "4, at most 3"
     assert kinds["overlap"] in {"F and a", "most and F", "most and a"}
     assert list(found.findings["finding"]).count("overlap") == 3
-    sizes = found.findings[found.findings["finding"] == "set size"]["by"]
-    assert list(sizes) == [f"{name}, expected 3 to 17 rows" for name in ("few", "most")]
+    # The two of `few` are a group by themselves.
+    assert (kinds["set size"], kinds["sum"]) == ("most, expected 3 to 17 rows", "few")
     assert gpupif.audit(queries[2:], STAFF, overlap=5).disclosed == 0
-    # A difference of two rows, no one of whom is given away.
-    more = sums(outer="sex = 'F'", inner="sex = 'F' and not name in ('N0', 'N2')", one="name = 'N0' or team = 'b'")
-    found = gpupif.audit(more, STAFF, k=3).findings
-    assert "outer − inner" in set(found[found["finding"] == "difference"]["by"])
+
+
+def test_a_group_stays_given_away_when_queries_tell_its_rows_apart():
+    queries = sums(outer="sex = 'F'", inner="sex = 'F' and not name in ('N0', 'N2', 'N4')")
+    splits = sums(one="name = 'N0' or team = 'b'", two="name = 'N2' or team = 'b'", three="sex = 'F' or team = 'a'")
+    for more in range(4):
+        found = gpupif.audit(queries + splits[:more], STAFF, k=4)
+        assert found.findings[["finding", "rows", "by"]].values.tolist()[0] == ["sum", 3, "outer − inner"]
+        assert found.findings.loc[0, "group"] == "sex = F and (name = N0 or name = N2 or name = N4)"
+        assert found.disclosed == 1
+        # It was given away before: the next query adds nothing.
+        asked = gpupif.audit(queries, STAFF, k=4, next=splits[:more]) if more else None
+        assert asked is None or (asked.allowed, asked.disclosed) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    ("less", "group"),
+    [
+        ("sex = 'F' and age < 89", "sex = F and not age < 89"),
+        ("sex = 'F' and not age >= 89", "sex = F and age >= 89"),
+        ("sex = 'F' and age <= 88 and not age is missing", "sex = F and age > 88"),
+        ("sex = 'F' and (age <= 20 or age > 21 and age < 89)", "sex = F and age >= 89"),
+        ("sex = 'F' and age in (1, 2)", "sex = F and not (age = 1 or age = 2)"),
+    ],
+)
+def test_a_group_has_the_conditions_of_the_queries_that_give_it_away(less, group):
+    table = pd.DataFrame(
+        {"sex": ["F"] * 9 + ["M"] * 9, "age": [1, 2] * 4 + [95] + [1, 2] * 4 + [None], "pay": range(18)}
+    )
+    queries = [{"name": name, "where": where} for name, where in {"all": "sex = 'F'", "less": less}.items()]
+    # Another query has conditions that the group meets too.
+    found = gpupif.audit([*queries, {"name": "other", "where": "pay > 4 and pay < 14"}], table, k=2).findings
+    assert found[["group", "by"]].values.tolist() == [[group, "all − less"]]
 
 
 @pytest.mark.parametrize("way", ["polars", "csv", "dask"])
@@ -156,7 +184,7 @@ def test_what_follows_is_what_is_in_the_row_space(spare, monkeypatch):
     """Every group, and every combination, against elimination over fractions."""
     monkeypatch.setattr("gpupif.release.row_space.SPARE", spare)
     random = np.random.default_rng(spare)
-    given_away = 0
+    given_away = in_groups = 0
     for _ in range(40):
         table = pd.DataFrame({"a": np.arange(8), "b": random.integers(0, 3, 8)})
         queries = [
@@ -171,7 +199,7 @@ def test_what_follows_is_what_is_in_the_row_space(spare, monkeypatch):
         matrix = membership(cells, [query.condition for query in asked])
         dense = matrix.columns(np.arange(len(matrix.sizes))).toarray()
         space = RowSpace(matrix)
-        found = {int(atom): space.combination(int(atom)) for atom in space.candidates()}
+        found = {int(atom): space.combination([int(atom)]) for atom in space.candidates()}
         unit = np.eye(dense.shape[1], dtype=int)
         for atom in range(dense.shape[1]):
             if rank([*dense, unit[atom]]) == rank(dense):
@@ -180,7 +208,20 @@ def test_what_follows_is_what_is_in_the_row_space(spare, monkeypatch):
                 assert (total == combination.denominator * unit[atom]).all()
                 given_away += 1
         assert not any(found.values())
+        alone = set(np.flatnonzero(~space._null_vectors.any(axis=1)).tolist())
+        groups = {atoms for atoms in space.small_groups(5)[0] if space.combination(atoms) is not None}
+        want: set[tuple[int, ...]] = set()
+        for size in (2, 3, 4):
+            for atoms in combinations(sorted({*range(dense.shape[1])} - alone), size):
+                if matrix.sizes[list(atoms)].sum() >= 5 or any(own < set(atoms) for own in map(set, want)):
+                    continue
+                whole = np.vstack([dense, unit[list(atoms)].sum(axis=0)])
+                if np.linalg.matrix_rank(whole) == np.linalg.matrix_rank(dense):
+                    want.add(atoms)
+        assert groups == want
+        in_groups += len(want)
     assert given_away > 50
+    assert in_groups > 50
 
 
 def test_combinations_with_large_numbers():
@@ -194,7 +235,7 @@ def test_combinations_with_large_numbers():
     cells = count_cells(pd.DataFrame({"a": np.arange(25)}), asked, [], Reporter(False))
     space = RowSpace(membership(cells, [query.condition for query in asked]))
     assert rank(held) == 25
-    combination = space.combination(7)
+    combination = space.combination([7])
     dense = space.matrix.columns(np.arange(25)).toarray().astype(object)
     total = sum(number * dense[query] for query, number in combination.numbers.items())
     assert list(total) == [combination.denominator * (atom == 7) for atom in range(25)]
@@ -228,27 +269,19 @@ def test_bad_input_is_refused_in_one_line(queries, more, said):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.subprocess
-def test_command_line(tmp_path):
-    STAFF.to_csv(tmp_path / "staff.csv", index=False)
-    (tmp_path / "q.toml").write_text(
+def test_command_line(run, folder):
+    STAFF.to_csv("staff.csv", index=False)
+    (folder / "q.toml").write_text(
         "[[query]]\nname = 'before'\nkind = 'sum'\ncolumn = 'salary'\n"
         "[[query]]\nname = 'after'\nkind = 'sum'\ncolumn = 'salary'\nwhere = \"not name = 'R'\"\n"
     )
-    command = [
-        sys.executable,
-        "-m",
-        "gpupif",
-        "audit",
-        "q.toml",
-        "--table",
-        "staff.csv",
-        "--report",
-        "r.html",
-        "--redact",
-    ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "before − after" in done.stdout
-    page = (tmp_path / "r.html").read_text()
+    (folder / "next.toml").write_text("[[query]]\nname = 'team'\nwhere = \"team = 'a'\"\n")
+    ended = run("audit", "q.toml", "--table", "staff.csv", "--report", "r.html", "--redact")
+    # There is a finding.
+    assert ended.code == 3
+    assert "before − after" in ended.out
+    page = (folder / "r.html").read_text()
     assert "What the queries give away" in page
     assert "name = R" not in page
+    # The next query adds none.
+    assert run("audit", "q.toml", "--table", "staff.csv", "--next", "next.toml").code == 0
