@@ -460,12 +460,15 @@ class Settings(Section):
     tell: TellSettings = TellSettings()
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        if self.release.queries is not None and self.input.connection is not None and self.input.watermark is None:
-            yield (
-                "release",
-                "queries on a database need input.watermark: without it nobody can tell whether a night is run again, "
-                "and each run would be charged. Add it.",
-            )
+        if self.input.connection is not None:
+            if self.release.plan is not None:
+                yield "release", "a plan treats files: expected it with input.path, got input.connection. Remove it."
+            if self.release.queries is not None and self.input.watermark is None:
+                yield (
+                    "release",
+                    "queries on a database need input.watermark: without it nobody can tell whether a night is run "
+                    "again, and each run would be charged. Add it.",
+                )
         times = Counter(gate.name for gate in self.gates if gate.name is not None)
         for name, several in times.items():
             if several > 1:
