@@ -42,7 +42,7 @@ PUBLISHED, HELD_BACK, FAILED = "published", "held back", "failed"
 
 
 class NightlyRelease(NamedTuple):
-    """What a configuration releases; checked before the table is read.
+    """The release that a configuration asks for; checked before the table is read.
 
     plan, secret: the plan of treatments and its key. queries: of the ledger. outputs: the files by key.
     """

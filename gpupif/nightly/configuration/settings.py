@@ -410,11 +410,11 @@ RELEASED_TOGETHER = (("plan", "output"), ("queries", "ledger", "answers"))
 
 
 class ReleaseSettings(Section):
-    """What is released if no gate fails: a treated table, answers charged to a ledger, tables of counts."""
+    """The release, if no gate fails: a treated table, answers charged to a ledger, tables of counts."""
 
     plan: str | None = setting(None, "Plan of treatments, as gpupif treat takes it.", "plan.toml")
     output: str | None = setting(None, "File of the treated table: .parquet, .csv or .feather.", "treated.parquet")
-    queries: str | None = setting(None, "Queries with differential privacy, as gpupif release takes them.", "q.toml")
+    queries: str | None = setting(None, "File of queries, as gpupif release takes it.", "q.toml")
     ledger: str | None = setting(None, "Ledger that they are charged to; gpupif budget makes it.", "ledger.json")
     answers: str | None = setting(None, "File of the answers, which may be published: .json.", "answers.json")
     draw_again: int | None = setting(
