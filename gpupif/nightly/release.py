@@ -147,21 +147,17 @@ class NightlyRelease(NamedTuple):
         """Return a table of counts. number: its place in the configuration."""
         from ..release.tables import tables
 
-        given = asked.model_dump(exclude={"output"}) | {"key": self._key_of(asked)}
-        resolve = self.config.resolve
-        given["p_table"] = None if asked.p_table is None else resolve(asked.p_table)
-        given["dominance"] = None if asked.dominance is None else tuple(asked.dominance)
+        resolve, key = self.config.resolve, self.config.settings.release.key
         section = key_of(("release", "tables", number), {})
+        given = asked.model_dump(exclude={"output"})
+        given["key"] = resolve(key) if key is not None and asked.is_keyed else None
+        given["p_table"] = None if asked.p_table is None else resolve(asked.p_table)
         try:
             return tables(table, **given)
         except GpupifError as error:
             named = str(error).partition(": ")[0]
-            key = f"{section}.{named}" if named in CountTableSettings.model_fields else section
-            raise error.about(key, f"{named}: " * (key != section)) from None
-
-    def _key_of(self, asked: CountTableSettings) -> Path | None:
-        path = self.config.settings.release.key
-        return self.config.resolve(path) if asked.is_keyed and path is not None else None
+            is_key = named in CountTableSettings.model_fields
+            raise error.about(section + f".{named}" * is_key, f"{named}: " * is_key) from None
 
     def _answers(self, table: KeptTable, folder: Path) -> tuple[dict[str, Any], bytes]:
         """Return the facts of the charge, and the answers as JSON: those that this input was charged for, or new ones.
@@ -204,9 +200,9 @@ class NightlyRelease(NamedTuple):
 
     def _digest(self, table: KeptTable) -> str:
         """Return a digest of what is asked of which content: equal digests have equal answers."""
-        content = sorted(file.digest for file in table.files)
-        queries = [query.to_dict() for query in self.queries]
-        document = [content, self.config.settings.input.separator, queries]
+        # Names of folders may hold values of columns.
+        content = sorted([str(Path(file.path).parent), file.digest] for file in table.files)
+        document = [content, self.config.settings.input.separator, [query.to_dict() for query in self.queries]]
         return blake2b(json.dumps(document, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 

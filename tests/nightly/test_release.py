@@ -42,6 +42,12 @@ by = ["illness"]
 method = "random"
 round = 3
 output = "counts.csv"
+
+[[release.tables]]
+by = ["age"]
+value = "person"
+dominance = [1, 60]
+output = "sums.csv"
 """
 PLAN = {"hierarchies": {"age": {"widths": [100]}}, "treatment": [{"do": "recode", "column": "age", "level": 1}]}
 QUERIES = """
@@ -58,7 +64,7 @@ column = "age"
 bounds = [0, 110]
 epsilon = 0.25
 """
-OUTPUTS = ("treated.csv", "answers.json", "counts.csv")
+OUTPUTS = ("treated.csv", "answers.json", "counts.csv", "sums.csv")
 
 
 @pytest.fixture
@@ -90,9 +96,11 @@ def test_a_night_releases_what_the_commands_would(nights, caplog):
     gpupif.treat_files(nights.table, treated, nights.folder / "plan.toml")
     counts = gpupif.tables(whole, "illness", method="random", round=3, key=nights.folder / "key")
     counts.write(nights.folder / "expected-counts.csv")
+    gpupif.tables(whole, "age", value="person", dominance=(1, 60)).write(nights.folder / "expected-sums.csv")
     found = released(nights)
     assert found["treated.csv"] == treated.read_bytes()
     assert found["counts.csv"] == (nights.folder / "expected-counts.csv").read_bytes()
+    assert found["sums.csv"] == (nights.folder / "expected-sums.csv").read_bytes()
     [charge] = charges(nights)
     assert sum(loss.epsilon for loss in charge.losses) == 0.5
     answers = json.loads(found["answers.json"])
@@ -103,8 +111,8 @@ def test_a_night_releases_what_the_commands_would(nights, caplog):
     assert [gate.value for gate in outcome.gates] == [2, 8]
     assert [file["size"] for file in facts["files"]] == [len(found[name]) for name in OUTPUTS]
     [event] = [record for record in caplog.records if record.event == "release"]
-    assert event.getMessage() == "released 3 files: epsilon 0.5 charged, epsilon 0.5 left"
-    assert "Released 3 files" in " ".join(outcome.verdict())
+    assert event.getMessage() == "released 4 files: epsilon 0.5 charged, epsilon 0.5 left"
+    assert "Released 4 files" in " ".join(outcome.verdict())
     with sqlite3.connect(nights.state / "record.sqlite") as record:
         query = "SELECT json_extract(document, '$.release.left') FROM documents"
         assert record.execute(query).fetchall() == [(0.5,)]
