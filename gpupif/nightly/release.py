@@ -182,8 +182,8 @@ class NightlyRelease(NamedTuple):
         if kept is None and paid and asked.draw_again != paid[-1]:
             raise InputError(
                 f"release.ledger: charge {paid[-1]} of {budget.path} paid for the answers to this table, and a crash "
-                "lost them. Nothing is drawn for free: to be charged again, and have them drawn anew, run once with "
-                f"--set release.draw_again={paid[-1]}."
+                "lost them, or they are not in this state folder. Nothing is drawn for free: to be charged again, and "
+                f"have them drawn anew, run once with --set release.draw_again={paid[-1]}."
             )
         epsilon = 0.0 if kept else sum(query.epsilon for query in self.queries)
         if kept is None:
