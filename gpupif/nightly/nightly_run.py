@@ -28,7 +28,7 @@ from .configuration.error_keys import error_text
 from .configuration.mistakes import key_of
 from .configuration.settings import TELL_FILES
 from .exit_codes import ENDED, Status
-from .gates.findings import measure_table, measure_treated
+from .gates.findings import Findings, measure_table, measure_treated
 from .gates.gates import Gate, evaluate, questions_of, resolve_gates, values_before
 from .record.kept_scores import SCORE_FILE, KeptFolder, remove_expired, seal, tidy
 from .record.record import RECORD, Record, time_text, utc_now
@@ -319,9 +319,9 @@ class _Run:
         )
         scores = findings.scores
         assert scores is not None
-        treated = self._treat(table)
-        judged = None if treated is None else measure_treated(treated, self.settings, self.config.resolve)
-        gates = evaluate(self.gates, findings, None if before is None else values_before(before.gates), judged)
+        treated, treated_findings = self._treat(table)
+        values = None if before is None else values_before(before.gates)
+        gates = evaluate(self.gates, findings, values, treated_findings)
         if gates and not any(gate.limits_risk for gate in gates):
             self.notes.append("No gate limits a risk itself: a table of any risk would pass.")
         self.facts |= {"device": scores.device, "distinct_rows": scores.distinct_rows, "gates": gates}
@@ -341,16 +341,15 @@ class _Run:
             self._publish(self.release, table, treated, held)
         return Status.PASSED if held else Status.FAILED
 
-    def _treat(self, table: KeptTable) -> Path | None:
-        """Treat the table for its release, and return the file, until the run is on record; None if there is none."""
-        if self.release is None:
-            return None
+    def _treat(self, table: KeptTable) -> tuple[Path | None, Findings | None]:
+        """Treat the table for its release; return the file, until the run is on record, and what gates ask of it."""
+        treated = findings = None
         with self._failing():
-            treated = self.release.treat(table, self.state)
-            if treated is not None:
+            if self.release is not None and (treated := self.release.treat(table, self.state)) is not None:
                 self.closing.callback(treated.unlink, missing_ok=True)
-            return treated
-        return None
+                if any(gate.settings.treated for gate in self.gates):
+                    findings = measure_treated(treated, self.settings, self.config.resolve)
+        return treated, findings
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:

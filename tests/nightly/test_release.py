@@ -154,6 +154,21 @@ def test_a_gate_that_fails_releases_nothing(nights, gate):
     assert (released(nights), charges(nights)) == ({}, [])
 
 
+@pytest.mark.parametrize(
+    ("treatment", "status", "error"),
+    [
+        ({"do": "drop", "columns": ["age"]}, "held back", None),
+        ({"do": "drop", "columns": ["ages"]}, "failed", "release.plan: treatment 1 (drop): columns: no column 'ages'"),
+    ],
+)
+def test_a_plan_that_leaves_nothing_to_judge_releases_nothing(nights, treatment, status, error):
+    gpupif.Plan.from_dict({"treatment": [treatment]}).save(nights.folder / "other.toml")
+    outcome = nights.run("release.plan=other.toml")
+    assert (outcome.exit_code, outcome.gates[1].verdict, outcome.release["status"]) == (3, "unknown", status)
+    assert error is None or outcome.release["error"].startswith(error)
+    assert (released(nights), charges(nights)) == ({}, [])
+
+
 @pytest.mark.slow
 def test_lost_answers_are_not_drawn_for_free(nights, monkeypatch):
     """A crash between the charge and the answers, and a ledger that was put back."""
