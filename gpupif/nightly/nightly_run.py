@@ -27,7 +27,7 @@ from .configuration.config import Config, loaded
 from .configuration.error_keys import error_text
 from .configuration.mistakes import key_of
 from .configuration.settings import TELL_FILES
-from .exit_codes import ENDED, Status
+from .exit_codes import ENDED, RELEASE_FAILED, Status
 from .gates.findings import Findings, measure_table, measure_treated
 from .gates.gates import Gate, evaluate, questions_of, resolve_gates, values_before
 from .record.kept_scores import SCORE_FILE, KeptFolder, remove_expired, seal, tidy
@@ -230,7 +230,10 @@ class _Run:
         failed = [gate.name for gate in finished.gates if gate.verdict.holds_back]
         said = why(finished.error, failed, finished.release) or gates_held(finished.to_dict()["gates"])
         level, number = logging.ERROR if finished.exit_code else logging.INFO, finished.number
-        event_log.say("ended", f"run {number} {finished.status}: {said}", level, run=number, status=finished.status)
+        but = ", but not released" * (finished.exit_code == RELEASE_FAILED)
+        event_log.say(
+            "ended", f"run {number} {finished.status}{but}: {said}", level, run=number, status=finished.status
+        )
         untold = notify(finished, before, self.settings.tell, self.config.resolve, self.redact)
         if left or untold:
             with self._logged():

@@ -143,6 +143,7 @@ def test_a_night_is_charged_once_for_an_input(nights):
     document = failed.to_dict()
     assert 'name="release"' in junit(document)
     assert gpupif.nightly.history(nights.config).runs[-1].why == failed.release["error"]
+    assert failed.verdict()[1].startswith("PASSED, BUT NOT RELEASED: ")
     assert "Exit code 5" in failed.verdict()[1]
 
 

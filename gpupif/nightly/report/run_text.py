@@ -124,7 +124,8 @@ def closing(document: Mapping[str, Any]) -> str:
     status, code = document["status"], document["exit_code"]
     gates = document["gates"]
     if status == "passed":
-        return f"PASSED: {gates_held(gates)}.{_released(document)} Exit code {code}."
+        but = ", BUT NOT RELEASED" * bool(code)
+        return f"PASSED{but}: {gates_held(gates)}.{_released(document)} Exit code {code}."
     if status == "failed":
         names = [gate["name"] for gate in gates if gate["verdict"] in ("failed", "unknown")]
         do_not = "does not hold" if len(names) == 1 else "do not hold"
