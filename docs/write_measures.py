@@ -78,13 +78,19 @@ def combinations_tables() -> dict[str, str]:
 
 def nightly_tables() -> dict[str, str]:
     """Return the tables of nightly.md by the name in their marks: configuration keys, gate kinds, record views."""
-    from gpupif.nightly.configuration.settings import GateSettings, Section, Settings, WebhookSettings
+    from gpupif.nightly.configuration.settings import (
+        CountTableSettings,
+        GateSettings,
+        Section,
+        Settings,
+        WebhookSettings,
+    )
     from gpupif.nightly.gates.gate_kinds import GATES
     from gpupif.nightly.record.run_documents import SCHEMA, VIEWS
 
     fields = Settings.model_fields
     sections = {name: field.annotation for name, field in fields.items() if name != "gates"}
-    sections |= {"gates": GateSettings, "webhooks": WebhookSettings}
+    sections |= {"gates": GateSettings, "count tables": CountTableSettings, "webhooks": WebhookSettings}
     tables = {}
     for name, section in sections.items():
         assert isinstance(section, type)

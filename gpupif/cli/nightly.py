@@ -90,7 +90,8 @@ def run(
 ) -> None:
     """Recompute the risk of the table that FILE names, and judge it by its gates.
 
-    Exit code: 0 all gates hold, 3 a gate failed, 2 bad input or configuration, 4 another run is on, 1 anything else.
+    Exit code: 0 all gates hold, 3 a gate failed, 5 the release failed, 2 bad input or configuration, 4 another run is
+    on, 1 anything else.
     """
     interruption.left = "the last good state is as it was"
     to = ReportFile(report, overwrite, file, redact)

@@ -23,5 +23,6 @@ class Status(StrEnum):
 # The ends of runs that came to results.
 ENDED = (Status.PASSED, Status.FAILED)
 EXIT_CODES = {Status.PASSED: 0, Status.FAILED: 3, Status.REFUSED: 2, Status.BROKEN: 1}
-# The exit code if another run is on: then there is no new run.
-ANOTHER_RUN = 4
+# The exit code if another run is on: then there is no new run. The exit code of a run whose gates hold, and whose
+# release failed.
+ANOTHER_RUN, RELEASE_FAILED = 4, 5

@@ -25,16 +25,18 @@ from ..utils.signals import held_back
 from . import event_log
 from .configuration.config import Config, loaded
 from .configuration.error_keys import error_text
+from .configuration.mistakes import key_of
 from .configuration.settings import TELL_FILES
-from .exit_codes import ENDED, Status
-from .gates.findings import measure_table
+from .exit_codes import ENDED, RELEASE_FAILED, Status
+from .gates.findings import Findings, measure_table, measure_treated
 from .gates.gates import Gate, evaluate, questions_of, resolve_gates, values_before
 from .record.kept_scores import SCORE_FILE, KeptFolder, remove_expired, seal, tidy
 from .record.record import RECORD, Record, time_text, utc_now
 from .record.row_keys import READ_ROWS
 from .record.state_folder import run_lock, state_errors, state_folder
+from .release import FAILED, HELD_BACK, PUBLISHED, NightlyRelease
 from .report.notify import notify
-from .report.run_text import gates_held
+from .report.run_text import gates_held, release_sentence
 from .run_outcome import KeptScores, RunOutcome, why
 from .table.kept_table import PARTS, KeptTable, opened_table, table_identity
 from .table.table_changes import SchemaChange, input_changes
@@ -109,6 +111,7 @@ def run_and_compare(
         state = followed(named)
     with _blamed(config):
         _check_places(config, state)
+        release = NightlyRelease.from_config(config)
     with state_errors(named), _blamed(config, "run.state: "):
         private_folder(state)
     with run_lock(state), Record.open(state, table_identity(config)) as record:
@@ -119,7 +122,7 @@ def run_and_compare(
             resources = resources_of(device=wanted.device, temp=temp, **given)
         with resources:
             before = record.last_good()
-            return _Run(config, gates, state, record).outcome(before, on_record), before
+            return _Run(config, gates, state, record, release).outcome(before, on_record), before
 
 
 @contextlib.contextmanager
@@ -134,19 +137,26 @@ def _blamed(config: Config, section: str = "") -> Iterator[None]:
 def _check_places(config: Config, state: Path) -> None:
     """Raise InputError if files that a run writes would be read as parts of the table, or replace such parts."""
     table = config.table
-    written = (state / RECORD, KeptFolder(state, 1).final / SCORE_FILE)
-    is_found = table is not None and any(_matches(file, table) for file in written)
+    kept = (state / RECORD, KeptFolder(state, 1).final / SCORE_FILE)
+    is_found = table is not None and any(_matches(file, table) for file in kept)
     if is_found or (table is not None and table.is_dir() and _is_within(state, table)):
         raise InputError(f"run.state: {state} lies in the folder of the table, {table}. Name a folder elsewhere.")
     paths = {key: getattr(config.settings.tell, key) for key in TELL_FILES}
-    for key, file in [(key, config.resolve(path)) for key, path in paths.items() if path is not None]:
+    written = [(f"tell.{key}", config.resolve(path)) for key, path in paths.items() if path is not None]
+    outputs = config.settings.release.outputs.items()
+    written += [(key_of(("release", *key), {}), config.resolve(path)) for key, path in outputs]
+    seen: dict[Path, str] = {}
+    for key, file in written:
         taken = "the configuration" if _is_within(file, config.file) else ""
+        other = seen.setdefault(file.resolve(), key)
+        if other != key:
+            taken = f"the file of {other}"
         if _is_within(file, state):
             taken = "of the state"
         if table is not None and (_is_within(file, table) or fnmatch(str(file), str(table))):
             taken = "of the table"
         if taken:
-            raise InputError(f"tell.{key}: {file} is {taken}, which it would replace. Name another file.")
+            raise InputError(f"{key}: {file} is {taken}, which it would replace. Name another file.")
 
 
 def _matches(file: Path, pattern: Path) -> bool:
@@ -164,11 +174,14 @@ class _Run:
     closing: closes the table when the run is on record. facts: the fields of the outcome that are known so far.
     """
 
-    def __init__(self, config: Config, gates: Sequence[Gate], state: Path, record: Record) -> None:
+    def __init__(
+        self, config: Config, gates: Sequence[Gate], state: Path, record: Record, release: NightlyRelease | None
+    ) -> None:
         self.config, self.settings, self.redact = config, config.settings, config.redact
         self.gates = gates
         self.state = state
         self.record = record
+        self.release = release
         self.notes = list(record.notes)
         self.closing = contextlib.ExitStack()
         self.table: KeptTable | None = None
@@ -215,9 +228,12 @@ class _Run:
                     on_record(finished)
                 left = self._tidied(finished)
         failed = [gate.name for gate in finished.gates if gate.verdict.holds_back]
-        said = why(finished.error, failed) or gates_held(finished.to_dict()["gates"])
-        level, number = logging.INFO if finished.status is Status.PASSED else logging.ERROR, finished.number
-        event_log.say("ended", f"run {number} {finished.status}: {said}", level, run=number, status=finished.status)
+        said = why(finished.error, failed, finished.release) or gates_held(finished.to_dict()["gates"])
+        level, number = logging.ERROR if finished.exit_code else logging.INFO, finished.number
+        but = ", but not released" * (finished.exit_code == RELEASE_FAILED)
+        event_log.say(
+            "ended", f"run {number} {finished.status}{but}: {said}", level, run=number, status=finished.status
+        )
         untold = notify(finished, before, self.settings.tell, self.config.resolve, self.redact)
         if left or untold:
             with self._logged():
@@ -230,8 +246,8 @@ class _Run:
             return self.record.finish(ended)
         except OutputError as error:
             self._keep_no_scores(begun)
-            # The facts take most of the room.
-            self.facts = {}
+            # The facts take most of the room. What was released stays known.
+            self.facts = {name: fact for name, fact in self.facts.items() if name == "release"}
             errors = f"{ended.error} {self.redact.error(error)}".lstrip()
             broken = self._ended_as(begun, Status.BROKEN, errors)
         with self._logged():
@@ -306,7 +322,9 @@ class _Run:
         )
         scores = findings.scores
         assert scores is not None
-        gates = evaluate(self.gates, findings, None if before is None else values_before(before.gates))
+        treated, treated_findings = self._treat(table)
+        values = None if before is None else values_before(before.gates)
+        gates = evaluate(self.gates, findings, values, treated_findings)
         if gates and not any(gate.limits_risk for gate in gates):
             self.notes.append("No gate limits a risk itself: a table of any risk would pass.")
         self.facts |= {"device": scores.device, "distinct_rows": scores.distinct_rows, "gates": gates}
@@ -322,12 +340,47 @@ class _Run:
             # Otherwise a gate on new values could never hold again.
             table.replace_lost_values(begun.number)
         self.seconds["keep"] = time.perf_counter() - measured
+        if self.release is not None:
+            self._publish(self.release, table, treated, held)
         return Status.PASSED if held else Status.FAILED
+
+    def _treat(self, table: KeptTable) -> tuple[Path | None, Findings | None]:
+        """Treat the table for its release; return the file, until the run is on record, and what gates ask of it."""
+        treated = findings = None
+        with self._failing():
+            if self.release is not None and (treated := self.release.treat(table, self.state)) is not None:
+                self.closing.callback(treated.unlink, missing_ok=True)
+                if any(gate.settings.treated for gate in self.gates):
+                    findings = measure_treated(treated, self.settings, self.config.resolve)
+        return treated, findings
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Put an error of the release into the facts: scores and gates stay valid."""
+        try:
+            yield
+        except (GpupifError, OSError, MemoryError) as error:
+            self.facts["release"] = {"status": FAILED, "error": error_text(error, self.config)}
+
+    def _publish(self, release: NightlyRelease, table: KeptTable, treated: Path | None, held: bool) -> None:
+        """Publish what is released, unless a gate does not hold or an error came before, and log what became of it."""
+        started = time.perf_counter()
+        if "release" not in self.facts and not held:
+            self.facts["release"] = {"status": HELD_BACK}
+        elif "release" not in self.facts:
+            with self._failing():
+                self.facts["release"] = release.publish(table, self.state, treated)
+        self.seconds["release"] = time.perf_counter() - started
+        facts = self.facts["release"]
+        level = logging.INFO if facts["status"] == PUBLISHED else logging.ERROR
+        event_log.say("release", release_sentence(facts), level, **{**facts, "files": len(facts.get("files", ()))})
 
     def _read(self, before: RunOutcome | None) -> KeptTable:
         """Open the table, until the run is on record, put its files and columns into the facts, and return it."""
         with Reporter() as report:
-            table = self.table = self.closing.enter_context(opened_table(self.config, self.state, report))
+            table = self.table = self.closing.enter_context(
+                opened_table(self.config, self.state, report, () if self.release is None else self.release.columns)
+            )
         self.notes += table.notes
         # The table adds a note if it finds damage later on.
         table.notes = self.notes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import printable
 from ..utils.display import Displayable, json_value
-from .exit_codes import EXIT_CODES, Status
+from .exit_codes import EXIT_CODES, RELEASE_FAILED, Status
 from .table.table_changes import InputChanges, InputFile
 
 if TYPE_CHECKING:
@@ -132,6 +132,10 @@ class RunOutcome(Displayable):
 
     seconds: wall time by stage, in order. peak_bytes: most memory of the process. compared_with: number of the last
     good run before it. notes: what else was said, one sentence each. error: of what did not end well, one sentence.
+
+    release: None if nothing is to be released; else its status ("published", "held back" by a gate, or "failed" with an
+    error), the files with size and BLAKE2b, and of answers the epsilon that the run charged, what is spent and left of
+    the ledger, and its head.
     """
 
     number: int
@@ -158,10 +162,13 @@ class RunOutcome(Displayable):
     compared_with: int | None = None
     notes: Sequence[str] = ()
     error: str = ""
+    release: Mapping[str, Any] | None = None
 
     @property
     def exit_code(self) -> int:
-        """The exit code: 0 no gate failed, 3 a gate failed, 2 the input was refused, 1 anything else."""
+        """The exit code: 0 no gate failed, 3 a gate did, 5 the release failed, 2 refused input, 1 anything else."""
+        if self.status is Status.PASSED and self.release is not None and self.release["status"] == "failed":
+            return RELEASE_FAILED
         return EXIT_CODES.get(self.status, EXIT_CODES[Status.BROKEN])
 
     def to_dict(self) -> dict[str, Any]:
@@ -196,9 +203,12 @@ class RunOutcome(Displayable):
         draw(self.to_dict(), None, console)
 
 
-def why(error: str, gates: Sequence[str]) -> str:
-    """Return why a run did not end well, in a line: its error, or the gates that do not hold; no text if it did."""
-    return error or (f"gates that do not hold: {', '.join(gates)}" if gates else "")
+def why(error: str, gates: Sequence[str], release: Mapping[str, Any] | None = None) -> str:
+    """Return why a run did not end well, in a line; no text if it did.
+
+    It is the error, the gates that do not hold, or the error of the release.
+    """
+    return error or (f"gates that do not hold: {', '.join(gates)}" if gates else (release or {}).get("error", ""))
 
 
 def plain(value: Any) -> Any:

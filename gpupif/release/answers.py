@@ -168,6 +168,17 @@ def answer(table: Any, queries: Any, budget: Budget | Any) -> Release:
     numbers here). Noise is drawn by OpenDP.
 
     """
+    return answer_as(table, queries, budget)
+
+
+def answer_as(
+    table: Any, queries: Any, budget: Budget | Any, identity: str | None = None, remarks: Sequence[str] = ()
+) -> Release:
+    """Answer queries as `answer` does.
+
+    identity: a text that tells tables apart, for a table that changes. Default: its `fingerprint`. remarks: what the
+    charge says besides the queries.
+    """
     asked, ledger = read_queries(queries), as_budget(budget)
     noises = [query.noises(ledger.terms) for query in asked]
     losses = [noise.loss for noise in chain(*noises)]
@@ -184,9 +195,9 @@ def answer(table: Any, queries: Any, budget: Budget | Any) -> Release:
             {by: _together(parts) for by, parts in zip(sets, counted.found, strict=False)},
         )
         exact = [query.exact(true) for query in asked]
-        table_id = fingerprint(counted)
+        table_id = fingerprint(counted) if identity is None else identity
     names_said = [query.described if query.name is None else f"{query.name}: {query.described}" for query in asked]
-    ledger.charge(names_said, losses, table_id)
+    ledger.charge([*names_said, *remarks], losses, table_id)
     # From here on the release is paid for, whatever becomes of it.
     answers = [_answer(*own) for own in zip(asked, exact, noises, strict=True)]
     return Release(answers, ledger.state)

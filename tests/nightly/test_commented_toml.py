@@ -13,10 +13,12 @@ from gpupif.nightly.configuration.config import load_config
 from gpupif.nightly.configuration.new_config import as_written, commented_toml
 from gpupif.nightly.configuration.settings import (
     AnyKnownSettings,
+    CountTableSettings,
     GameSettings,
     GateSettings,
     InputSettings,
     KeepSettings,
+    ReleaseSettings,
     RiskSettings,
     RunSettings,
     ScoreSettings,
@@ -138,6 +140,7 @@ def test_a_written_configuration_is_read_back(tmp_path_factory, settings, remark
 
 # All that have keys of their own, but for those that stand in one line.
 SECTIONS = (
+    ReleaseSettings,
     InputSettings,
     ScoreSettings,
     RiskSettings,
@@ -152,7 +155,7 @@ SECTIONS = (
 def test_every_key_is_written_with_its_description():
     least = Settings(input=InputSettings(path="a"))
     text = commented_toml(document_of(least))
-    assert {*SECTIONS, AnyKnownSettings, GameSettings} == {
+    assert {*SECTIONS, AnyKnownSettings, CountTableSettings, GameSettings} == {
         kind for kind in Section.__subclasses__() if kind.__module__ == Section.__module__
     } - {Settings}
     for section in SECTIONS:
@@ -172,7 +175,7 @@ def test_every_example_in_a_comment_is_a_valid_setting():
     lines = commented_toml(document_of(least)).splitlines()
     examples = [line.removeprefix("# ") for line in lines if re.match(r"# [a-z_]+ = ", line)]
     assert len(examples) > 25
-    for section in (*SECTIONS, AnyKnownSettings):
+    for section in (*SECTIONS, AnyKnownSettings, CountTableSettings):
         for key, field in section.model_fields.items():
             if field.default is None:
                 assert field.examples, (section, key)

@@ -302,7 +302,8 @@ def _gate_lines(
 
 def _gate_table(gate: Mapping[str, Any]) -> list[str]:
     """Return a gate with the keys that it has."""
-    return ["[[gates]]", *(f"{key} = {toml_value(value)}" for key, value in gate.items() if value is not None)]
+    given = {key: value for key, value in gate.items() if value is not None and value is not False}
+    return ["[[gates]]", *(f"{key} = {toml_value(value)}" for key, value in given.items())]
 
 
 def _webhooks(hooks: Sequence[Mapping[str, Any]]) -> Iterator[str]:

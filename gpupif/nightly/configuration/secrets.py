@@ -39,6 +39,7 @@ SHOWN = (
     ("risk",),
     ("keep",),
     ("gates",),
+    ("release", "tables"),
 )
 # Shorter secrets are hidden only as whole words: else a single letter would be hidden everywhere.
 SHORT = 4

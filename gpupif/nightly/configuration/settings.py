@@ -308,6 +308,7 @@ class GateSettings(Section):
     max_fall: Annotated[Number, Field(ge=0)] | None = setting(
         None, "The gate fails where it fell by more since the last good run.", 0.1
     )
+    treated: bool = setting(False, "Measure the treated table of [release] in place of the input; of classes only.")
 
     @property
     def limits(self) -> dict[str, float]:
@@ -372,6 +373,80 @@ class TellSettings(Section):
                 yield [key for key in named if named[key] == path][1], "expected a file of its own, got the same twice."
 
 
+class CountTableSettings(Section):
+    """A table of counts or sums that is released, as `gpupif.tables` takes it."""
+
+    by: Columns = Field(description="Columns whose combinations are counted.", examples=[["sex", "age"]])
+    output: str = Field(description="File of the cells: .csv, .parquet or .feather.", examples=["counts.csv"])
+    round: Annotated[int, Field(ge=2)] | None = setting(None, "Base of rounding; left out: figures stay.", 3)
+    method: Literal["nearest", "random", "controlled", "cell-key"] = setting("nearest", "How to round.")
+    value: str | None = setting(None, "A column to sum, in place of counts.", "income")
+    weights: str | None = setting(None, "A column of sampling weights.", "weight")
+    suppress_below: Annotated[int, Field(ge=2)] | None = setting(
+        None, "Suppress cells of fewer rows, and what protects them.", 3
+    )
+    dominance: list[Number] | None = setting(None, "Of sums: [n, k], see the page on count tables.", [2, 85])
+    p_percent: Number | None = setting(None, "Of sums: the p % rule.", 10)
+    width: Number | None = setting(None, "Least width of the bounds of a suppressed cell.", 2)
+    record_id: Columns | None = setting(None, "Of cell keys: columns that identify a row; left out: all.", ["person"])
+    p_table: str | None = setting(None, "Of cell keys: file of the probabilities of noise.", "p.csv")
+    missing: Literal["category", "error"] = setting("category", "What a missing value is.")
+    totals: bool = setting(True, "Whether totals are released.")
+    total: str = setting("Total", "What marks a total.")
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        if not self.by:
+            yield "by", "expected at least one column, got none. Name one."
+        yield from self.blank("output", "p_table")
+
+    @property
+    def is_keyed(self) -> bool:
+        """True if the secret key decides the figures."""
+        return self.method in ("random", "cell-key")
+
+
+# The keys of [release] that go together.
+RELEASED_TOGETHER = (("plan", "output"), ("queries", "ledger", "answers"))
+
+
+class ReleaseSettings(Section):
+    """The release, if no gate fails: a treated table, answers charged to a ledger, tables of counts."""
+
+    plan: str | None = setting(None, "Plan of treatments, as gpupif treat takes it.", "plan.toml")
+    output: str | None = setting(None, "File of the treated table: .parquet, .csv or .feather.", "treated.parquet")
+    queries: str | None = setting(None, "File of queries, as gpupif release takes it.", "q.toml")
+    ledger: str | None = setting(None, "Ledger that they are charged to; gpupif budget makes it.", "ledger.json")
+    answers: str | None = setting(None, "File of the answers, which may be published: .json.", "answers.json")
+    draw_again: int | None = setting(
+        None, "Charge whose answers a crash lost: charge again, and draw them anew. For a single run.", 3
+    )
+    key: str | None = setting(None, "File of the secret key of random treatments and count tables.", "release.key")
+    tables: list[CountTableSettings] | None = setting(
+        None, "Tables of counts or sums.", [{"by": ["sex", "age"], "round": 3, "output": "counts.csv"}]
+    )
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        paths = ("plan", "output", "queries", "ledger", "answers", "key")
+        yield from self.blank(*paths)
+        for together in RELEASED_TOGETHER:
+            lacks = [key for key in together if getattr(self, key) is None]
+            if len(lacks) < len(together):
+                yield from ((key, f"expected it beside {together[0]}, got nothing. Add it.") for key in lacks)
+        if self.draw_again is not None and self.queries is None:
+            yield "draw_again", "expected it with queries only, and there are none. Remove it."
+        drawn = [table for table in self.tables or () if table.is_keyed]
+        if drawn and self.key is None:
+            yield "key", f"expected the file of a secret key, which method = {drawn[0].method!r} needs. Add it."
+
+    @property
+    def outputs(self) -> dict[tuple[str | int, ...], str]:
+        """The files that are released, by the location of their keys below [release]."""
+        found: dict[tuple[str | int, ...], str] = {
+            ("tables", n, "output"): own.output for n, own in enumerate(self.tables or ())
+        }
+        return {(key,): path for key in ("output", "answers") if (path := getattr(self, key)) is not None} | found
+
+
 class Settings(Section):
     """The whole configuration."""
 
@@ -381,9 +456,19 @@ class Settings(Section):
     run: RunSettings = RunSettings()
     keep: KeepSettings = KeepSettings()
     gates: list[GateSettings] = []
+    release: ReleaseSettings = ReleaseSettings()
     tell: TellSettings = TellSettings()
 
     def faults(self) -> Iterator[tuple[str, str]]:
+        if self.input.connection is not None:
+            if self.release.plan is not None:
+                yield "release", "a plan treats files: expected it with input.path, got input.connection. Remove it."
+            if self.release.queries is not None and self.input.watermark is None:
+                yield (
+                    "release",
+                    "queries on a database need input.watermark: without it nobody can tell whether a night is run "
+                    "again, and each run would be charged. Add it.",
+                )
         times = Counter(gate.name for gate in self.gates if gate.name is not None)
         for name, several in times.items():
             if several > 1:

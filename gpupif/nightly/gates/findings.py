@@ -12,6 +12,7 @@ from ...attack.arguments import Arguments
 from ...attack.attackers import AnyKnown
 from ...attack.hierarchy_files import names_file
 from ...attack.population import Population
+from ...io.read import open_source
 from ...out_of_core.output_options import OutputOptions
 from ...results.cell_selection import Selection
 from ...results.score_distribution import ColumnAnswer, ScoreQuestions
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from ...disclosure.risk import DisclosureRisk
     from ...results.scores import Scores
 
+# The keys of [risk] whose columns a treatment may drop.
+CLASS_COLUMNS = ("quasi_identifiers", "sensitive")
 # A function that turns a path of the configuration into one that can be opened.
 Resolve = Callable[[str], Path]
 
@@ -123,6 +126,16 @@ def measure_table(
     scores = score_file(table, arguments, replace(options, questions=questions)).scores
     risk = _risk(table, settings, resolve)
     return Findings(scores.rows, columns, scores, risk, questions, settings.input.row_key)
+
+
+def measure_treated(table: Path, settings: Settings, resolve: Resolve) -> Findings | None:
+    """Return the classes of a treated table, over the quasi-identifiers that are left in it; None if none is left."""
+    names = open_source(table).names
+    left = {key: [name for name in getattr(settings.risk, key) if name in names] for key in CLASS_COLUMNS}
+    if not left["quasi_identifiers"]:
+        return None
+    risk = _risk(table, settings.model_copy(update={"risk": settings.risk.model_copy(update=left)}), resolve)
+    return Findings(0 if risk is None else risk.rows, risk=risk)
 
 
 def score_arguments(settings: Settings, names: Sequence[str], resolve: Resolve) -> Arguments:

@@ -123,6 +123,9 @@ def _checked(
             )
     if gate.measure is not None:
         gate = gate.model_copy(update={"measure": _scored_measure(key("measure"), gate.measure, measures)})
+    if gate.treated and (settings.release.plan is None or kind.part is not Part.RISK or kind.follows_from):
+        of = "of classes alone, such as k" if settings.release.plan else "with release.plan"
+        raise InputError(f"{key('treated')}: expected it {of}. Remove it, or write another gate.")
     if kind.part is Part.SCORES:
         if gate.attacker is not None and score.attackers is None:
             raise InputError(
@@ -174,6 +177,8 @@ def _definition(kind: Kind, gate: GateSettings, settings: Settings) -> str:
     """Return a digest of all that a gate measures, without its limits and its name."""
     score = settings.score.model_dump(mode="json")
     subject: dict[str, Any] = {"kind": kind.name} | {name: getattr(gate, name) for name in SUBJECT}
+    if gate.treated:
+        subject["treated"] = True
     if kind.leaves_out_keys and gate.column is None:
         subject["row_key"] = settings.input.row_key
     if kind.part is Part.SCORES:
@@ -197,17 +202,20 @@ def values_before(results: Iterable[GateResult]) -> dict[str, float]:
     return {result.definition: result.value for result in results if result.value is not None}
 
 
-def evaluate(gates: Iterable[Gate], findings: Findings, before: Mapping[str, float] | None) -> list[GateResult]:
+def evaluate(
+    gates: Iterable[Gate], findings: Findings, before: Mapping[str, float] | None, treated: Findings | None = None
+) -> list[GateResult]:
     """Return the results of gates, in order; a gate that cannot be evaluated is UNKNOWN, which counts as failed.
 
-    before: see `values_before`, of the last good run; None if there is none. A value that it did not measure has no
-    change: limits on the change are not applied then, so that a first run can be good; `not_applied` and `why` say so.
-    A gate without any applied limit is NOT_APPLIED.
+    treated: of the treated table; None if there is none, or if it could not be treated. before: see `values_before`, of
+    the last good run; None if there is none. A value that it did not measure has no change: limits on the change are
+    not applied then, so that a first run can be good; `not_applied` and `why` say so. A gate without any applied limit
+    is NOT_APPLIED.
     """
-    return [_evaluate(gate, findings, before) for gate in gates]
+    return [_evaluate(gate, treated if gate.settings.treated else findings, before) for gate in gates]
 
 
-def _evaluate(gate: Gate, findings: Findings, before: Mapping[str, float] | None) -> GateResult:
+def _evaluate(gate: Gate, findings: Findings | None, before: Mapping[str, float] | None) -> GateResult:
     earlier, measure = None if before is None else before.get(gate.definition), gate.settings.measure
     result = GateResult(
         name=gate.name,
@@ -223,6 +231,8 @@ def _evaluate(gate: Gate, findings: Findings, before: Mapping[str, float] | None
     )
     if gate.kind.is_change and before is None:
         return replace(result, verdict=Verdict.NOT_APPLIED, why=NO_GOOD_RUN)
+    if findings is None:
+        return replace(result, why="The table could not be treated, or no quasi-identifier is left in it.")
     try:
         found = list(gate.kind.find(gate.settings, findings))
     except GpupifError as error:

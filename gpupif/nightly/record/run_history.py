@@ -144,7 +144,7 @@ def _past_run(document: RunDocument) -> PastRun:
         gates_passed=sum(gate.verdict is Verdict.PASSED for gate in gates),
         gates_failed=len(failed),
         seconds=math.fsum(seconds.values()) if seconds else None,
-        why=plain(why(facts.get("error", ""), failed)),
+        why=plain(why(facts.get("error", ""), failed, facts.get("release"))),
         removed=facts.get("removed"),
         gates_with_limit_not_applied=sum(bool(gate.not_applied) for gate in gates),
     )

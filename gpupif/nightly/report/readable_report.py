@@ -27,7 +27,8 @@ SPECIAL = re.compile(r"([\\`*_{}\[\]|~$#])")
 def draw(document: Mapping[str, Any], before: Mapping[str, Any] | None, console: Console) -> None:
     """Draw the document of a run on a console of rich. before: the document of the last good run before it."""
     draw_line(console, run_text.heading(document), "bold")
-    draw_line(console, run_text.closing(document), f"bold {COLOURS.get(document['status'], 'red')}")
+    colour = "red" if document["exit_code"] else COLOURS["passed"]
+    draw_line(console, run_text.closing(document), f"bold {colour}")
     if run_text.resources_used(document):
         draw_line(console, run_text.resources_used(document))
     if document["gates"]:

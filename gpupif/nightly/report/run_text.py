@@ -124,14 +124,37 @@ def closing(document: Mapping[str, Any]) -> str:
     status, code = document["status"], document["exit_code"]
     gates = document["gates"]
     if status == "passed":
-        return f"PASSED: {gates_held(gates)}. Exit code {code}."
+        but = ", BUT NOT RELEASED" * bool(code)
+        return f"PASSED{but}: {gates_held(gates)}.{_released(document)} Exit code {code}."
     if status == "failed":
         names = [gate["name"] for gate in gates if gate["verdict"] in ("failed", "unknown")]
         do_not = "does not hold" if len(names) == 1 else "do not hold"
         of = f"{len(names)} of {len(gates)} {plural(len(gates), 'gate')} {do_not}: {listed(names, MOST_LISTED, str)}"
-        return f"FAILED: {'; '.join([of, *not_applied(gates)])}. Exit code {code}: the release must wait."
+        said = "; ".join([of, *not_applied(gates)])
+        return f"FAILED: {said}. Exit code {code}: the release must wait.{_released(document)}"
     error = f"{document['error'].rstrip('.')}. " if document["error"] else ""
     return f"{status.upper()}: {error}Exit code {code}: {MEANINGS[status]}."
+
+
+def _released(document: Mapping[str, Any]) -> str:
+    """Return what became of the release, as a further sentence; no text if nothing was to be released."""
+    said = "" if document.get("release") is None else release_sentence(document["release"])
+    return said and f" {said[0].upper()}{said[1:]}."
+
+
+def release_sentence(release: Mapping[str, Any]) -> str:
+    """Return what became of a release, without a full stop. release: of a `RunOutcome`."""
+    if release["status"] != "published":
+        why = release["error"].rstrip(".") if "error" in release else "a gate does not hold"
+        return f"nothing new was released: {why}"
+    number = len(release["files"])
+    said = f"released {number} {plural(number, 'file')}"
+    if "left" not in release:
+        return said
+    charged = (
+        f"epsilon {release['epsilon']:.6g} charged" if release["epsilon"] else "the answers of before, not charged"
+    )
+    return f"{said}: {charged}, epsilon {release['left']:.6g} left"
 
 
 def gates_held(gates: Sequence[Mapping[str, Any]]) -> str:

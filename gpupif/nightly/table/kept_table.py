@@ -264,9 +264,14 @@ def table_identity(config: Config) -> str:
 
 
 @contextlib.contextmanager
-def opened_table(config: Config, state: Path, report: Reporter) -> Iterator[KeptTable]:
-    """Open the table; only what changed is read. Raises InputError, TableReadError, OutputError."""
-    given, columns = config.settings.input, partial(needed_columns, config.settings)
+def opened_table(
+    config: Config, state: Path, report: Reporter, released: Sequence[tuple[str, Sequence[str] | None]] = ()
+) -> Iterator[KeptTable]:
+    """Open the table; only what changed is read. released: see `needed_columns`.
+
+    Raises InputError, TableReadError, OutputError.
+    """
+    given, columns = config.settings.input, partial(needed_columns, config.settings, released=released)
     if config.table is not None:
         with KeptTable.of_files(config.table, state, columns, separator=given.separator, report=report) as table:
             yield table
@@ -282,17 +287,20 @@ def opened_table(config: Config, state: Path, report: Reporter) -> Iterator[Kept
         yield table
 
 
-def needed_columns(settings: Settings, names: Sequence[str]) -> list[str] | None:
-    """Return the columns, of `names`, that are scored, known, or named by another key; None for all.
+def needed_columns(
+    settings: Settings, names: Sequence[str], released: Sequence[tuple[str, Sequence[str] | None]] = ()
+) -> list[str] | None:
+    """Return the columns, of `names`, that are scored, known, released, or named by another key; None for all.
 
-    Raises ColumnNotFoundError, with the key of the configuration, for one that is not there.
+    released: the columns that each key of a release needs; None for all. Raises ColumnNotFoundError, with the key of
+    the configuration, for one that is not there.
     """
-    named = list(_named_columns(settings))
+    named = [*_named_columns(settings), *released]
     for key, columns in named:
-        check_exist(key, columns, names)
-    if settings.score.columns is None:
+        check_exist(key, columns or (), names)
+    if settings.score.columns is None or None in dict(released).values():
         return None
-    wanted = {column for _, columns in named for column in columns}
+    wanted = {column for _, columns in named for column in columns or ()}
     return [name for name in names if name in wanted]
 
 
