@@ -143,6 +143,11 @@ def test_the_command_that_follows_can_be_pasted(run, table, folder):
     for command in (treat, compare):
         ended = run(*shlex.split(command)[1:])
         assert ended.code == 0, ended.err
+    # The names of later outputs are free too.
+    ended = run("protect", "table [1].csv", "--roles", "r.toml", "--require", "k>=3", "-o", "other plan.toml")
+    treat, compare = printed_commands(ended)
+    assert treat.endswith("-o 'table [1]_treated_2.csv'")
+    assert "'table [1]_treated_2.csv'" in compare
     assert printed_commands(run(*shlex.split(treat)[1:], "--overwrite")) == [compare]
 
 
