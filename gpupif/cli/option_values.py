@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ..attack.arguments import Knowledge
     from ..attack.population import Population
 
+# How many columns of a role are named in a line.
+NAMED = 6
+
 
 class FileRoles:
     """The columns that a file of roles gives to options that are not given.
@@ -79,9 +82,12 @@ class FileRoles:
 
     @property
     def described(self) -> str:
-        """A sentence about the columns that came from the file."""
-        listed = "; ".join(f"--{option} {shlex.quote(as_list_text(columns))}" for option, columns in self.taken.items())
-        return f"From {self.file}: {listed or 'nothing, for options say it all'}"
+        """A sentence about the columns that came from the file; of many, the first and their number."""
+        said = []
+        for option, columns in self.taken.items():
+            more = f" and {len(columns) - NAMED} more" if len(columns) > NAMED else ""
+            said.append(f"--{option} {shlex.quote(as_list_text(columns[:NAMED]))}{more}")
+        return f"From {self.file}: {'; '.join(said) or 'nothing, for options say it all'}"
 
 
 def as_names(text: str | None, argument: str = "columns") -> list[str] | None:

@@ -318,9 +318,12 @@ class ReadOptions(PrintOptions):
             to.write([{**named, **document_of(found, to.redact), **more}], self)
 
     def say_roles(self, from_file: FileRoles) -> None:
-        """Print a line on what came from a file of roles, if there is one."""
-        if from_file.file is not None:
-            self.say(from_file.described)
+        """Print a sentence on what came from a file of roles, if there is one, as wide as a result that is drawn."""
+        if from_file.file is not None and not (self.as_json or self.quiet):
+            from ..utils.display import draw_line
+            from ..utils.printed_width import standard_output
+
+            draw_line(standard_output(), from_file.described)
 
 
 @dataclass(frozen=True)

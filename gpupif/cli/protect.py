@@ -7,6 +7,7 @@ import signal
 from collections.abc import Hashable
 from dataclasses import replace
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 
 import typer
@@ -192,6 +193,9 @@ def _next_commands(
     if table.stem and "*" not in str(table):
         written = table.suffix in ("", ".csv", ".feather", ".parquet")
         treated = Path(f"{table.stem}_treated{table.suffix if written else '.parquet'}")
+    numbers = (treated.with_stem(f"{treated.stem}_{number}") for number in count(2))
+    # The name of an output that does not exist yet, so that the command works.
+    treated = next(place for place in chain([treated], numbers) if not place.exists())
     given = {"--roles": roles, "--key-file": KEY_FILE if with_key else None, "--sep": sep}
     options = [text for option, value in given.items() if value is not None for text in (option, str(value))]
     treat = shlex.join(["gpupif", "treat", str(table), "--plan", str(plan), *options, "-o", str(treated)])

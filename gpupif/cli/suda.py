@@ -80,7 +80,8 @@ def suda(
     summary = found.summary(top)
     files = {"input": str(table)} if output is None else {"input": str(table), "output": str(output)}
     facts = {"spilled_bytes": found.spilled_bytes, "seconds": found.seconds}
-    shared.show(lambda: {**files, **from_file.facts(), **summary.to_dict(), **facts}, summary.print)
+    verdict = {"verdict": summary.verdict(redact=True)}
+    shared.show(lambda: {**files, **from_file.facts(), **verdict, **summary.to_dict(), **facts}, summary.print)
     shared.say_roles(from_file)
     if output is not None:
         shared.say(f"Scores written to {output}")

@@ -79,9 +79,9 @@ BOTH_READINGS = (
     'all rows with one. "missing matches all": it matches every value. Neither is always the safer one.'
 )
 COLUMNS = {
-    "entropy_before": "entropy before, bits",
-    "entropy_after": "after, bits",
-    "entropy_lost": "lost, bits",
+    "entropy_before": "entropy before",
+    "entropy_after": "entropy after",
+    "entropy_lost": "entropy lost",
     "information_kept": "information kept",
     "total_variation": "total variation, 0 to 1",
     "emd": "EMD, 0 to 1",
@@ -365,20 +365,9 @@ def columns_table(columns: pd.DataFrame) -> PrintedTable:
     headings = [Heading("column", text=True, show=as_text)]
     for name in shown:
         show = str if name == "detail" else _percent if name == KEPT else _value
-        headings.append(Heading(COLUMNS.get(name, name), name == "detail", show))
+        headings.append(Heading(COLUMNS.get(name, name), name == "detail", show, once=True))
     rows = [[name, *(row[key] for key in shown)] for name, row in zip(columns.index, _rows(columns), strict=True)]
-    return _draw_different("Columns", headings, rows)
-
-
-def _draw_different(title: str, headings: list[Heading], rows: list[list[Any]]) -> PrintedTable:
-    """Draw a table without the columns of numbers that say the same in all of several rows; its title says these."""
-    texts = [{heading.show(row[place]) for row in rows} for place, heading in enumerate(headings)]
-    same = [place for place, own in enumerate(texts) if len(rows) > 1 == len(own) and not headings[place].text]
-    said = [f"{headings[place].name}: {headings[place].show(rows[0][place])}" for place in same]
-    kept = [place for place in range(len(headings)) if place not in same]
-    lines = [[row[place] for place in kept] for row in rows]
-    title += f" (the same for all: {'; '.join(said)})" * bool(said)
-    return draw_table(title, [headings[place] for place in kept], lines)
+    return draw_table("Columns; entropy in bits", headings, rows)
 
 
 def _rows(frame: pd.DataFrame) -> list[dict[Any, Any]]:
@@ -392,19 +381,13 @@ def pairs_table(pairs: pd.DataFrame) -> PrintedTable:
     more = f" (the first {len(shown)} of {len(pairs)})" if len(shown) < len(pairs) else ""
     headings = [
         Heading("pair", text=True),
-        Heading("mutual information before, bits", show=_value),
-        Heading("after, bits", show=_value),
-        Heading("kept", show=_percent),
-        Heading("total variation, 0 to 1", show=_value),
+        *(Heading(name, show=_value, once=True) for name in ("before", "after")),
+        Heading("kept", show=_percent, once=True),
+        Heading("total variation, 0 to 1", show=_value, once=True),
     ]
+    keys = [f"mutual_information_{key}" for key in ("before", "after", "kept")]
     rows = [
-        [
-            f"{as_text(row['column_1'])} + {as_text(row['column_2'])}",
-            row["mutual_information_before"],
-            row["mutual_information_after"],
-            row["mutual_information_kept"],
-            row["total_variation"],
-        ]
+        [f"{as_text(row['column_1'])} + {as_text(row['column_2'])}", *(row[key] for key in (*keys, "total_variation"))]
         for row in _rows(shown)
     ]
-    return _draw_different(f"Pairs of columns that lost most{more}", headings, rows)
+    return draw_table(f"Mutual information of pairs, in bits; most lost first{more}", headings, rows)

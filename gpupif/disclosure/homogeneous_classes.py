@@ -270,5 +270,5 @@ def homogeneous_matches(
     entropies = np.where(shares[first] == 1.0, 0.0, scores["entropy"][first])
     of_class = [own[first] for own in codes]
     several = ValueShares(of_class, sizes[first], shares[first], entropies, value, alone)
-    certain = int(of_combination[first[shares[first] == 1.0]].sum()) + alone
+    certain = int(multiplicities[shares == 1.0].sum())
     return replace(ranking.homogeneous(scored_column, several), certain=certain)

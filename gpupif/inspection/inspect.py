@@ -102,11 +102,10 @@ class Inspection(Displayable):
         found = f"Proposed as {'; '.join(said)}." if said else "No column looks like an identifier or a known trait."
         most = as_part(self.columns["unique_share"].max())
         name = quoted(self.columns["column"].iloc[highest_place(self.columns["unique_share"])])
-        return [
-            f"{size}: the likely meaning and role of each column.",
-            found,
-            f"{name} alone is unique in {most} of rows.",
-        ]
+        alone = f"{name} alone is unique in {most} of rows."
+        if not self.columns["unique_share"].any():
+            alone = "No row is unique by one column alone."
+        return [f"{size}: the likely meaning and role of each column.", found, alone]
 
     def draw(self, console: Console) -> None:
         rows = self.rows

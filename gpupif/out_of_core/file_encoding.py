@@ -87,14 +87,15 @@ def rows_read(source: Source, report: Reporter, what: str = "") -> Callable[[int
     what: str. The end of the stage's name. Default: empty.
     """
     report.stage(f"read and encode{what}", source.rows, "rows")
-    rows = 0
+    # The source may have been read before.
+    rows, before = 0, source.bytes_read
 
     def done(more: int) -> None:
         nonlocal rows
         rows += more
         report.advance(more)
-        if source.rows is None and source.bytes_read:
-            report.expect(rows * source.bytes // source.bytes_read)
+        if source.rows is None and source.bytes_read > before:
+            report.expect(rows * source.bytes // (source.bytes_read - before))
 
     return done
 

@@ -218,7 +218,7 @@ class Protection(Displayable):
                 console, f"Released as they are, and not measured: {listed(self.unmeasured, 10, quoted)}.", "yellow"
             )
         if self.unused_weights is not None:
-            draw_line(console, f"The weights {quoted(self.unused_weights)} are not used: the criteria count rows.")
+            draw_line(console, f"No criterion uses the weights {quoted(self.unused_weights)}: all count rows.")
         if self.risk:
             console.print()
             console.print(self._risk_table())

@@ -85,17 +85,25 @@ def measure_treated(
         sizes = _smallest_and_unique(treated.table, values, criteria)
         certain = {}
         if criteria.sensitive:
-            counted = CountedTable.from_table(treated.table, criteria.scored)
-            certain = certain_rows(counted, criteria, choose_engine(requested_device(counted.cells)))
+            weights = [] if criteria.given.weights is None else [criteria.given.weights]
+            counted = CountedTable.from_table(treated.table, [*criteria.scored, *weights])
+            engine, readings = choose_engine(requested_device(counted.cells)), [criteria]
+            readings += [criteria.read_as("wildcard")] * cells
+            found = [certain_rows(counted, reading, engine) for reading in readings]
+            certain = {name: max(own[name] for own in found) for name in criteria.sensitive}
         return TreatedRisk(values, rows, suppressed, *sizes, certain, singled_out(treated.table, unchanged))
 
 
 def certain_rows(table: CountedTable, criteria: CriterionSet, engine: Engine) -> dict[Hashable, int]:
-    """Return by sensitive attribute how many rows are in classes with a single value of it, classes of one row too."""
+    """Return by sensitive attribute how many rows are in classes with a single value of it, classes of one row too.
+
+    As in `gpupif.risk`, rows of weight 0 are no members of classes.
+    """
     if not criteria.sensitive:
         return {}
-    known, sensitive, measure = criteria.quasi_identifiers, criteria.sensitive, find_measure("posterior")
-    _, scores = score_counted(table, known, sensitive, [measure], {}, engine, missing=criteria.missing)
+    known, sensitive, measure = criteria.quasi_identifiers, criteria.sensitive, find_measure("distinct_values")
+    matching = {"missing": criteria.missing, "weights": criteria.given.weights}
+    _, scores = score_counted(table, known, sensitive, [measure], {}, engine, **matching)
     of_columns = zip(sensitive, scores[measure.name], strict=True)
     return {name: int(table.multiplicities[np.asarray(own.scores) == 1].sum()) for name, own in of_columns}
 

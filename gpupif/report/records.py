@@ -25,6 +25,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     "budget": frozenset({"charges", "spent", "neighbours"}),
     "risk": frozenset({"classes", "attributes", "worst"}),
     "pairs": frozenset({"pairs", "values", "pairs_in_all"}),
+    "special_uniques": frozenset({"scored_rows", "sizes", "max_size"}),
     "audit": frozenset({"findings", "disclosed", "atoms"}),
     "advice": frozenset({"changes", "criterion", "before"}),
     "count_table": frozenset({"counts", "figure", "method", "primary"}),
@@ -55,8 +56,8 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     document = read_document("report", path, "JSON")
     if kind_of(document) is None:
         raise InputError(
-            f"report: {path}: expected a result of gpupif in JSON, as --json prints it for score, risk, toxic, advise, "
-            "protect, compare, treat and nightly; got other JSON."
+            f"report: {path}: expected a result of gpupif in JSON, as --json prints it for score, risk, suda, toxic, "
+            "advise, protect, compare, treat and nightly; got other JSON."
         )
     versions = document.get("versions")
     version = document.get("gpupif", versions.get("gpupif") if isinstance(versions, dict) else None)

@@ -21,7 +21,7 @@ MAY_MISS = {"value", "value_1", "value_2"}
 # Keys of shares, which are shown in percent.
 SHARES = {"unique_mean", "unique_share", "share", "highest", "average", "marketer", "information_kept"}
 SHARES |= {f"{name}_{figure}" for name in ("reidentification_risk", "individual_risk") for figure in ("mean", "max")}
-SHARES |= {"mutual_information_kept", "journalist_highest", "individual_highest"}
+SHARES |= {"mutual_information_kept", "journalist_highest", "individual_highest", "contribution"}
 # The most cells of a published table that a report lists, the bounds of a suppressed cell, and headings of its facts.
 MOST_CELLS = 1_000
 BOUNDS = ("lower", "upper", "disclosed")
@@ -98,7 +98,7 @@ HEADINGS = {
     "lost": "lost, bits",
     "entropy": "entropy, bits",
     "entropy_before": "entropy before, bits",
-    "entropy_after": "after, bits",
+    "entropy_after": "entropy after, bits",
     "entropy_lost": "entropy lost, bits per row",
     "neighbours": "neighbouring tables",
     "contributions": "rows of a person, at most",
@@ -109,6 +109,12 @@ HEADINGS = {
     "number": "run",
     "started": "began, UTC",
     "pif95": "PIF 95, bits",
+    "size": "columns together",
+    "msus": "MSUs",
+    "smallest": "rows with none smaller",
+    "contribution": "share of all scores from MSUs with it",
+    "suda": "SUDA score",
+    "dis_suda": "DIS-SUDA, 0 to 1",
 }
 Record = Mapping[str, Any]
 
@@ -351,6 +357,18 @@ class Sections:
         )
         yield Section("Toxic pairs", [note.strip()], figures.matrix(said, pairs, "unique_share"), tables)
 
+    def _special_uniques(self, document: Document) -> Iterable[Section]:
+        sizes = [row for row in document["sizes"] if row["msus"]]
+        tables = self._table("By number of columns", sizes, "size msus rows smallest")
+        tables += self._table("Columns", document["columns"], "column msus contribution", tools=True)
+        numbers = " ".join(f"msu_{row['size']}" for row in sizes)
+        tables += self._table("Rows at the highest risk", document["top"], f"row index suda dis_suda {numbers}", True)
+        note = (
+            "A minimal sample unique (MSU) is a set of values that only one row has, and of which none can be spared. "
+            "It counts for each of its columns, so that the shares of columns add up to more than 100 %."
+        )
+        yield Section("Special uniques", [note], [], tables)
+
     def _advice(self, document: Document) -> Iterable[Section]:
         before = document["before"]
         changes = [
@@ -529,4 +547,4 @@ def _next_steps(document: Document) -> list[str]:
 
 
 def _heading(key: str) -> str:
-    return HEADINGS.get(key, key.replace("_", " "))
+    return HEADINGS.get(key, key.replace("msu_", "MSUs of ").replace("_", " "))

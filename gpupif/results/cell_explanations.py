@@ -126,10 +126,15 @@ class ExplainedCells:
         return zip(columns, self.keys, strict=True)
 
     @cached_property
-    def _orders(self) -> dict[int, npt.NDArray[np.int64]]:
-        """The order of the values of each scored column of which a cell is spread."""
+    def _orders(self) -> dict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        """For each scored column of which a cell is spread: the order of its values, and its values by prior."""
         spread = {column for cell, (column, _) in zip(self.cells, self._placed(), strict=True) if cell.spread}
-        return {column: value_order(self.columns[column]) for column in spread}
+        orders = {column: value_order(self.columns[column]) for column in spread}
+        priors = self.job.priors
+        return {
+            column: (order, np.lexsort((order[: len(priors[column])], -priors[column])))
+            for column, order in orders.items()
+        }
 
     def _value(self, column: int, code: int) -> dict[str, Any]:
         """Return what anyone sees of a cell with this code; the prior is NaN for a cell without a value."""
@@ -161,19 +166,21 @@ class ExplainedCells:
 
         Then come the likeliest by posterior, then by prior, then in the order of values. codes, counts: of the cohort.
         """
-        priors, order = self.job.priors[column], self._orders[column]
-        equal = dict(zip(codes.tolist(), counts.tolist(), strict=True))
-        likely = codes[np.lexsort((order[codes], -counts))[:MOST_VALUES]].tolist()
-        frequent = np.lexsort((order[: len(priors)], -priors))[:MOST_VALUES].tolist()
-        places = dict.fromkeys([code, *likely, *frequent])
-        shown = [place for place in places if place < len(priors)][:MOST_VALUES]
-        shown[1:] = sorted(shown[1:], key=lambda place: (-equal.get(place, 0), -priors[place], order[place]))
+        priors, (order, by_prior) = self.job.priors[column], self._orders[column]
+        # The code of missing values that match any value has no prior.
+        codes, counts = codes[codes < len(priors)], counts[codes < len(priors)]
+        # Of values that the cohort lacks, the posterior falls with the prior.
+        frequent = by_prior[: len(codes) + MOST_VALUES]
+        places = np.concatenate([codes, frequent[~np.isin(frequent, codes)][:MOST_VALUES]])
+        posteriors = self._posterior(column, np.pad(counts, (0, len(places) - len(codes))), certain, priors[places])
+        likeliest = places[np.lexsort((order[places], -priors[places], -posteriors))][:MOST_VALUES].tolist()
+        shown = list(dict.fromkeys([code, *likeliest]))[:MOST_VALUES]
+
+        def posterior(place: int) -> float:
+            return float(self._posterior(column, int(counts[codes == place].sum()), certain, float(priors[place])))
+
         return [
-            {
-                "value": value,
-                "prior": float(priors[place]),
-                "posterior": self._posterior(column, equal.get(place, 0), certain, float(priors[place])),
-            }
+            {"value": value, "prior": float(priors[place]), "posterior": posterior(place)}
             for place, value in zip(shown, self.columns[column].values(shown), strict=True)
         ]
 

@@ -194,6 +194,8 @@ class ScorePlots:
         scored = self._scores.columns
         names = scored if columns is None else as_list("columns", [columns] if columns in scored else columns)
         check_exist("columns", names, scored, "the scores")
+        if not names:
+            raise InputError("columns: expected at least one scored column, got none. Leave it out to draw all.")
         return [scored.index(name) for name in names]
 
     def _against(self) -> str:

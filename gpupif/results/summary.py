@@ -146,9 +146,10 @@ class Summary(Displayable):
         size = f"{self.rows:,} {plural(self.rows, 'row')} x {len(self.columns)} {plural(len(self.columns), 'column')}"
         said = [f"{size} scored. {self.attacker}".rstrip()]
         columns = self.columns
-        if "fig" in columns and self.rows and not columns["cig_max"].any():
-            return [*said, "What the attacker knows tells nothing of any value: every CIG is 0."]
-        if "fig" in columns and self.rows:
+        learnt = "fig" in columns and bool(columns["cig_max"].any())
+        if "fig" in columns and self.rows and not learnt:
+            said.append("What the attacker knows tells nothing of any value: every CIG is 0.")
+        elif learnt:
             unknown = columns.iloc[self._unknown]
             average = f"On average a row gives away {unknown['fig'].sum() / self.rows:.3g}"
             average += f" of {bits(unknown['prior_entropy'].sum())}"
@@ -158,11 +159,11 @@ class Summary(Displayable):
             said.append(f"{average}, most of {quoted(most.name)}: {mean}, at most {highest}.")
         words = {name: own for name, own in ROWS_SAID.items() if name in columns}
         rows = [own.format(as_part(columns[name].max())) for name, own in words.items()]
-        if self.pif:
+        if self.pif and learnt:
             every = "over all columns " * (len(self._unknown) < len(columns))
             few, most_of_all = bits(self.pif[99]), bits(self.pif[100])
             rows.append(f"{every}1 row in 100 gives away {few} or more, the riskiest {most_of_all}")
-        elif "csf_max" in columns:
+        elif "csf_max" in columns and "fig" not in columns:
             rows.append(f"the probability of a value changes by {columns['csf_max'].max():.3g} at most (CSF)")
         if rows:
             sentence = "; ".join(rows)

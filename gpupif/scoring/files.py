@@ -249,7 +249,7 @@ def _score_in_memory(
         return WrittenScores(scores)
     started, cells = time.perf_counter(), None
     with Reporter() as report:
-        report.stage("write", scores.rows, "rows")
+        report.stage("write", scores.rows if options.selection is None else None, "rows")
         if options.selection is None:
             scores.write(options.output, options.keep_input, options.overwrite, report.advance)
         else:

@@ -277,6 +277,11 @@ class TreatedSource(Source):
         self._starts[file] = list(starts)
 
     @property
+    def bytes_read(self) -> int:  # type: ignore[override]
+        """The bytes read so far."""
+        return self._base.bytes_read
+
+    @property
     def changed(self) -> list[str]:
         """The names of original columns that were changed or dropped."""
         return [name for name in self._base.names if name in self._steps.types or name not in self.names]
@@ -288,7 +293,6 @@ class TreatedSource(Source):
 
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
         for table, chunk in self.treated(file, columns, rows, size):
-            self.bytes_read = self._base.bytes_read
             if columns:
                 yield pa.Table.from_arrays([self._array(name, table, chunk) for name in columns], names=columns)
             else:
@@ -365,9 +369,13 @@ class TypedSource(Source):
     def about_rows(self) -> int:
         return self._source.about_rows()
 
+    @property
+    def bytes_read(self) -> int:  # type: ignore[override]
+        """The bytes read so far."""
+        return self._source.bytes_read
+
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
         for chunk in self._source._read_file(file, columns, rows, size):
-            self.bytes_read = self._source.bytes_read
             arrays = [self._typed(name, chunk.column(name)) for name in columns]
             yield pa.table(arrays, names=columns)
 

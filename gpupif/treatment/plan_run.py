@@ -42,8 +42,10 @@ def apply_plan(table: TreatedTable, plan: Plan, key: Key | None, report: Reporte
     applied: list[Applied] = []
     reading = [treatment for treatment in plan.treatments if treatment.reads_values]
     table.expect([name for treatment in reading for name in named_in(treatment, table.names)])
-    report.stage("treat", len(plan.treatments), "treatments")
     for number, treatment in enumerate(plan.treatments):
+        # The treatment before may have shown stages of its own.
+        report.stage("treat", len(plan.treatments), "treatments")
+        report.advance(number)
         said = f"treatment {number + 1} ({treatment.do})"
         with errors_of(said):
             _check_named(treatment, table.names)
@@ -52,7 +54,6 @@ def apply_plan(table: TreatedTable, plan: Plan, key: Key | None, report: Reporte
             step = treatment.prepare(table, Tools(plan.hierarchies, key, number))
             table.apply(step, said)
         applied.append(Applied(treatment, step))
-        report.advance()
     return applied
 
 

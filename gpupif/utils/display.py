@@ -176,12 +176,15 @@ class Heading(NamedTuple):
         which are aligned right and never cut. Default: False.
     show: returns a value as text, or as rich's `Text` with colours. Default: `as_cell`.
     optional: whether the column is left out where the console has no room for it. Default: False.
+    once: whether numbers that are the same in all rows are said once, below the table. Default: False, but for numbers
+        that mean all or nothing, such as 100 %.
     """
 
     name: str
     text: bool = False
     show: Callable[[Any], str | Text] = as_cell
     optional: bool = False
+    once: bool = False
 
 
 def draw_table(
@@ -203,7 +206,7 @@ def draw_table(
     for place, heading in enumerate(headings):
         shown = [heading.show(line[place]) for line in lines]
         cells = [Text(printable(cell)) if isinstance(cell, str) else cell for cell in shown]
-        columns.append(PrintedColumn(printable(str(heading.name)), cells, heading.text, heading.optional))
+        columns.append(PrintedColumn(printable(str(heading.name)), cells, *heading[1:2], *heading[3:]))
     return PrintedTable(Text(printable(title), "table.title"), columns, keys, show_headings)
 
 

@@ -34,13 +34,14 @@ class PrintedColumn:
     """A column of a printed table.
 
     name: the heading. cells: the texts. text: whether the column holds words, which may take several lines. optional:
-    whether the column is left out, with a word, where it has no room.
+    whether the column is left out, with a word, where it has no room. once: see `Heading`.
     """
 
     name: str
     cells: Sequence[Text]
     text: bool
     optional: bool
+    once: bool
 
     @property
     def whole(self) -> int:
@@ -56,9 +57,9 @@ class PrintedColumn:
 
     @property
     def always(self) -> bool:
-        """True if all cells say the same, and that is 1 or all."""
+        """True if all cells say the same, and that is said below the table."""
         texts = {cell.plain for cell in self.cells}
-        return not self.text and len(self.cells) > 1 and len(texts) == 1 and texts <= {*ALWAYS}
+        return not self.text and len(self.cells) > 1 and len(texts) == 1 and (self.once or texts <= {*ALWAYS})
 
 
 @dataclass(frozen=True)

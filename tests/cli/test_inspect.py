@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -139,6 +140,10 @@ def test_a_line_lists_the_options_taken_from_the_roles_file(table, run):
     told = run("suda", table.name, "--roles", "r.toml", "--columns", "sex,religion", "--weights", "age")
     assert "From r.toml: nothing, for options say it all" in told.out.splitlines()
     assert run("suda", table.name, "--roles", "r.toml", "-q").out == ""
+    pd.DataFrame({f"column {number}": [1, 2, 2] for number in range(40)}).to_csv("wide.csv", index=False)
+    Path("wide.toml").write_text("[roles]\n" + "".join(f'"column {n}" = "quasi-identifier"\n' for n in range(40)))
+    told = run("suda", "wide.csv", "--roles", "wide.toml", "--max-size", "1").out.splitlines()
+    assert told[-1] == f"From wide.toml: --columns '{','.join(f'column {number}' for number in range(6))}' and 34 more"
 
 
 def test_labels_of_rows_need_no_role(folder, run):

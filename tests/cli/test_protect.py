@@ -143,6 +143,11 @@ def test_the_command_that_follows_can_be_pasted(run, table, folder):
     for command in (treat, compare):
         ended = run(*shlex.split(command)[1:])
         assert ended.code == 0, ended.err
+    # The names of later outputs are free too.
+    ended = run("protect", "table [1].csv", "--roles", "r.toml", "--require", "k>=3", "-o", "other plan.toml")
+    treat, compare = printed_commands(ended)
+    assert treat.endswith("-o 'table [1]_treated_2.csv'")
+    assert "'table [1]_treated_2.csv'" in compare
     assert printed_commands(run(*shlex.split(treat)[1:], "--overwrite")) == [compare]
 
 
@@ -229,8 +234,8 @@ def test_the_verdict_names_every_attacker_and_the_risk_that_no_criterion_limits(
     several = ("--require", "k>=3", "--require", "nb: max csf(ill)<=0.9", "--attacker", "nb=age")
     shown = run(*BASE, *known, *several).out
     assert "The attackers know age, home (k>=3); age (nb)." in shown
-    assert "are not used" not in shown
-    assert "The weights `people` are not used" in run(*BASE, *known, "--require", "k>=3").out
+    assert "No criterion uses the weights" not in shown
+    assert "No criterion uses the weights `people`" in run(*BASE, *known, "--require", "k>=3").out
 
 
 def test_rows_that_stay_unique_are_counted(run, table, folder):

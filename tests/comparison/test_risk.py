@@ -124,7 +124,7 @@ def test_a_comparison_prints_and_is_given_as_json(before):
         "missing matches all",
         "rows a class, divided by k",
         "dropped",
-        "Pairs of columns",
+        "Mutual information of pairs",
         "60 rows",
     ):
         assert words in text

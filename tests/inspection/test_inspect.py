@@ -285,6 +285,8 @@ def test_an_inspection_prints_and_is_json(found):
     assert document["roles"]["age"] == "quasi-identifier"
     assert "proposed role" in str(found)
     assert repr(found) == f"<Inspection of {ROWS} rows x {len(COLUMNS)} columns>"
+    alike = gpupif.inspect(pd.DataFrame({"sex": [*"mmff"], "home": ["n"] * 4}))
+    assert alike.verdict()[-1] == "No row is unique by one column alone."
 
 
 def test_tables_fit_a_hundred_characters(found):

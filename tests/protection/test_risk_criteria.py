@@ -435,3 +435,29 @@ def refuses(message, call, **arguments):
         call(table, **(KNOWN | arguments))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("missing", ["category", "wildcard"])
+@pytest.mark.parametrize("weights", [None, "people"])
+def test_certain_rows_are_those_of_risk(weights, missing):
+    """Rows of weight 0 are no members of classes."""
+    random = np.random.default_rng(1)
+    table = pd.DataFrame(
+        {
+            "home": random.choice([*"abcdefgh", None], 30),
+            "ill": random.choice([*"xyz", None], 30),
+            "people": random.choice([0, 0, 2], 30),
+        }
+    )
+    asked = {"quasi_identifiers": "home", "sensitive": "ill", "missing": missing, "weights": weights}
+    certain = []
+    for value in table["home"]:
+        known = table["home"].isna() if pd.isna(value) else table["home"] == value
+        if missing == "wildcard":
+            known = known | table["home"].isna() | pd.isna(value)
+        ill = table["ill"][known & (table["people"] > 0) if weights else known]
+        values = {None if pd.isna(own) else own for own in ill}
+        certain.append(len(values - {None} if missing == "wildcard" else values) == 1)
+    found = gpupif.protect(table, "k>=2", suppress=0.9, **asked)
+    assert found.certain_rows_before == {"ill": sum(certain)}
+    assert gpupif.risk(table, **asked).attributes.loc["ill", "certain_rows"] == sum(certain)

@@ -336,6 +336,12 @@ def test_results_of_commands_are_reported(run, table):
     Path("risk.json").write_text(run(*classes, "--json").out)
     assert run("report", "risk.json", "-o", "record.html", "--redact").code == 0
     direct, record = map(Page.read, ("risk.html", "record.html"))
+    Path("suda.json").write_text(run("suda", table, "--json").out)
+    assert run("report", "suda.json", "-o", "suda.html").code == 0
+    singled_out = gpupif.suda(table).summary()
+    suda = Page.read("suda.html")
+    assert [row[0] for row in suda.tables["Columns"][1:]] == list(singled_out.columns.index)
+    assert f"singles out {singled_out.scored_rows:,} of " in suda.words
     assert direct.tables["Classes"] == record.tables["Classes"]
     assert "in 1 class" in record.words or "classes, k = " in record.words
     protect = (

@@ -247,6 +247,9 @@ def test_what_cannot_be_drawn_is_one_clear_line(scores, monkeypatch):
         scores.plot.distributions("cfs")
     with pytest.raises(ColumnNotFoundError, match=r"^columns: no column 'aeg' in the scores. Did you mean 'age'"):
         scores.plot.fig(["aeg"])
+    for draw in (scores.plot.heatmap, scores.plot.fig, scores.plot.distributions):
+        with pytest.raises(gpupif.InputError, match=r"^columns: expected at least one scored column, got none\."):
+            draw(columns=[])
     with pytest.raises(ColumnNotFoundError, match=r"^columns: no column 'aeg'"):
         scores.plot.distributions(columns="aeg")
     with pytest.raises(

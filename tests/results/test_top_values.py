@@ -94,3 +94,20 @@ def test_cells_below_the_bound_do_not_count():
     assert [(cell.risk, cell.row, cell.code) for cell in kept] == [(3.0, 12, 1), (3.0, 15, 3)]
     kept = riskiest_in_column(measure, scores, 9, 0, 10, 2.0, codes)
     assert [(cell.risk, cell.row, cell.code) for cell in kept] == [(3.0, 12, 1), (3.0, 15, 3), (2.0, 14, 2)]
+
+
+@pytest.mark.parametrize("accuracy", [0.0, 0.5, 1.0])
+def test_the_values_of_an_explained_cell_come_by_posterior(accuracy):
+    table = pd.DataFrame({"sex": list("ffffffmmmmmm"), "town": [*"aaabbcdddddd"]})
+    priors = {"town": {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}}
+    scores = gpupif.score(table, columns="town", known="sex", priors=priors, accuracies={"town": accuracy})
+    for cell in scores._top(len(table), None, "cell", spread=True).to_dict("records"):
+        cohort = table.town[table.sex == table.sex[cell["row"]]]
+        expected = {
+            town: accuracy * (cohort == town).mean() + (1 - accuracy) * prior for town, prior in priors["town"].items()
+        }
+        own, *others = cell["spread"]
+        assert own["value"] == cell["value"]
+        order = sorted({*expected} - {cell["value"]}, key=lambda town: (-expected[town], -priors["town"][town], town))
+        assert [one["value"] for one in others] == order
+        assert {one["value"]: one["posterior"] for one in cell["spread"]} == pytest.approx(expected)

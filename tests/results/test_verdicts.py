@@ -75,6 +75,11 @@ def test_figures_of_scores_and_classes(table):
     assert f"gives away {scores.cig[MARKED].mean():.3g} of " in gains
     assert f"at most {scores.cig[MARKED].max():.3g} bits." in gains
     assert rows.startswith(f"{alone} are alone in their class; ")
+    nothing = gpupif.score(table.assign(same="x"), ["cig", "csf", "unique"], columns="same", known=KNOWN).verdict()
+    assert nothing[1:] == [
+        "What the attacker knows tells nothing of any value: every CIG is 0.",
+        f"{alone} are alone in their class.",
+    ]
     asked, share, attributes = gpupif.risk(table, KNOWN, MARKED).verdict()
     assert asked == f"The attacker knows sex, age: 80 rows in {table.groupby(KNOWN).ngroups} classes, k = 1."
     assert share.startswith(f"{alone} ({(classes == 1).sum()}) are alone in their class")

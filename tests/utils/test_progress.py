@@ -43,3 +43,24 @@ def test_the_message_says_if_kernels_cannot_be_kept(compile_twice):
 def test_no_message_comes_if_progress_is_off(compile_twice):
     with gpupif.config(progress=False):
         assert compile_twice("") == ""
+
+
+def test_no_stage_counts_more_than_there_is(tmp_path, monkeypatch, on_cpu):
+    """Treatments read a table of CSV twice, and show stages of their own."""
+    stages, stage_of = [], {}
+
+    def begin(self, name, total, unit):
+        stage_of[self] = [name, total, 0]
+        stages.append(stage_of[self])
+
+    monkeypatch.setattr(progress.Reporter, "stage", begin)
+    monkeypatch.setattr(progress.Reporter, "expect", lambda self, total: stage_of[self].__setitem__(1, total))
+    monkeypatch.setattr(
+        progress.Reporter, "advance", lambda self, amount=1: stage_of[self].__setitem__(2, stage_of[self][2] + amount)
+    )
+    gpupif.datasets.census(200)[["age", "sex", "region"]].to_csv(tmp_path / "table.csv", index=False)
+    names = (["age", "sex"], ["sex", "region"])
+    plan = gpupif.Plan([gpupif.treatments.SuppressRows(k=2, quasi_identifiers=own) for own in names])
+    gpupif.treat_files(tmp_path / "table.csv", tmp_path / "treated.csv", plan)
+    assert {"treat", "read and encode"} <= {name for name, *_ in stages}
+    assert [own for own in stages if own[1] is not None and own[2] > own[1]] == []
