@@ -1,7 +1,8 @@
 """The plugin of pytest that leaves slow tests out unless somebody asks for them.
 
 `addopts` in pyproject.toml has `-m 'not slow'`. Slow tests run with `--everything`, with another `-m`, and where all
-that is asked for is tests by name (`pytest tests/cli/test_info.py::test_that`).
+that is asked for is tests by name (`pytest tests/cli/test_info.py::test_that`). Of a test that is marked `sampled(n)`
+every n-th case is quick, and all others are slow.
 
 With `--by-turns` each slow test that is for every engine runs on one, so that all engines have a part of them. Quick
 tests take turns too, there and where only they run, if their function has enough of them that every engine has one.
@@ -9,6 +10,7 @@ tests take turns too, there and where only they run, if their function has enoug
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -51,7 +53,15 @@ def _case_of_engines(item: pytest.Item) -> tuple[str, Hashable] | None:
     return item.nodeid.partition("[")[0], others
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    seen: Counter[str] = Counter()
+    for item in items:
+        if (sampled := item.get_closest_marker("sampled")) is not None:
+            name = item.nodeid.partition("[")[0]
+            if seen[name] % sampled.args[0]:
+                item.add_marker("slow")
+            seen[name] += 1
     only_quick = config.option.markexpr == QUICK
     if not config.option.by_turns and not only_quick:
         return

@@ -81,6 +81,15 @@ def test_slow(number):
     pass
 """
 
+SAMPLED = """
+import pytest
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("number", range(7))
+def test_some(number):
+    print("ran", number)
+"""
+
 BY_TURNS = """
 import pytest
 
@@ -106,7 +115,7 @@ def test_quick_cases(number, engine):
 def few_tests(pytester, monkeypatch):
     """A folder of one quick and two slow tests, with this repository's options of pytest."""
     options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["addopts"]
-    pytester.makeini(f"[pytest]\naddopts = {options} -n 0 -p tests.helpers.slow_tests\nmarkers = slow")
+    pytester.makeini(f"[pytest]\naddopts = {options} -n 0 -p tests.helpers.slow_tests\nmarkers = slow\n  sampled(n)")
     pytester.makepyfile(test_few=TESTS)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     return pytester
@@ -139,7 +148,7 @@ def test_slow_tests_run_only_if_asked_for(few_tests, arguments, passed, left_out
 
 @pytest.mark.parametrize(
     ("arguments", "passed", "left_out", "cases"),
-    [(["-m", "slow", "--by-turns"], 20, 55, 20), (["--everything", "--by-turns"], 35, 40, None), ([], 7, 68, 4)],
+    [(["-m", "slow", "--by-turns"], 20, 55, 20), (["--everything", "--by-turns"], 27, 48, None), ([], 7, 68, 4)],
 )
 def test_engines_take_turns(few_tests, arguments, passed, left_out, cases):
     few_tests.makepyfile(test_few=BY_TURNS)
@@ -149,3 +158,12 @@ def test_engines_take_turns(few_tests, arguments, passed, left_out, cases):
     assert {engine for _, engine in runs} == {"cpu", "cpu-1-thread", "cpu-3-threads"}
     if cases is not None:
         assert sorted(int(number) for number, _ in runs) == list(range(cases))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cases"), [([], [0, 3, 6]), (["-m", "slow"], [1, 2, 4, 5]), (["--everything"], list(range(7)))]
+)
+def test_of_a_sampled_test_some_cases_are_quick(few_tests, arguments, cases):
+    few_tests.makepyfile(test_few=SAMPLED)
+    ended = few_tests.runpytest_inprocess("-s", *arguments)
+    assert [int(number) for number in re.findall(r"ran (\d+)", "\n".join(ended.outlines))] == cases
