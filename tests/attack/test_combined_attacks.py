@@ -207,6 +207,7 @@ def check_definition(case, dtype):
             assert short[name].equals(numbers.astype(short[name].dtype)), name
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(("case", "dtype"), CASES)
 def test_scores_against_any_attack_follow_their_definition(case, dtype):
@@ -227,6 +228,7 @@ def check_bits(way, case, dtype):
     assert_same_outcomes(way.score(table, ALL, dtype=dtype, **options), in_memory(case, dtype))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("case", "dtype", "way"), BY_WAY, indirect=["way"])
 def test_every_way_gives_the_bits_of_the_table_in_memory(way, case, dtype):
     check_bits(way, case, dtype)

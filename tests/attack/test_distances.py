@@ -140,6 +140,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("values", "order"), ORDERS.values(), ids=ORDERS)
 def test_emd_follows_the_natural_order_of_values(engine, values, order):
     frame = pd.DataFrame({"x": values, "row": range(4)})

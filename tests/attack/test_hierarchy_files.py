@@ -65,6 +65,7 @@ def test_a_json_file_is_read_by_its_path(tmp_path):
 names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1).filter(lambda name: name != "*")
 
 
+@pytest.mark.slow
 @given(
     paths=st.dictionaries(names, st.tuples(st.integers(0, 5), st.integers(0, 2)), min_size=1, max_size=12),
     separator=st.sampled_from(";\t|,"),

@@ -153,6 +153,7 @@ def test_warnings_print_no_control_signs_of_a_table(run, hostile):
     assert ended.err.count("\n") == ended.err.count("gpupif: warning: ")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", COMMANDS)
 def test_results_print_no_control_signs_of_a_table(run, hostile, case):
     line, printed, code = COMMANDS[case]

@@ -186,6 +186,7 @@ def test_every_command_is_printed_at_every_width():
     assert {name for name in NAMES if not any(line.startswith(name) for line in COMMANDS.values())} == PLAIN
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", CASES)
 def test_no_line_is_too_long_and_no_number_or_heading_is_broken(printed, case):
     consoles = printed(COMMANDS[case])

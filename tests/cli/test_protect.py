@@ -167,6 +167,7 @@ def printed_commands(ended):
     return [line.strip() for line in ended.out.split("To go on:\n")[1].splitlines()]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("name", "options"),
     [

@@ -49,6 +49,7 @@ def measured(before, after, **options):
     return gpupif.compare(frame(before), frame(after), numbers=list(before), linkage="exact", **options)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(tables(), st.sampled_from([0.05, 0.1, 0.25, 1.0]))
 def test_risk_and_loss_are_those_of_the_definitions(both, interval):
@@ -73,6 +74,7 @@ def by_estimate(found):
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(tables())
 def test_estimates_are_those_of_the_definitions(both):
@@ -123,6 +125,7 @@ def test_columns_that_follow_from_others_have_no_eigenvalues_and_coefficients(co
     assert estimates["w", "coefficient", "x"] == pytest.approx((1, 1))
 
 
+@pytest.mark.slow
 def test_the_tree_of_boxes_finds_the_nearest_rows_of_large_tables(monkeypatch):
     random = np.random.default_rng(0)
     before = pd.DataFrame(random.integers(0, 60, (250, 3)), columns=list("xyz"))

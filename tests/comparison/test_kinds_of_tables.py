@@ -63,6 +63,7 @@ def expected(both):
     return results
 
 
+@pytest.mark.slow
 def test_files_in_pieces_and_parts_compare_as_frames(both, expected, tmp_path):
     before, after = both
     with in_parts(13, 8000), gpupif.config(memory_limit="8GiB"):
@@ -81,6 +82,7 @@ def test_a_frame_and_a_file_compare_as_frames(both, expected, tmp_path):
     assert found(first, second, **PLACES) == expected[0]
 
 
+@pytest.mark.slow
 @pytest.mark.dask
 @pytest.mark.usefixtures("dask_in_one_thread", "on_cpu")
 def test_dask_frames_compare_as_frames(both, expected):

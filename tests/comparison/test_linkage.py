@@ -40,6 +40,7 @@ def frame(table):
     return pd.DataFrame({"n": pd.array(table["n"], "Int64"), "m": table["m"], "s": table["s"]})
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(tables())
 def test_the_linked_share_is_that_of_comparing_all_rows(both):

@@ -78,6 +78,7 @@ def test_the_record_aligns_rows_of_files(before, treated, expected, tmp_path):
         assert found(first, second, PLAN, columns=["age", "sex", "pay"]) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.dask
 @pytest.mark.usefixtures("on_cpu")
 def test_the_record_aligns_rows_of_dask_frames(before, treated, expected):

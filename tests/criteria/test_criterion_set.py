@@ -66,6 +66,7 @@ def measured(table, texts):
     return criteria, [one.value for one in found]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6))
 def test_coarser_values_never_worsen_criteria_that_only_improve(seed):

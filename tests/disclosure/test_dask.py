@@ -46,6 +46,7 @@ def test_any_partitioning_gives_the_numbers_of_the_table_in_memory(question, cho
     assert found == outcome(frame, *asked, device="cpu", **options)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("known", [["age", "sex"], ["sex"], ["tenure"]])
 @pytest.mark.parametrize("sensitive", [["region", "occupation", "education"], None])
 def test_many_partitions_give_the_same_numbers(known, sensitive):
@@ -56,6 +57,7 @@ def test_many_partitions_give_the_same_numbers(known, sensitive):
         assert what_is_found(found) == what_is_found(gpupif.risk(frame, known, sensitive))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_every_kind_of_column_gives_the_same_numbers(kind):
     values = COLUMNS[kind]

@@ -65,6 +65,7 @@ def test_few_scored_columns_at_a_time_give_the_same_bits(monkeypatch, cache):
         assert other.array(measure).tobytes() == whole.array(measure).tobytes()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("few", [1, 3, 16])
 @pytest.mark.parametrize("shared", [1, 8, 1 << 14])
 def test_cohorts_of_any_size_are_scored_right(monkeypatch, few, shared):

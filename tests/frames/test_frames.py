@@ -120,6 +120,7 @@ SCORE = [
 CASES = [(name, series) for name, many in (("city", CITY), ("age", AGE), ("score", SCORE)) for series in many]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("name", "series"), CASES, ids=[f"{name}-{s.dtype}" for name, s in CASES])
 def test_every_pandas_type_gives_the_same_scores(name, series):
     frame = pd.DataFrame(TABLE).astype({"age": "int64"})

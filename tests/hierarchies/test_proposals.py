@@ -134,6 +134,7 @@ def test_every_column_of_any_table_is_proposed_a_hierarchy(table):
         assert all(1 < above < below for below, above in pairwise(values))
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["a", "b", "c", "dd", "é", None]), min_size=1), st.randoms())
 def test_every_kind_of_table_is_proposed_the_same_hierarchy(values, random):
     shuffled = random.sample(values, len(values))

@@ -94,6 +94,7 @@ ODD_FIELDS = st.sampled_from(['a"b', '"a"b', '"', "a\rb", '""""', '""', "\t", "x
 ODD = st.one_of(ODD_FIELDS.map("1,{},2".format), PLAIN, st.just(""))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     lines=st.lists(st.lists(FIELDS, min_size=3, max_size=3).map(",".join), max_size=40),

@@ -97,6 +97,7 @@ def every_type(rows):
     )
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("size", "threads"), [(1, 3), (30, 1), (100, 3)])
 def test_any_grouping_of_rows_gives_the_bytes_of_arrow(threads, size):
     table = every_type(100)

@@ -33,6 +33,7 @@ DEEP = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("name", "read"), READERS.values(), ids=READERS)
 def test_a_document_nested_too_deep_is_refused_in_one_line(tmp_path, name, read):
     file = tmp_path / name

@@ -47,6 +47,7 @@ def written(request, tmp_path):
     return tmp_path / "in", pa.Table.from_pandas(frame, pa.schema(fields), preserve_index=False)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("written", "pattern"),
     [

@@ -89,6 +89,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("options", SECTIONS.values(), ids=SECTIONS.keys())
 def test_gates_have_the_same_results_in_memory_and_on_disk(folder, options):
     settings, before = settings_of(options), sorted(folder.rglob("*"))
@@ -100,6 +101,7 @@ def test_gates_have_the_same_results_in_memory_and_on_disk(folder, options):
     assert nothing_left(folder)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("kept", "on_disk"),
     [({"scores": "cells", "where": "csf > 0.5"}, False), ({"scores": "all"}, True)],

@@ -154,6 +154,7 @@ def test_the_value_of_each_kind_follows_its_definition(engine):
         assert result.unit == (MEASURES[keys["measure"]].unit if of_cells else GATES[kind].unit)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", list(EXAMPLES))
 def test_limits_are_exact(kind):
     keys, _ = EXAMPLES[kind]

@@ -88,6 +88,7 @@ def open_quote(nights, value):
 FAULTS = (weight, alone, order, hierarchy, bad_hierarchy, priors, bad_priors, population, long_row, open_quote)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("fault", "value"),
     [

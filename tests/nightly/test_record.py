@@ -37,6 +37,7 @@ def shared(tmp_path_factory):
         yield record
 
 
+@pytest.mark.slow
 @given(outcomes)
 @settings(max_examples=25, deadline=None)
 def test_a_recorded_run_is_read_back_unchanged(shared, any_run):
@@ -346,6 +347,7 @@ def long_record(tmp_path_factory):
     return (state / RECORD).read_bytes(), known
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_damaged_record_is_put_aside_and_its_whole_runs_are_kept(tmp_path, long_record, seed):
     """No damage of any bytes changes a run that is kept."""

@@ -133,6 +133,7 @@ def test_a_run_on_another_table_does_not_migrate_the_record(state):
     assert [file.name for file in state.iterdir()] == [RECORD]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("view", "columns"),
     [

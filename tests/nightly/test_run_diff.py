@@ -152,6 +152,7 @@ def test_the_diff_handles_low_risky_scores_and_several_attackers(tmp_path):
         assert compared.missing[0] == 'Which rows became unique takes "unique" in score.measures of both runs.'
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("where", "known"),
     [

@@ -131,6 +131,7 @@ def forge(state, *statements):
         sql.commit()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "statement",
     [

@@ -124,6 +124,7 @@ def test_a_planted_lock_is_not_followed(tmp_path, source, victim):
     assert (victim / "diary").read_bytes() == DIARY
 
 
+@pytest.mark.sampled(5)
 @ways
 @pytest.mark.parametrize(("mask", "elsewhere"), [(0, True), (0o022, False)])
 def test_no_other_user_can_read_the_files_of_a_run(tmp_path, source, monkeypatch, run, mask, elsewhere):
@@ -272,6 +273,7 @@ def test_a_clean_up_deletes_no_file_of_a_run_that_begins(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("planted", ["link", "pipe", "folder", "theirs"])
 def test_a_planted_last_mark_is_not_read(tmp_path, source, shared, victim, monkeypatch, planted):
     output = shared / "scores.csv"

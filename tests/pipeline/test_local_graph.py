@@ -181,6 +181,7 @@ def test_partitions_stay_within_their_limit_of_rows(alike, limit):
     assert len(rows_in([own[0] for own in messages], layout.words).keys) == 6000
 
 
+@pytest.mark.slow
 def test_dask_is_not_imported():
     modules = ("local_graph", "partition_scoring", "received_scores", "population_graph")
     imports = "".join(f"import gpupif.pipeline.{name}; " for name in modules)

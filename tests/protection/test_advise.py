@@ -72,6 +72,7 @@ def frames(draw):
     return pd.DataFrame(rows, columns=list("ABCD")[:columns], dtype=object)
 
 
+@pytest.mark.slow
 @given(frames(), st.booleans())
 @FEW
 def test_each_change_has_the_figures_of_the_oracle(frame, with_attribute):
@@ -102,6 +103,7 @@ def test_each_change_has_the_figures_of_the_oracle(frame, with_attribute):
     assert not changes
 
 
+@pytest.mark.slow
 @given(frames(), st.sampled_from(["pif95", "k", "max csf", "uniques", "mean cig"]))
 @FEW
 def test_changes_are_ordered_by_what_a_bit_buys(frame, criterion):

@@ -167,6 +167,7 @@ def indexed_kinds(folder):
     yield str(folder / "i.feather")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_cpu")
 def test_an_index_that_names_persons_is_warned_of_and_dropped(tmp_path):
     for table in indexed_kinds(tmp_path):

@@ -101,6 +101,7 @@ def test_criteria_that_coarser_values_break_are_met_at_the_least_cost(objective,
     assert found.optimal
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("objective", "most"), [*zip(OBJECTIVES, cycle([0, 12, 12]), strict=False)])
 def test_no_bound_exceeds_the_cost_of_a_node_above(objective, most):
     table, hierarchies = people(4)
@@ -152,6 +153,7 @@ class Prices:
         return min(((self.cost[node], node) for node in self.nodes if is_good(node)), default=(math.inf, None))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("selects", [False, True])
 @pytest.mark.parametrize("most_nodes", [lattice.MOST_NODES, 20])
 @pytest.mark.parametrize("seed", range(10))

@@ -201,6 +201,7 @@ def test_cells_are_suppressed_by_weights_figures_of_risk_and_one_reading(criteri
         assert cells.suppressed_cells < both.suppressed_cells
 
 
+@pytest.mark.slow
 def test_rows_are_suppressed_if_cells_would_be_in_too_many_rows():
     table, hierarchies = people(0)
     arguments = {"hierarchies": given(hierarchies), "sensitive": ["ill"], "suppress": 0.1}
@@ -227,6 +228,7 @@ ONE_VALUE_LEFT = pd.DataFrame({"a": list("xxxyz"), "S": list("ppppq")})
 ONLY_ROWS_REACH = pd.DataFrame({"a": list("xxxxyzw"), "S": list("pqpqppp")})
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("cells", [False, True])
 @pytest.mark.parametrize(
     ("criterion", "kind"),
@@ -332,6 +334,7 @@ def test_rows_are_suppressed_if_the_measured_table_with_suppressed_cells_breaks_
     assert (found.cells_unreached, found.suppressed_cells, found.rows_with_cells) == (True, 0, None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_cpu")
 def test_any_kind_of_table_has_the_same_plan(tmp_path):
     import polars as pl

@@ -238,6 +238,7 @@ BY_TURNS = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.every_engine
 @pytest.mark.parametrize(("criterion", "way"), BY_TURNS)
 def test_every_way_gives_the_same_plan_and_advice(criterion, way):
@@ -250,6 +251,7 @@ def test_every_way_gives_the_same_plan_and_advice(criterion, way):
     pd.testing.assert_frame_equal(found.changes, expected.changes, check_exact=True)
 
 
+@pytest.mark.slow
 def test_every_kind_of_table_and_population_gives_the_same_plan_and_advice(tmp_path):
     table, population = sample(0), city(0)
     table.to_csv(tmp_path / "table.csv", index=False)
@@ -265,6 +267,7 @@ def test_every_kind_of_table_and_population_gives_the_same_plan_and_advice(tmp_p
         pd.testing.assert_frame_equal(own.changes, advice[0].changes, check_exact=True)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("criterion", QUESTIONS)
 def test_advice_has_the_figures_of_risk_after_each_change(criterion):
     table, given = sample(0), arguments(QUESTIONS[criterion], 0)

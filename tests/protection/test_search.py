@@ -153,6 +153,7 @@ def test_reasons_rule_out_no_node_that_holds(seed, most_nodes, dense):
     assert node is None or found.loss == found.bound == loss
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.booleans(), st.integers(1, 60))
 def test_large_lattices_give_the_best_node(seed, selects, listed):
@@ -170,6 +171,7 @@ def test_large_lattices_give_the_best_node(seed, selects, listed):
     assert node is None or found.loss == found.bound == loss
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from([10, 60, 10**6]))
 def test_the_bound_holds_whenever_the_search_ends(seed, selects, most_nodes):

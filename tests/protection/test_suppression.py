@@ -24,6 +24,7 @@ each_share = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.sampled(5)
 @each_share
 @pytest.mark.parametrize("criteria", CRITERIA, ids=" and ".join)
 def test_the_plan_is_the_best_of_all_nodes(criteria, share, seed):
@@ -64,6 +65,7 @@ def breaks(rows, whole, criterion):
     return any(broken)
 
 
+@pytest.mark.sampled(5)
 @each_share
 @pytest.mark.parametrize(
     "criteria",
@@ -95,6 +97,7 @@ def test_criteria_on_two_attributes_are_met_at_the_best_of_all_nodes(criteria, s
     assert found.optimal
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("criterion", [own[0] for own in CRITERIA if own[0][0] not in "ku"])
 def test_no_rows_that_meet_a_criterion_are_more_than_the_bound_of_their_class(criterion):
     """All parts of small classes by definition."""

@@ -304,6 +304,7 @@ def test_an_attacker_may_know_nothing(known, least, left):
     assert len(gpupif.treat(table, [treatment]).table) == left
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_distances_count_the_steps_of_the_whole_table_after_its_ends_have_gone(weighted):
     rng = np.random.default_rng(4)

@@ -117,6 +117,7 @@ def found_in(way, options, asked, dtype="float64"):
     return way.score(table, MEASURES, dtype=dtype, cells=asked.asked, **options)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("name", "dtype"), [*((name, "float64") for name in CASES), *((name, "float32") for name in QUICK)]
 )
@@ -354,6 +355,7 @@ BAD = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("options", BAD, ids=" ".join)
 @pytest.mark.parametrize("limit", [[], ["--memory-limit", "8GiB"]], ids=["memory", "files"])
 def test_bad_conditions_are_refused(run, folder, options, limit):

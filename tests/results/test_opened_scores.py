@@ -284,6 +284,7 @@ GONE = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("opened", [False, True])
 @pytest.mark.parametrize("change", GONE.values(), ids=GONE)
 def test_scores_are_refused_if_their_file_was_replaced(tmp_path, change, opened):

@@ -69,6 +69,7 @@ def by_definition(numbers, query):
     return percentiles, {limit: sum(number > limit for number in known) for limit in query.above}, total
 
 
+@pytest.mark.slow
 @given(numbers=st.lists(NUMBERS, min_size=1, max_size=12), cuts=st.integers(1, 4), repeat=st.integers(1, 3))
 @settings(deadline=None)
 def test_answers_follow_from_the_numbers(numbers, cuts, repeat):

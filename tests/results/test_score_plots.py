@@ -166,6 +166,7 @@ def elsewhere(request, tmp_path_factory):
     return gpupif.open_scores(folder / "out")
 
 
+@pytest.mark.slow
 def test_plots_are_the_same_from_anywhere_and_read_no_frame(scores, elsewhere, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("read into memory")

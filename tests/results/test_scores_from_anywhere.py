@@ -148,6 +148,7 @@ def test_scores_from_anywhere_have_the_same_facts(found, expected):
         assert repr(mine.subsets) == repr(theirs.subsets)
 
 
+@pytest.mark.slow
 def test_scores_from_anywhere_have_the_same_frames(found, expected):
     for mine, theirs in pairs(found, expected):
         for measure in MEASURES:
@@ -169,6 +170,7 @@ def test_scores_from_anywhere_have_the_same_sums_and_percentiles(found, expected
         pd.testing.assert_series_equal(gains, theirs.rig(), check_exact=True)
 
 
+@pytest.mark.slow
 def test_numbers_of_columns_are_the_same_to_the_last_bit(found, expected):
     """Any partition of the rows gives the same bits; unknown scores do not count."""
     for measure, (mine, theirs) in zip(cycle(["wcig", "csf"]), pairs(found, expected), strict=False):
@@ -182,6 +184,7 @@ def test_numbers_of_columns_are_the_same_to_the_last_bit(found, expected):
         assert theirs.count_above(measure, 0.5).tolist() == (scores > 0.5).sum(axis=1).tolist()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("by", [None, "cohort_size"])
 def test_scores_from_anywhere_have_the_same_riskiest_cells(found, expected, by):
     for mine, theirs in pairs(found, expected):
@@ -278,6 +281,7 @@ def test_attackers_by_name_and_any_known_are_combined_alike(place, dtype, weight
     assert bool(nobody) == (weights is not None)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("by", ["cig", "cohort_size", "class_size", "entropy", "prior"])
 def test_the_worst_attacker_is_the_same_by_name_and_of_any_known(by, aggregated_alike):
     frame, asked = aggregated_alike
@@ -308,6 +312,7 @@ ATTACKERS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("name", "place", "measures"),
     covering(2, [*ATTACKERS], ["memory", "files", "opened"], [("cig", "csf"), ("csf", "entropy")]),
@@ -366,6 +371,7 @@ def test_scores_from_anywhere_can_be_written_again(place, asked, tmp_path):
     pd.testing.assert_frame_equal(again.cig.to_pandas(), expected.cig, check_exact=True)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("ending", ["parquet", "csv", "feather"])
 @pytest.mark.parametrize("asked", ["both, weights", "any two"])
 def test_summaries_are_found_while_scores_are_written(asked, ending, tmp_path, monkeypatch):

@@ -92,6 +92,7 @@ def test_groups_that_need_many_rounds_are_right(words):
     assert group(keys, [0, 250], forged, 0, keep) == naive_groups(keys, [0, 250], 0, int(keep))
 
 
+@pytest.mark.slow
 def test_rows_with_equal_hashes_are_told_apart_by_their_keys():
     """Forged hashes, by which all rows agree: the masked word and every other word still decide."""
     random = np.random.default_rng(0)

@@ -32,6 +32,7 @@ def test_all_measures_follow_their_definition(engine, job):
     assert scores.weights == pytest.approx(weights, abs=1e-12)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("columns", [12, 40, 150])
 def test_keys_of_many_words_are_scored_right(engine, columns):
     """40 columns of 8 bits are 5 words, 150 are 19."""

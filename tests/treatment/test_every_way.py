@@ -61,6 +61,7 @@ def test_every_way_allows_all_that_a_treatment_may_do(way, pieces):
     assert all(one.changed or one.dropped or one.rows_removed for one in expected.record.treatments)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("do", TOGETHER)
 def test_every_way_treats_a_table_the_same(way, do):
     check_way(way, do)

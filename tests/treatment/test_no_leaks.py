@@ -102,6 +102,7 @@ def test_no_removed_value_is_left_in_polars(treatments):
     assert_not_in(sink.getvalue())
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("treatments", "source", "output"),
     covering(2, [*PLANS], ["in.parquet", "in.feather", "in.csv"], ["out", "out.parquet", "out.feather", "out.csv"]),
@@ -210,6 +211,7 @@ def test_unused_categories_are_removed_from_polars():
         assert found[name].cast(pl.String).to_list() == given[name].cast(pl.String).to_list()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("source", "output", "removed"),
     covering(2, ["in.parquet", "in.feather", "in"], ["out", "out.parquet", "out.feather"], [False, True]),

@@ -46,6 +46,7 @@ OTHERS = [DatePart("x", to="month", format="%Y%m%d"), Zip3("x", {"021": 1})]
 ROWS = st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 9)), st.sampled_from("abc")), min_size=1, max_size=40)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("treatment", OF_NUMBERS, ids=lambda one: f"{one.do} {one!r}"[:60])
 @settings(max_examples=10, deadline=None)
 @given(ROWS)
