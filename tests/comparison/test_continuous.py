@@ -49,8 +49,7 @@ def measured(before, after, **options):
     return gpupif.compare(frame(before), frame(after), numbers=list(before), linkage="exact", **options)
 
 
-@pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(tables(), st.sampled_from([0.05, 0.1, 0.25, 1.0]))
 def test_risk_and_loss_are_those_of_the_definitions(both, interval):
     found = measured(*both, interval=interval).continuous
