@@ -352,4 +352,5 @@ def _column(figures: npt.NDArray[Any], hidden: Mask) -> Any:
 
     if figures.dtype.kind == "f":
         return pd.Series(np.where(hidden, np.nan, figures))
-    return pd.Series(pd.arrays.IntegerArray(figures.astype(np.int64), hidden.copy()))
+    # Files and pickles hold what is below the mask too.
+    return pd.Series(pd.arrays.IntegerArray(np.where(hidden, 0, figures).astype(np.int64), hidden.copy()))
