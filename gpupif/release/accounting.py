@@ -88,9 +88,8 @@ class Loss:
             raise InputError(f"epsilon: expected a number above 0, got {brief(self.epsilon)}.")
         elif self.kind not in GAUSSIAN and self.epsilon < own * (1 - ROUNDING):
             raise InputError(f"epsilon: expected at least {own:.6g}, which this noise loses; got {self.epsilon:.6g}.")
-        elif self.kind in GAUSSIAN and self.delta < (1 - ROUNDING) * self._gaussian_delta(self.epsilon):
-            least = self._gaussian_delta(self.epsilon)
-            raise InputError(f"delta: expected at least {least:.6g}, its chance to fail; got {self.delta:.6g}.")
+        elif self.kind in GAUSSIAN and self.delta < (fails := self._gaussian_delta(self.epsilon)) * (1 - ROUNDING):
+            raise InputError(f"delta: expected at least {fails:.6g}, its chance to fail; got {self.delta:.6g}.")
 
     def _gaussian_delta(self, epsilon: float) -> float:
         """Return the delta of Gaussian noise at an epsilon: Balle and Wang, Analytic Gaussian mechanism, 2018."""
