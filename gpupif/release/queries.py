@@ -58,6 +58,8 @@ class Query(ABC):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon("epsilon", self.epsilon))
+        if not isinstance(self.name, str | None):
+            raise InputError(f"name: expected a text, got {brief(self.name)}.")
 
     @property
     @abstractmethod

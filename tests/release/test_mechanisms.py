@@ -221,6 +221,7 @@ BAD = [
     ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [4, 4]}, "bounds: expected the lower bound first"),
     ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [0, math.inf]}, "bounds: expected two numbers"),
     ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [0, 5e-324]}, "bounds: expected a distance"),
+    ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [0, 1], "name": ["x"]}, "name: expected a text"),
     ({"ask": "mean", "column": ["income"], "epsilon": 1, "bounds": [0, 1]}, "column: expected the name of a column"),
     ({"ask": "mean", "column": "income", "epsilon": 0, "bounds": [0, 1]}, "epsilon: expected a number above 0"),
     ({"ask": "histogram", "column": "income", "epsilon": 1, "bins": [1, 0]}, "bins: expected ascending edges"),
