@@ -30,6 +30,10 @@ GAUSSIAN = ("gaussian", "discrete_gaussian")
 # Steps that stand for a larger sensitivity of discrete Laplace noise. Noise on a finer grid is noise on a coarser grid
 # and independent noise added to it, so that the coarser grid loses at least as much privacy.
 MOST_STEPS = 1024
+# No loss distribution is made beyond these: it would take gigabytes.
+MOST_LOSS, MOST_DISCRETE_SCALE = 200.0, 1e6
+# The most that a sensitivity may be of a scale: squares stay finite.
+MOST_RATIO = 1e6
 # The rounding of epsilons, relative.
 ROUNDING = 1e-12
 
@@ -43,10 +47,10 @@ class Loss:
     scale: float. The scale of Laplace noise, or the standard deviation of Gaussian noise.
     sensitivity: float. How far the worst neighbour shifts the value. Default 1.
     times: int. How many independent values one neighbour shifts so far. Default 1; 2 where a row is replaced.
-    epsilon, delta: float. What the release guarantees alone. Default: epsilon of Laplace noise, and infinity for
-        Gaussian noise, which then has no sum.
+    epsilon, delta: float. What the release guarantees alone; delta of Gaussian noise only. Default: epsilon of Laplace
+        noise, and infinity for Gaussian noise, which then has no sum.
     failure: float. The probability that the release breaks the guarantee of its noise. Default 0; the delta of a
-        threshold.
+        threshold, and of any other mechanism without Gaussian noise.
     """
 
     kind: str
@@ -58,6 +62,10 @@ class Loss:
     failure: float = 0.0
 
     def __post_init__(self) -> None:
+        for name in ("scale", "sensitivity", "times", "epsilon", "delta", "failure"):
+            if is_number(value := getattr(self, name)) and not isinstance(value, int | float):
+                # Numbers of NumPy have no JSON.
+                object.__setattr__(self, name, float(value))
         whole = self.kind.startswith("discrete") if isinstance(self.kind, str) else False
         if self.kind not in KINDS:
             raise InputError(f"kind: expected {', '.join(map(repr, KINDS))}; got {brief(self.kind)}.")
@@ -69,6 +77,10 @@ class Loss:
             raise InputError(f"delta: expected a number from 0 to below 1, got {brief(self.failure or self.delta)}.")
         if int(self.times) != self.times or (whole and int(self.sensitivity) != self.sensitivity):
             raise InputError(f"sensitivity: expected a whole number for discrete noise, got {brief(self.sensitivity)}.")
+        if self.sensitivity / self.scale > MOST_RATIO:
+            raise InputError(f"scale: expected a millionth of the sensitivity or more, got {brief(self.scale)}.")
+        if self.delta and self.kind not in GAUSSIAN:
+            raise InputError("delta: is of Gaussian noise. Give the delta of another mechanism by failure=.")
         own = math.inf if self.kind in GAUSSIAN else self.times * self.sensitivity / self.scale
         if self.epsilon is None:
             object.__setattr__(self, "epsilon", own)
@@ -76,6 +88,17 @@ class Loss:
             raise InputError(f"epsilon: expected a number above 0, got {brief(self.epsilon)}.")
         elif self.kind not in GAUSSIAN and self.epsilon < own * (1 - ROUNDING):
             raise InputError(f"epsilon: expected at least {own:.6g}, which this noise loses; got {self.epsilon:.6g}.")
+        elif self.kind in GAUSSIAN and self.delta < (fails := self._gaussian_delta(self.epsilon)) * (1 - ROUNDING):
+            raise InputError(f"delta: expected at least {fails:.6g}, its chance to fail; got {self.delta:.6g}.")
+
+    def _gaussian_delta(self, epsilon: float) -> float:
+        """Return the delta of Gaussian noise at an epsilon: Balle and Wang, Analytic Gaussian mechanism, 2018."""
+        shift = math.sqrt(2 * self.rho)
+
+        def below(place: float) -> float:
+            return math.erfc(-place / math.sqrt(2)) / 2
+
+        return below(shift / 2 - epsilon / shift) - math.exp(min(epsilon, 700)) * below(-shift / 2 - epsilon / shift)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields for JSON; None for an infinite epsilon."""
@@ -191,6 +214,8 @@ def compose(losses: Sequence[Loss], delta: float, enough: float | None = None) -
     alike = Counter(Loss(own.kind, own.scale, own.sensitivity, own.times) for own in losses)
     divergences = sum(number * own.renyi(orders) for own, number in alike.items())
     rdp = accountant.compute_epsilon(orders, divergences, left)[0]
+    if rdp > MOST_LOSS or any(own.kind == GAUSSIAN[1] and own.scale > MOST_DISCRETE_SCALE for own in alike):
+        return Composition(total, concentrated, float(rdp), math.inf)
     # Never by an accountant's count=: dp-accounting 0.6 ignores it for randomised response.
     whole = None
     for own, number in alike.items():

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..encoding.column import Column
-from ..encoding.plain_values import texts_of
 from ..marginals.open_counts import open_counts
 from ..marginals.request import CountRequest
 from ..marginals.set_counts import CountResult, Find, SetRequest, Total
@@ -21,7 +20,7 @@ from ..utils.display import Displayable, Heading, as_cell, as_text, draw_line, d
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns
 from .ledger import Budget, LedgerState, as_budget
-from .queries import Counts, Histogram, Mean, Quantile, Query, TrueCounts, read_queries
+from .queries import Counts, Histogram, Mean, Quantile, Query, TrueCounts, read_queries, value_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -313,10 +312,10 @@ def fingerprint(counted: CountResult) -> str:
     for column in counted.columns:
         values: list[Any] = []
         if column.cardinality <= MOST_VALUES:
-            texts = texts_of(column.values()[: len(column.labels)])
+            texts = value_texts(column)[: len(column.labels)]
             sums: Counter[str] = Counter()
             for text, number in zip(texts, column.counts[: len(texts)].tolist(), strict=True):
-                sums[text] += number
+                sums[str(text)] += number
             values = sorted(sums.items())
         facts.append([str(column.name), len(column.labels), column.missing_rows, values])
     facts.sort(key=lambda fact: str(fact[0]))

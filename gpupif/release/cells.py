@@ -17,7 +17,7 @@ from ..attack.weights import whole_units
 from ..encoding.column import Column, amounts, value_order
 from ..encoding.plain_values import refuse_intervals, texts
 from ..engines.base import Counter
-from ..errors import InputError
+from ..errors import ColumnTypeError, InputError
 from ..marginals.open_counts import open_counts
 from ..marginals.request import CountRequest
 from ..marginals.set_counts import SetRequest, Total
@@ -162,9 +162,21 @@ class _Values(NamedTuple):
     place: Whole
 
 
-def _ascending(column: Column) -> _Values:
-    labels = column.labels if isinstance(column.labels, pa.Array) else pa.array(column.labels)
+def _plain_labels(column: Column) -> pa.Array:
+    """Return the labels of a column in a type whose values have different texts. Raises ColumnTypeError for others."""
+    try:
+        labels = column.labels if isinstance(column.labels, pa.Array) else pa.array(column.labels)
+    except (pa.ArrowException, OverflowError):
+        kinds = " and ".join(sorted({type(value).__name__ for value in column.values()[: len(column.labels)]})[:3])
+        raise ColumnTypeError(
+            column.name, kinds, "values of a single plain type", "Convert them to text, or leave the column out."
+        ) from None
     refuse_intervals(column.name, labels.type)
+    return labels
+
+
+def _ascending(column: Column) -> _Values:
+    labels = _plain_labels(column)
     place = value_order(column)
     ordered = labels.take(pa.array(np.argsort(place)[: len(labels)]))
     return _Values(texts(ordered).to_pylist() + [None] * column.missing, place)
@@ -248,8 +260,7 @@ class _SumRows:
 
 def _coded_texts(column: Column, codes: npt.NDArray[Any]) -> list[str]:
     """Return the text of each code with its length before it, so that joined texts differ if any value does."""
-    labels = column.labels if isinstance(column.labels, pa.Array) else pa.array(column.labels)
-    refuse_intervals(column.name, labels.type)
+    labels = _plain_labels(column)
     found = texts(labels.take(pa.array(codes[codes < len(labels)]))).to_pylist()
     return [*(f"{len(text)}:{text}" for text in found), *(["-"] if len(found) < len(codes) else [])]
 

@@ -4,7 +4,8 @@ A ledger is a file of lines in JSON. The first line has the terms, every further
 SHA-256 digest of its content and of the digest before it: no line can be changed, moved or taken out from between
 others. Lines are only ever added, under a lock, and are on the disk before anything is answered: a crash spends, and
 never answers for free. A ledger cannot show that its last lines were cut off as a whole. So each release names the
-digest of its line, `head`, which must be found in the ledger.
+digest of its line, `head`, which must be found in the ledger. The first line has a secret salt: whoever reads `head`
+cannot find the table by trying tables.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import hmac
 import json
 import math
 import os
+import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -39,6 +42,8 @@ FORMAT = 1
 NEIGHBOURS = ("add-remove", "replace")
 # A larger epsilon promises nothing: e^epsilon is how much likelier a row can make an answer.
 MOST_EPSILON = 100.0
+# The most rows that are protected together: sums, in their steps, stay whole numbers of 64 bits.
+MOST_ROWS = 2**20
 # Seconds that a charge waits for another one, which takes a moment.
 LOCK_SECONDS = 5.0
 THEOREMS = {
@@ -81,16 +86,21 @@ class Terms:
     group: int = 1
 
     def __post_init__(self) -> None:
-        check_epsilon("epsilon", self.epsilon)
-        check_delta("delta", self.delta)
         check_word("neighbours", self.neighbours, NEIGHBOURS)
-        whole_number("contributions", self.contributions, "rows of a person", most=2**20)
-        whole_number("group", self.group, "persons", most=2**20)
+        contributions = whole_number("contributions", self.contributions, "rows of a person", most=MOST_ROWS)
+        group = whole_number("group", self.group, "persons", most=MOST_ROWS)
+        own = {"epsilon": check_epsilon("epsilon", self.epsilon), "delta": check_delta("delta", self.delta)}
+        for name, value in (own | {"contributions": contributions, "group": group}).items():
+            object.__setattr__(self, name, value)
+        if self.rows > MOST_ROWS:
+            raise InputError(
+                f"group: expected at most {MOST_ROWS:,} rows together, got {self.rows:,}. Take fewer persons."
+            )
 
     @property
     def rows(self) -> int:
         """The most rows that neighbours take away, or put in."""
-        return int(self.contributions) * int(self.group)
+        return self.contributions * self.group
 
     @property
     def replaced(self) -> bool:
@@ -125,9 +135,14 @@ class Charge:
 
 @dataclass(frozen=True)
 class LedgerState:
-    """The content of a ledger: terms, charges, the digest of its last line, and the bytes of its whole lines."""
+    """The content of a ledger.
+
+    salt: str, secret. Fingerprints of tables are made with it: who reads `head` cannot try tables. head: str. The
+    digest of the last line. size: int. The bytes of all whole lines.
+    """
 
     terms: Terms
+    salt: str
     charges: Sequence[Charge]
     head: str
     size: int
@@ -139,7 +154,7 @@ class LedgerState:
 
     @property
     def table(self) -> str | None:
-        """The fingerprint of the table; None until a table was charged for."""
+        """The fingerprint of the table, with the salt; None until a table was charged for."""
         return next((charge.table for charge in self.charges if charge.table is not None), None)
 
     @cached_property
@@ -159,8 +174,8 @@ class LedgerState:
         hidden = "which values a person has" if terms.replaced else "whether a person is in the table"
         unit = f"{terms.rows:,} {plural(terms.rows, 'row')} together"
         return [
-            f"Epsilon {as_cell(self.spent.least)} of {as_cell(float(terms.epsilon))} is spent, {as_cell(self.left)} is "
-            f"left (delta {as_cell(float(terms.delta))}), by {number:,} {plural(number, 'charge')}.",
+            f"Epsilon {as_cell(self.spent.least)} of {as_cell(terms.epsilon)} is spent, {as_cell(self.left)} is "
+            f"left (delta {as_cell(terms.delta)}), by {number:,} {plural(number, 'charge')}.",
             f"Answers hide {hidden} ({terms.neighbours} neighbours, {unit}).",
         ]
 
@@ -179,7 +194,7 @@ def parse_ledger(file: Path, content: bytes) -> LedgerState:
     """
     terms: Terms | None = None
     charges: list[Charge] = []
-    head, size = "", content.rfind(b"\n") + 1
+    head, salt, size = "", "", content.rfind(b"\n") + 1
     for number, line in enumerate(content[:size].split(b"\n")[:-1], 1):
         try:
             given = parse_json(line)
@@ -190,6 +205,7 @@ def parse_ledger(file: Path, content: bytes) -> LedgerState:
                 if given.pop("gpupif_ledger") != FORMAT:
                     raise ValueError
                 given.pop("began")
+                salt = str(given.pop("salt"))
                 terms = Terms(**given)
             else:
                 charges.append(Charge.from_dict(given))
@@ -200,7 +216,7 @@ def parse_ledger(file: Path, content: bytes) -> LedgerState:
             ) from None
     if terms is None:
         raise InputError(f"ledger: {file}: expected a ledger of gpupif, got a file without its first line.")
-    return LedgerState(terms, charges, head, size)
+    return LedgerState(terms, salt, charges, head, size)
 
 
 class Budget(Displayable):
@@ -282,8 +298,8 @@ class Budget(Displayable):
         """Write a new ledger, on the disk before anything is charged to it."""
         check_output(self.path, False, endings=("",))
         began = datetime.now(UTC).isoformat(timespec="seconds")
-        plain = {name: float(own) if name in ("epsilon", "delta") else own for name, own in asdict(terms).items()}
-        write_text(_line("", {"gpupif_ledger": FORMAT, "began": began, **plain}), self.path, False, private=True)
+        first = {"gpupif_ledger": FORMAT, "began": began, "salt": secrets.token_hex(32), **asdict(terms)}
+        write_text(_line("", first), self.path, False, private=True)
         with disk_errors(self.path):
             folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
@@ -331,6 +347,8 @@ class Budget(Displayable):
             content = os.pread(number, os.fstat(number).st_size, 0)
             state = self.state = parse_ledger(self.path, content)
             self._check(state, losses)
+            if table is not None:
+                table = hmac.new(state.salt.encode(), table.encode(), "sha256").hexdigest()
             if None not in (table, state.table) and table != state.table:
                 raise InputError(
                     f"table: the ledger {self.path} belongs to another table: columns, rows or values differ. Make a "
@@ -378,9 +396,8 @@ class Budget(Displayable):
 
         what: in words. losses: a `gpupif.release.Loss` for each release. Raises the errors of `charge`.
         """
-        for loss in losses:
-            if not isinstance(loss, Loss):
-                raise InputError(f"losses: expected a list of gpupif.release.Loss, got {brief(loss)} in it.")
+        if not isinstance(losses, Sequence) or not all(isinstance(loss, Loss) for loss in losses):
+            raise InputError(f"losses: expected a list of gpupif.release.Loss, got {brief(losses)}.")
         self.charge([str(what)], losses, None)
 
     @property

@@ -118,31 +118,59 @@ def _bound_group(
 ) -> tuple[Floats, Floats]:
     """Return the lowest and the highest value that each asked cell may have, given equations and bounds of all.
 
-    A bound needs no program of its own if a solution of another program attains what a single equation allows.
+    A bound needs no program of its own if a solution of another program attains what a single equation allows. So the
+    first programs are each about many cells that share no equation.
     """
     highest = np.minimum(high, _highest_alone(equations, wanted, low, high))
-    lowest, seen_low, seen_high = low, np.full(len(low), np.inf), np.full(len(low), -np.inf)
+    seen_low, seen_high = np.full(len(low), np.inf), np.full(len(low), -np.inf)
+    bounds = np.column_stack([low, high])
+
+    def solve(cells: Any, sign: float) -> Any:
+        """Return the result of the program that moves cells up (sign -1) or down (1), and see what it attains."""
+        goal = np.zeros(len(low))
+        goal[cells] = sign
+        result = scipy.optimize.linprog(goal, A_eq=equations, b_eq=wanted, bounds=bounds, method="highs")
+        if result.x is not None:
+            np.minimum(seen_low, result.x, out=seen_low)
+            np.maximum(seen_high, result.x, out=seen_high)
+        elif result.status != UNBOUNDED:
+            raise _contradiction()
+        return result
+
     lower, upper = np.full(len(low), np.nan), np.full(len(low), np.nan)
-    program = {"A_eq": equations, "b_eq": wanted, "bounds": np.column_stack([low, high])}
-    goal = np.zeros(len(low))
+    ways = ((-1.0, highest, seen_high, upper), (1.0, low, seen_low, lower))
+
+    def is_open(cells: Any, limits: Floats, seen: Floats) -> Any:
+        return (np.abs(seen[cells] - limits[cells]) > TOLERANCE) & bool(equations.shape[0])
+
+    for sign, limits, seen, _ in ways:
+        waiting = np.flatnonzero(asked)
+        while len(waiting := waiting[is_open(waiting, limits, seen)]) > 1:
+            apart = _apart(equations, waiting)
+            solve(apart, sign)
+            waiting = np.setdiff1d(waiting, apart)
     for place in np.flatnonzero(asked).tolist():
-        for sign, limits, seen, found in ((-1.0, highest, seen_high, upper), (1.0, lowest, seen_low, lower)):
-            if abs(seen[place] - limits[place]) <= TOLERANCE or not equations.shape[0]:
+        for sign, limits, seen, found in ways:
+            if not is_open(place, limits, seen):
                 found[place] = limits[place]
                 continue
-            goal[place] = sign
-            result = scipy.optimize.linprog(goal, method="highs", **program)
-            goal[place] = 0.0
-            if result.status == UNBOUNDED:
-                found[place] = -sign * math.inf
-            elif result.x is None:
-                raise _contradiction()
-            else:
-                found[place] = sign * result.fun
-                np.minimum(seen_low, result.x, out=seen_low)
-                np.maximum(seen_high, result.x, out=seen_high)
+            result = solve(place, sign)
+            found[place] = -sign * math.inf if result.x is None else sign * result.fun
         advance()
     return lower, upper
+
+
+def _apart(equations: Any, cells: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Return the first of some cells and all later ones that share no equation with those before."""
+    columns = equations.tocsc()
+    taken: set[int] = set()
+    apart = []
+    for cell in cells.tolist():
+        own = columns.indices[columns.indptr[cell] : columns.indptr[cell + 1]].tolist()
+        if taken.isdisjoint(own):
+            taken.update(own)
+            apart.append(cell)
+    return np.array(apart)
 
 
 def _highest_alone(equations: Any, wanted: Floats, low: Floats, high: Floats) -> Floats:

@@ -57,7 +57,9 @@ class Query(ABC):
     name: str | None = None
 
     def __post_init__(self) -> None:
-        check_epsilon("epsilon", self.epsilon)
+        object.__setattr__(self, "epsilon", check_epsilon("epsilon", self.epsilon))
+        if not isinstance(self.name, str | None):
+            raise InputError(f"name: expected a text, got {brief(self.name)}.")
 
     @property
     @abstractmethod
@@ -105,6 +107,11 @@ class NumberQuery(Query):
 
     column: Hashable
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.column, Hashable):
+            raise InputError(f"column: expected the name of a column, got {brief(self.column)}.")
+
     @property
     def columns(self) -> dict[Hashable, str]:
         return {self.column: "column"}
@@ -119,9 +126,9 @@ class NumberQuery(Query):
             kind = column.labels.type
             is_plain = family(kind) in ("whole", "number", "decimal", "null")
         else:
+            # Objects may hold texts: only rows could tell, and a refusal must not depend on rows.
             kind = np.asarray(column.labels).dtype
-            texts = kind.kind == "O" and any(isinstance(value, str) for value in column.labels)
-            is_plain = kind.kind in "iufO" and not texts
+            is_plain = kind.kind in "iuf"
         if not is_plain:
             raise ColumnTypeError(self.column, kind, "numbers", "Convert them to numbers, or ask for counts.")
         values = amounts(column)
@@ -140,6 +147,8 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
         raise InputError(f"bounds: expected two numbers, the lowest and the highest; got {brief(bounds)}.")
     if not pair[0] < pair[1]:
         raise InputError(f"bounds: expected the lower bound first, got {brief(bounds)}. Turn them round.")
+    if not (pair[0] / 2 < pair[1] / 2 and math.isfinite(float(pair[1]) - float(pair[0]))):
+        raise InputError(f"bounds: expected a distance between them that is a usual float, got {brief(bounds)}.")
     return float(pair[0]), float(pair[1])
 
 
@@ -176,7 +185,7 @@ class Counts(Query):
                 else "delta: expected the delta of Gaussian noise, got none. Give it, or take mechanism='laplace'."
             )
         if self.delta is not None:
-            check_delta("delta", self.delta, "above 0")
+            object.__setattr__(self, "delta", check_delta("delta", self.delta, "above 0"))
             if not needs_delta:
                 raise InputError("delta: Laplace noise on known values needs none. Leave it out.")
         if self.values is not None:
@@ -238,7 +247,7 @@ class Counts(Query):
         for column, code in zip(columns, codes, strict=True):
             domain = self.values[column.name]
             place_of = {text: place for place, text in enumerate(_texts(column.name, domain))}
-            place = np.array([place_of.get(text, -1) for text in _texts(column.name, column.values())], np.int64)
+            place = np.array([place_of.get(text, -1) for text in value_texts(column)], np.int64)
             inside &= place[code] >= 0
             places = places * len(domain) + place[code]
         return _summed(places[inside], counts[inside], math.prod(map(len, self.values.values())))
@@ -250,7 +259,7 @@ class Counts(Query):
             passed = drawn_keys(noise, {key: count for key, (_, count) in enumerate(exact)})
             lines = [(exact[key][0], count) for key, count in passed.items()]
             # The order of keys depends on the table.
-            lines.sort(key=lambda line: [("" if value is None else str(value)) for value in line[0]])
+            lines.sort(key=lambda line: [repr(value) for value in line[0]])
             said["threshold"] = noise.threshold
         else:
             lines = list(zip(product(*self.values.values()), noise.drawn(exact), strict=True))
@@ -473,6 +482,15 @@ def _plain_values(values: Any) -> list[Any]:
     """Return values as a list of Python values; None for NaN."""
     several = values.tolist() if hasattr(values, "tolist") else list(values)
     return [None if value is None or value != value else value for value in several]
+
+
+def value_texts(column: Column) -> list[str | None]:
+    """Return the texts of the values of a column by code, as `_texts` has them; None for a missing value."""
+    try:
+        return _texts(column.name, column.values())
+    except (InputError, OverflowError):
+        # Intervals and the like.
+        return column.texts()[: column.cardinality]
 
 
 def _texts(name: Hashable, values: Sequence[Any]) -> list[str | None]:

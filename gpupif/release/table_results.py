@@ -96,7 +96,9 @@ class TableAudit(Displayable):
 
 @dataclass(frozen=True)
 class CountTable(Displayable):
-    """A table of counts or sums as it may be published; made by `gpupif.tables`. Prints as a table.
+    """A table of counts or sums; made by `gpupif.tables`. Prints as a table.
+
+    `counts` may be published, and so may the file that `write` makes; the other fields narrow down the true figures.
 
     rows: int. Rows of the table that was counted.
     by: sequence of column names. The columns whose combinations are cells.
@@ -112,7 +114,7 @@ class CountTable(Displayable):
     primary, secondary: int. Cells suppressed by the rules, and to protect those.
     totals_suppressed: int. Totals among both.
     mean_change: float. The mean absolute change of the published figures.
-    audit: TableAudit or None. Bounds for who knows the exact figures of all published cells. None without suppression.
+    audit: TableAudit or None. Bounds for readers of the exact figures of all published cells. None without suppression.
     key: str or None. Identifies the secret key; the key cannot be found from it.
     seconds: mapping of stage to wall time, seconds.
     """
@@ -165,11 +167,12 @@ class CountTable(Displayable):
         write_tables([pa.table(columns)], path, overwrite=overwrite, private=True)
 
     def verdict(self, redact: bool = False) -> list[str]:
-        """See `Displayable.verdict`."""
+        """See `Displayable.verdict`. redact: whether all is left out that narrows down the true figures, too."""
         summed = "" if self.value is None else f"sums of {quoted(self.value)} of "
         summed += f"people, by the weights in {quoted(self.weights)}, of " if self.weights is not None else ""
         names = " x ".join(map(quoted, self.by))
-        counted = f"{summed}{self.rows:,} {plural(self.rows, 'row')} by {names}: {len(self.counts):,} cells."
+        rows = "rows" if redact else f"{self.rows:,} {plural(self.rows, 'row')}"
+        counted = f"{summed}{rows} by {names}: {len(self.counts):,} cells."
         parts = [self._rounded] if self._rounded else []
         if self.rules:
             why = " or ".join(RULES[name].format(value) for name, value in self.rules.items())
@@ -177,6 +180,8 @@ class CountTable(Displayable):
             more = f", {self.secondary:,} more to protect {'it' if self.primary == 1 else 'them'}"
             if self.totals_suppressed:
                 more += f" ({self.totals_suppressed:,} {plural(self.totals_suppressed, 'total')} among all)"
+            if redact and self.primary:
+                are, more = f"{self.primary + self.secondary:,} cells are", " and to protect those"
             parts.append(f"{are} suppressed for {why}{more}" if self.primary else f"no cell is suppressed for {why}")
         said = "; ".join(parts) if parts else "no figure is protected: these are exact"
         audit = [] if self.audit is None else self.audit.verdict(redact)[:1]

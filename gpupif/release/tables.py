@@ -75,8 +75,9 @@ def tables(
         The base of rounding, a whole number of 2 or more. Default: figures are not rounded.
     method:
         How to round. "nearest" (default; halves up). "random": up with probability remainder / base, unbiased; the same
-        cell is rounded alike in every table with this key. "controlled": all totals hold, at the least change; at most
-        50,000 cells. "cell-key": no rounding; noise that depends on the rows of the cell alone.
+        cell is rounded alike in every table with this key. "controlled": all totals hold, at the least change (of three
+        columns or more, within 30 % of it); at most 50,000 cells. "cell-key": no rounding; noise that depends on the
+        rows of the cell alone.
     suppress_below:
         Suppress cells of fewer rows, 2 or more. Cells without rows are shown as 0 and are never suppressed, as is usual
         for counts: a zero is about nobody. Make values coarser if a zero itself discloses.
@@ -352,4 +353,5 @@ def _column(figures: npt.NDArray[Any], hidden: Mask) -> Any:
 
     if figures.dtype.kind == "f":
         return pd.Series(np.where(hidden, np.nan, figures))
-    return pd.Series(pd.arrays.IntegerArray(figures.astype(np.int64), hidden.copy()))
+    # Files and pickles hold what is below the mask too.
+    return pd.Series(pd.arrays.IntegerArray(np.where(hidden, 0, figures).astype(np.int64), hidden.copy()))

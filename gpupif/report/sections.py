@@ -495,7 +495,8 @@ class Sections:
             | {"suppressed": "suppressed" if row[figure] is None else None}
             for row in document["counts"][:MOST_CELLS]
         ]
-        keys = "method base primary secondary totals_suppressed mean_change"
+        # How many cells the rules suppressed, and how much rounding changed, narrow down the true figures.
+        keys = "method base" + " primary secondary totals_suppressed mean_change" * (not self._redact)
         tables = self._facts("Protection", document, keys, COUNT_TABLE)
         caption = "Cells" if len(cells) == len(document["counts"]) else f"The first {MOST_CELLS} cells"
         tables += self._table(caption, cells, f"quasi_identifiers {figure} suppressed", tools=True)
@@ -511,7 +512,9 @@ class Sections:
             for row in document["bounds"][:MOST_CELLS]
         ]
         tables = self._facts("Audit", document, "cells suppressed computed disclosed width", COUNT_TABLE)
-        tables += self._table("Suppressed cells", bounds, "quasi_identifiers lower upper disclosed", tools=True)
+        if not self._redact:
+            # Bounds are for a reader of the exact figures.
+            tables += self._table("Suppressed cells", bounds, "quasi_identifiers lower upper disclosed", tools=True)
         yield Section("Audit of suppressed cells", [note], [], tables)
 
     def _night(self, document: Document) -> Iterable[Section]:

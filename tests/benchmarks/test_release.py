@@ -17,6 +17,8 @@ def test_the_benchmark_runs(tmp_path, monkeypatch, capsys):
 
     # Speed depends on what else the machine does.
     monkeypatch.setattr(release, "MOST_TIMES", 1e9)
+    # So few draws find too little.
+    monkeypatch.setattr(release, "LEAST_SHARE", 0.0)
     arguments = ["--draws", "20000", "--cells", "500", "--rows", "2000", "--out", str(tmp_path / "release.json")]
     monkeypatch.setattr(sys, "argv", ["release", *arguments])
     with pytest.raises(SystemExit) as ended:
@@ -29,11 +31,12 @@ def test_the_benchmark_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_noise_that_is_too_small_or_of_another_kind_is_found():
-    from benchmarks.release import CHANCE, distance, laplace_below, least_epsilon
+    from benchmarks.release import CHANCE, _attacked, distance, laplace_below, least_epsilon
     from gpupif.release.mechanisms import laplace
 
     noise, rows = laplace(1.5, 1), 40_000
     here, there = (np.array(noise.drawn([value] * rows), float) for value in (0, 1))
     assert 1.0 < least_epsilon(here, there, 0.0) < 1.5
+    assert [_attacked("", bound, noise.loss)["holds"] for bound in (0.0, 0.3, 1.4, 1.6)] == [False, False, True, False]
     statistics = [math.sqrt(rows) * distance(here, lambda x, s=s: laplace_below(s, x)) for s in (1 / 1.5, 1.0)]
     assert statistics[0] < math.sqrt(math.log(2 / CHANCE) / 2) < statistics[1]

@@ -18,7 +18,11 @@ def test_the_command_writes_and_reports_a_table(folder, run):
     assert "Published table" in (folder / "r.html").read_text()
     assert S_IMODE((folder / "counts.csv").stat().st_mode) == 0o600
     lines = (folder / "counts.csv").read_text().splitlines()
-    document = json.loads(run(*how, "--suppress-below", "2", "--json").out)
+    document = json.loads(run(*how, "--suppress-below", "2", "--json", "--report", "p.html", "--redact").out)
+    # A redacted report does not say what narrows the true figures down.
+    full, redacted = ((folder / name).read_text() for name in ("r.html", "p.html"))
+    for words in ("cells suppressed by the rules", "mean change of a figure", f"{document['rows']} rows"):
+        assert (words in full, words in redacted) == (True, False)
     assert lines[0] == '"sex","count"'
     assert len(lines) == 1 + len(document["counts"])
 

@@ -49,7 +49,8 @@ def test_dp_accounting_ignores_the_count_of_randomised_response():
 @slow
 @pytest.mark.parametrize("kind", ["laplace", "gaussian", "discrete_laplace", "discrete_gaussian", "pure"])
 def test_several_at_once_are_as_many_single_ones(kind):
-    loss, others = Loss(kind, 6), [Loss(kind, 6, epsilon=1 + number) for number in range(3)]
+    delta = 1e-9 * ("gaussian" in kind)
+    loss, others = Loss(kind, 6), [Loss(kind, 6, epsilon=1 + number, delta=delta) for number in range(3)]
     single = loss.distribution()
     for _ in range(2):
         single = single.compose(loss.distribution())
@@ -66,6 +67,13 @@ def test_a_coarser_grid_is_never_better_and_a_failure_takes_of_delta():
     assert fine.rdp < coarse.rdp
     failing = compose([Loss("pure", 10, failure=DELTA / 2)] + [Loss("pure", 10)] * 49, DELTA)
     assert failing.pld == pytest.approx(compose([Loss("pure", 10)] * 50, DELTA / 2).pld)
+
+
+@slow
+@pytest.mark.parametrize("loss", [Loss("laplace", 1e-5), Loss("discrete_gaussian", 1e9)])
+def test_no_distribution_is_made_that_memory_does_not_hold(loss):
+    found = compose([loss, Loss("pure", 10)], DELTA)
+    assert (found.pld, math.isfinite(found.rdp)) == (math.inf, True)
 
 
 def discrete_laplace(scale, places):
@@ -115,6 +123,10 @@ def test_sums_are_those_of_the_numbers_as_written():
         (("discrete_laplace", 1, 1.5), "sensitivity: expected a whole number"),
         (("laplace", 1, 1, 1, 0.5), "epsilon: expected at least 1, which this noise loses; got 0.5"),
         (("pure", 1, 1, 1, None, 1.0), "delta: expected a number from 0 to below 1"),
+        # An (epsilon, delta) mechanism would count as (epsilon, 0) by all theorems but the sum.
+        (("pure", 1, 1, 1, None, 1e-6), "delta: is of Gaussian noise.*failure="),
+        (("gaussian", 10, 1, 1, 0.5, 1e-9), "delta: expected at least 6.85658e-09, its chance to fail"),
+        (("gaussian", 1e-300), "scale: expected a millionth of the sensitivity or more"),
     ],
 )
 def test_wrong_losses_are_refused(given, message):

@@ -8,6 +8,7 @@ import json
 import os
 import stat
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -131,6 +132,11 @@ def test_a_ledger_belongs_to_its_first_table(budget, tmp_path):
         with pytest.raises(InputError, match=r"table: the ledger .* belongs to another table.*nothing was spent"):
             ask(budget, other, epsilon=0.1)
     assert budget.path.read_bytes() == before
+    # Fingerprints are salted: who reads `head` in a published file cannot try tables until one fits.
+    again = Budget(tmp_path / "again.json", epsilon=1)
+    ask(again)
+    assert again.state.table != Budget(budget.path).state.table
+    assert again.state.salt not in json.dumps(again.to_dict())
 
 
 def test_what_is_left_and_how_it_is_shown(budget):
@@ -156,6 +162,7 @@ def test_what_is_left_and_how_it_is_shown(budget):
         ({"epsilon": 1, "neighbours": "bounded"}, "neighbours: expected 'add-remove' or 'replace'"),
         ({"epsilon": 1, "contributions": 0}, "contributions: expected a whole number of rows of a person"),
         ({"epsilon": 1, "group": 1.5}, "group: expected a whole number"),
+        ({"epsilon": 1, "group": 2**20, "contributions": 2}, "group: expected at most 1,048,576 rows together"),
     ],
 )
 def test_wrong_terms_make_no_ledger(tmp_path, given, message):
@@ -166,10 +173,15 @@ def test_wrong_terms_make_no_ledger(tmp_path, given, message):
 
 def test_the_terms_of_a_ledger_stay(budget, tmp_path):
     assert Budget(budget.path, epsilon=1, delta=1e-6).terms == budget.terms
+    numpy = Budget(tmp_path / "numpy.json", epsilon=np.float32(1), contributions=np.int64(2), group=3.0)
+    numpy.spend("numbers of NumPy", [Loss("laplace", np.float32(4), np.int64(2))])
+    assert (numpy.terms.rows, Budget(numpy.path).spent.sum) == (6, 0.5)
     with pytest.raises(InputError, match=r"epsilon: the ledger .* was made with 1.0, got 2"):
         Budget(budget.path, epsilon=2)
     with pytest.raises(InputError, match=r"losses: expected a list of gpupif\.release\.Loss"):
         budget.spend("more", [0.5])
+    with pytest.raises(InputError, match=r"losses: expected a list of gpupif\.release\.Loss, got None"):
+        budget.spend("more", None)
     with pytest.raises(OutputError, match="there is no folder"):
         Budget(tmp_path / "none" / "ledger.json", epsilon=1)
     with pytest.raises(InputError, match="ledger: expected the path of a ledger"):

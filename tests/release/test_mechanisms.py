@@ -220,6 +220,9 @@ BAD = [
     ({"ask": "mean", "column": "income", "epsilon": 1}, r"bounds: expected bounds=\(lowest, highest\), got none"),
     ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [4, 4]}, "bounds: expected the lower bound first"),
     ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [0, math.inf]}, "bounds: expected two numbers"),
+    ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [0, 5e-324]}, "bounds: expected a distance"),
+    ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [0, 1], "name": ["x"]}, "name: expected a text"),
+    ({"ask": "mean", "column": ["income"], "epsilon": 1, "bounds": [0, 1]}, "column: expected the name of a column"),
     ({"ask": "mean", "column": "income", "epsilon": 0, "bounds": [0, 1]}, "epsilon: expected a number above 0"),
     ({"ask": "histogram", "column": "income", "epsilon": 1, "bins": [1, 0]}, "bins: expected ascending edges"),
     ({"ask": "histogram", "column": "income", "epsilon": 1, "bins": [1]}, "bins: expected a list of edges"),
@@ -255,6 +258,9 @@ def test_wrong_tables_and_files_are_refused_and_spend_nothing(budget, tmp_path, 
         release.mean(TABLE, "incom", budget, bounds=(0, 1), epsilon=1)
     with pytest.raises(ColumnTypeError, match="column 'sex': expected numbers"):
         release.mean(TABLE, "sex", budget, bounds=(0, 1), epsilon=1)
+    # Whether objects are numbers depends on the rows.
+    with pytest.raises(ColumnTypeError, match="column 'n': expected numbers, got object"):
+        release.mean(pd.DataFrame({"n": pd.Series([1, 2], dtype=object)}), "n", budget, bounds=(0, 1), epsilon=1)
     with pytest.raises(ColumnNotFoundError, match="by: no column 'sexes'"):
         release.counts(TABLE, "sexes", budget, values=[1], epsilon=1)
     (tmp_path / "q.toml").write_text("[[queries]]\nask = 'mean'\n")

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import gpupif
@@ -164,6 +165,16 @@ def test_secondary_suppression_passes_an_audit_of_the_published_table(shape, see
         assert low <= true[tuple(cell)] <= high
 
 
+def test_files_hold_no_suppressed_figure_below_their_mask(tmp_path):
+    table = pd.DataFrame({"sex": [*"ffmm"] * 3, "job": [*"cn"] * 5 + ["n"] * 2})
+    found = gpupif.tables(table, ["sex", "job"], suppress_below=6)
+    hidden = found.counts["count"].isna()
+    assert hidden.sum() > 1
+    found.write(tmp_path / "t.feather")
+    column = pa.ipc.open_file(tmp_path / "t.feather").read_all()["count"].chunk(0)
+    assert (np.frombuffer(column.buffers()[1], np.int64)[: len(hidden)][hidden] == 0).all()
+
+
 def test_a_single_suppressed_cell_is_disclosed_to_the_audit_and_slack_hides_it(tmp_path):
     table = pd.DataFrame({"sex": ["f", "m", "Total"], "count": [7, None, 9]})
     audit = gpupif.audit_table(table)
@@ -230,6 +241,7 @@ def test_cell_keys_give_the_same_rows_the_same_noise_in_every_table(tmp_path):
     ("how", "words"),
     [
         ({"by": "town"}, "no column 'town'"),
+        ({"by": "mixed"}, "column 'mixed': expected values of a single plain type, got int and str"),
         ({"by": []}, "at least one column"),
         ({"round": 1}, "round: expected a whole number, 2 or more"),
         ({"round": 3, "method": "up"}, "method: expected 'nearest'"),
@@ -273,7 +285,7 @@ def test_cell_keys_give_the_same_rows_the_same_noise_in_every_table(tmp_path):
     ],
 )
 def test_bad_arguments_are_refused_in_a_line(how, words):
-    tiny = people(200).assign(tiny=[1e-30, *[1e10] * 199])
+    tiny = people(200).assign(tiny=[1e-30, *[1e10] * 199], mixed=pd.Series([1, "1"] * 100, dtype=object))
     with pytest.raises(gpupif.InputError) as error:
         gpupif.tables(tiny, **({"by": ["area", "job"]} | how))
     assert words in str(error.value)
