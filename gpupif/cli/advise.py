@@ -60,7 +60,8 @@ def advise(
     texts = [
         text for name, own in (given | {"--sep": shared.sep}).items() if own is not None for text in (name, str(own))
     ]
-    commands = [shlex.join(["gpupif", "protect", str(table), *texts, "--require", "k>=5", "-o", "plan.toml"])]
+    protect = ["gpupif", "protect", str(table), *texts, "--require", "k>=5", "--suppress", "0.05", "-o", "plan.toml"]
+    commands = [shlex.join(protect)]
     shared.report(found, from_file, commands, input=table)
     shared.say("")
     shared.say_commands("To find all changes that a limit needs, together:", commands)

@@ -18,7 +18,7 @@ def release(
         Path, option("LEDGER", "The ledger that is charged, see gpupif budget.", "--ledger", show_default=False)
     ],
     query: Annotated[
-        Path, option("Q.toml", "The queries: a list [[query]] in .toml, .json or .yaml.", "--query", show_default=False)
+        Path, option("Q.toml", "The queries: a list `query` in .toml, .json or .yaml.", "--query", show_default=False)
     ],
     output: Path | None = output_option("FILE.json", "The answers, which may be published.", "-o", "--output"),
     device: options.Device = None,
@@ -30,8 +30,8 @@ def release(
 ) -> None:
     """Answer queries of TABLE with differential privacy: counts, histograms, means and quantiles, charged to a ledger.
 
-    All queries are charged before the first is answered. A refusal depends on the ledger and the queries, never on
-    TABLE, and spends nothing.
+    All queries are charged before the first is answered. Whether the budget suffices depends on the ledger and the
+    queries, never on the rows of TABLE. What is refused spends nothing; so is another table than the ledger's.
     """
     from ..io.base import every_column
     from ..io.write import check_output, write_text

@@ -176,7 +176,8 @@ def _next_step(table: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a document that only says which command protects a table. given: options that name the attacker."""
     options = {f"--{name.replace('_', '-')}": str(value) for name, value in given.items() if value is not None}
     named = [part for option in options.items() for part in option]
-    command = ["gpupif", "protect", str(table), *named, "--require", f"k>={PROTECTED}", "-o", "plan.toml"]
+    command = ["gpupif", "protect", str(table), *named, "--require", f"k>={PROTECTED}", "--suppress", "0.05"]
+    command += ["-o", "plan.toml"]
     return {"verdict": [f"To protect it, perhaps with other limits: `{shlex.join(command)}`"]}
 
 

@@ -50,7 +50,7 @@ HEADINGS = {
     "values": Heading("values"),
     "missing_share": Heading("missing rows", show=as_percent),
     "unique_share": Heading("unique rows", show=as_percent),
-    "alpha_distinction": Heading("values, share of rows", show=as_percent),
+    "alpha_distinction": Heading("distinct values / rows", show=as_percent),
     "entropy": Heading("entropy, bits", show="{:.2f}".format),
     "looks_like": Heading("looks like", text=True, show=lambda value: "" if value is None else as_text(value)),
 }
@@ -285,5 +285,5 @@ def next_commands(
         if len(roles.quasi_identifiers) > 1:
             commands.append(["toxic", *with_roles])
         commands.append(["score", *with_roles, "-o", "scores" if on_cluster else "scores.parquet"])
-        commands.append(["protect", *with_roles, "--require", "k>=5", "-o", "plan.toml"])
+        commands.append(["protect", *with_roles, "--require", "k>=5", "--suppress", "0.05", "-o", "plan.toml"])
     return [shlex.join(["gpupif", *command]) for command in commands]

@@ -61,7 +61,10 @@ def read_document(argument: str, path: str | os.PathLike[str], kind: str | None 
     except UnicodeDecodeError:
         raise InputError(f"{argument}: {file}: expected {kind} in UTF-8, got other bytes. Save it as UTF-8.") from None
     except ValueError as error:
-        hint = " A name stands once, in quotes where it has other signs than A-Z, a-z, 0-9, _ and -." * (kind == "TOML")
+        hint = (
+            " A name stands once, in quotes where it has other signs than A-Z, a-z, 0-9, _ and -. A text with double "
+            "quotes in it stands in '''three single ones'''."
+        ) * (kind == "TOML")
         raise InputError(
             f"{argument}: {file}: expected {kind}, got what is none: {reason_of(error, has_values=False)}.{hint}"
         ) from None

@@ -176,6 +176,7 @@ def find_bounds(
     true = figures[hidden] if protection.margin.any() else inner[0]
     failed = protection.fails(true, lower, upper, hidden)
     computed = inner[1] - inner[0] <= (0 if protection.whole else 1e-6 * np.maximum(1.0, np.abs(inner[0])))
-    frame = make_frame(by, values, places, lower=inner[0], upper=inner[1], disclosed=failed)
+    # Adding 0 makes 0 of -0.
+    frame = make_frame(by, values, places, lower=inner[0] + 0.0, upper=inner[1] + 0.0, disclosed=failed)
     cells = len(figures) - int(unknown.sum())
     return TableAudit(cells, len(places), int(computed.sum()), int(failed.sum()), protection.width, frame)

@@ -179,7 +179,8 @@ class CountTable(Displayable):
             are = f"{self.primary:,} {plural(self.primary, 'cell')} {'is' if self.primary == 1 else 'are'}"
             more = f", {self.secondary:,} more to protect {'it' if self.primary == 1 else 'them'}"
             if self.totals_suppressed:
-                more += f" ({self.totals_suppressed:,} {plural(self.totals_suppressed, 'total')} among all)"
+                totals = "is a total" if self.totals_suppressed == 1 else "are totals"
+                more += f" (of all, {self.totals_suppressed:,} {totals})"
             if redact and self.primary:
                 are, more = f"{self.primary + self.secondary:,} cells are", " and to protect those"
             parts.append(f"{are} suppressed for {why}{more}" if self.primary else f"no cell is suppressed for {why}")

@@ -139,6 +139,7 @@ def tables(
     names = as_columns("by", by, table)
     base = None if round is None else whole_number("round", round, "", least=2, most=2**31)
     check_word("method", method, METHODS)
+    check_word("missing", missing, ("category", "error"))
     rules = _rules(suppress_below, dominance, p_percent, value)
     _check_together(method, base, value, weights, record_id, p_table, key, width, rules)
     secret = _secret(key, method) if method == "cell-key" or (base and method == "random") else None

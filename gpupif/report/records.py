@@ -53,6 +53,10 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     if not Path(path).is_file():
         raise TableReadError(f"{path}: there is no such file.")
+    with open(path, "rb") as file:
+        # A ledger has a document in each line. Its first line says that it is one.
+        if b'"gpupif_ledger":' in file.readline(4096):
+            raise InputError(f"report: {path}: is a ledger. Report it with: gpupif budget LEDGER --report FILE.html.")
     document = read_document("report", path, "JSON")
     if kind_of(document) is None:
         raise InputError(

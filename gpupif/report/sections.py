@@ -270,7 +270,11 @@ class Sections:
             )
         tables = self._table("Riskiest cells", top, CELLS, tools=True)
         if tables:
-            yield Section("Riskiest cells and values", notes * bool(cells), drawn, tables)
+            notes = notes * bool(cells)
+            if of := document.get("top_of"):
+                listed = ", ".join(map(as_text, of))
+                notes.insert(0, f"Only cells of columns that the attacker does not know are listed: {listed}.")
+            yield Section("Riskiest cells and values", notes, drawn, tables)
 
     def _values(self, cell: Record) -> dict[str, tuple[Any, Any]]:
         """Return prior and posterior by value of a cell's column, the rest of the values as one."""

@@ -34,6 +34,8 @@ def score_document(scores: Any, redact: bool = False) -> dict[str, Any]:
     if "columns" in document:
         # Those of most interest come first: what the attacker does not know, and of that the highest FIG.
         unknown = {str(scores.columns[place]) for place in unknown_places(scores.columns, scores.known)}
+        if len(unknown) < len(scores.columns):
+            document["top_of"] = [str(name) for name in scores.columns if str(name) in unknown]
         document["columns"].sort(key=lambda own: (own["column"] not in unknown, -(own.get("fig") or 0.0)))
     try:
         each = "value" if scores._knows_values else "cell"

@@ -151,16 +151,20 @@ class Summary(Displayable):
             said.append("What the attacker knows tells nothing of any value: every CIG is 0.")
         elif learnt:
             unknown = columns.iloc[self._unknown]
-            average = f"On average a row gives away {unknown['fig'].sum() / self.rows:.3g}"
-            average += f" of {bits(unknown['prior_entropy'].sum())}"
-            average += " that the attacker does not know" * (len(unknown) < len(columns))
             most = unknown.iloc[highest_place(unknown["cig_mean"])]
             mean, highest = bits(most["cig_mean"]), bits(most["cig_max"])
-            said.append(f"{average}, most of {quoted(most.name)}: {mean}, at most {highest}.")
+            average = f"a row gives away {unknown['fig'].sum() / self.rows:.3g}"
+            average += f" of {bits(unknown['prior_entropy'].sum())} on average"
+            if len(unknown) == 1 < len(columns):
+                said.append(f"Of {quoted(most.name)}, which the attacker does not know, {average}, at most {highest}.")
+            else:
+                of = f"Of the {len(unknown)} columns that the attacker does not know, " * (len(unknown) < len(columns))
+                average = f"{of}{average}. Most is of {quoted(most.name)}: {mean} on average, at most {highest}."
+                said.append(f"{average[0].upper()}{average[1:]}")
         words = {name: own for name, own in ROWS_SAID.items() if name in columns}
         rows = [own.format(as_part(columns[name].max())) for name, own in words.items()]
         if self.pif and learnt:
-            every = "over all columns " * (len(self._unknown) < len(columns))
+            every = f"of all {len(columns)} columns together, " * (len(self._unknown) < len(columns))
             few, most_of_all = bits(self.pif[99]), bits(self.pif[100])
             rows.append(f"{every}1 row in 100 gives away {few} or more, the riskiest {most_of_all}")
         elif "csf_max" in columns and "fig" not in columns:

@@ -234,7 +234,7 @@ class TreatmentsRecord(Displayable):
                 changed.update(own.changed or {})
             if changed:
                 name, cells = changed.most_common(1)[0]
-                gone = ", in rows that are taken away later too" * bool(self.rows_removed)
+                gone = ", including rows removed later" * bool(self.rows_removed)
                 said.append(f"{changed.total():,} cells changed{gone}, most in {quoted(name)}: {cells:,}")
         if self.key is not None:
             said.append("Values were drawn at random, with a seed" if self.key == "seed" else "A secret key was used")

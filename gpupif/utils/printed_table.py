@@ -97,7 +97,7 @@ class PrintedTable:
                 left_out.insert(0, column.name.split(",")[0])
         for part in _parts(keys, others, longest, room):
             yield self._table(part, longest, room)
-        notes = [f"{column.name}: always {column.cells[0].plain}" for column in always]
+        notes = [f"In every line: {', '.join(f'{own.name} = {own.cells[0].plain}' for own in always)}"] * bool(always)
         notes += [f"left out for want of room: {', '.join(left_out)}"] * bool(left_out)
         if notes:
             yield Text(f"{'; '.join(notes)}.", "dim")

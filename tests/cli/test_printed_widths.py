@@ -233,7 +233,7 @@ def test_a_column_that_is_always_1_is_said_below():
         draw_table("", [Heading("name", text=True), Heading("share"), Heading("n")], [["a", 1, 2], ["b", 1, 3]]), 80
     )
     assert "share" not in "".join(headings_of(text)[0])
-    assert text.splitlines()[-1] == "share: always 1."
+    assert text.splitlines()[-1] == "In every line: share = 1."
 
 
 def test_optional_columns_are_left_out_first():

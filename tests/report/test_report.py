@@ -287,6 +287,7 @@ def test_a_table_is_scored_and_measured(run, table):
     hidden = page.tables[WORST]
     assert (len(hidden), {row[3] for row in hidden[1:]}) == (4, {"hidden"})
     assert run("report", table, "-o", "s.html", "--sensitive", "education", "-q", "--no-advice").code == 0
+    assert "columns that the attacker does not know are listed: education." in Page.read("s.html").words
     known = [name for name in TABLE.columns if name != "education"]
     worst = gpupif.risk(TABLE, known, "education").worst_classes
     for line, own in zip(Page.read("s.html").tables[WORST][1:], worst, strict=True):
@@ -396,6 +397,7 @@ BAD = {
         "its verdict or its request is damaged",
     ),
     "a list": ("[1]", "expected keys and their values"),
+    "a ledger": ('{"began": "", "gpupif_ledger": 1}\n{"number": 1}\n', "gpupif budget LEDGER --report"),
 }
 
 
