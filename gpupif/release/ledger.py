@@ -20,7 +20,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -137,12 +137,12 @@ class Charge:
 class LedgerState:
     """The content of a ledger.
 
-    salt: str, secret. Fingerprints of tables are made with it: who reads `head` cannot try tables. head: str. The
-    digest of the last line. size: int. The bytes of all whole lines.
+    salt: str, secret. Fingerprints of tables are made with it. head: str. The digest of the last line. size: int. The
+    bytes of all whole lines.
     """
 
     terms: Terms
-    salt: str
+    salt: str = field(repr=False)
     charges: Sequence[Charge]
     head: str
     size: int

@@ -79,6 +79,8 @@ def laplace(epsilon: float, sensitivity: int, times: int = 1) -> Noise:
 def gaussian(epsilon: float, delta: float, sensitivity: int, times: int = 1) -> Noise:
     """Return discrete Gaussian noise, (epsilon, delta)-differentially private by zero-concentrated DP."""
     library, space = opendp(), _vector("l2_distance", "f64")
+    from opendp.mod import OpenDPException
+
     shift = math.sqrt(times) * sensitivity
 
     def make(scale: float) -> Any:
@@ -89,7 +91,7 @@ def gaussian(epsilon: float, delta: float, sensitivity: int, times: int = 1) -> 
 
     try:
         scale = library.binary_search_param(guaranteed, d_in=shift, d_out=(epsilon, delta))
-    except ValueError:
+    except (ValueError, OpenDPException):
         raise InputError(
             f"epsilon: no Gaussian noise is ({epsilon:g}, {delta:g})-differentially private that OpenDP can draw. Ask "
             "for more."

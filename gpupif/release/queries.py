@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any, ClassVar, NamedTuple
@@ -95,10 +95,6 @@ class Query(ABC):
         """Raise ColumnNotFoundError for a column that the table lacks."""
         for name, argument in self.columns.items():
             check_exist(argument, [name], names)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the query as a query file has it, without what is not set."""
-        return {"ask": self.ask, **{name: value for name, value in asdict(self).items() if value is not None}}
 
 
 @dataclass(frozen=True, kw_only=True)
