@@ -104,6 +104,8 @@ def test_version_and_help_are_printed(run, monkeypatch):
     shown = run("--help")
     assert shown.code == 0
     assert [name for name in ("score", "demo", "info", "--version") if name not in shown.out] == []
+    # A name in double brackets would be taken for markup.
+    assert "a list `query` in .toml" in run("release", "--help").out
     shown = run("score", "--help")
     assert shown.code == 0
     options = "output columns measures known attacker priors accuracies accuracy weights missing device dtype sep"
