@@ -11,6 +11,7 @@ import contextlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -202,7 +203,11 @@ class NightlyRelease(NamedTuple):
         """Return a digest of what is asked of which content: equal digests have equal answers."""
         # Names of folders may hold values of columns.
         content = sorted([str(Path(file.path).parent), file.digest] for file in table.files)
-        document = [content, self.config.settings.input.separator, [query.to_dict() for query in self.queries]]
+        document = [
+            content,
+            self.config.settings.input.separator,
+            [[query.ask, asdict(query)] for query in self.queries],
+        ]
         return blake2b(json.dumps(document, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 

@@ -101,7 +101,7 @@ class Audit(Displayable):
         }.get(worst["finding"], f"Worst: {worst['finding']}{group}, from")
         said.append(f"{kind} {worst['by']}.")
         if self.rows is None:
-            said.append("How many rows a group has, only the table tells.")
+            said.append("Without the table the number of rows in a group is not known.")
         return said
 
     def to_dict(self) -> dict[str, Any]:
