@@ -127,7 +127,7 @@ class ExplainedCells:
 
     @cached_property
     def _orders(self) -> dict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-        """For each scored column of which a cell is spread: the order of its values, and its values by prior."""
+        """Return, by scored column of which a cell is spread, the order of its values, and its values by prior."""
         spread = {column for cell, (column, _) in zip(self.cells, self._placed(), strict=True) if cell.spread}
         orders = {column: value_order(self.columns[column]) for column in spread}
         priors = self.job.priors
