@@ -179,4 +179,5 @@ def find_bounds(
     # Adding 0 makes 0 of -0.
     frame = make_frame(by, values, places, lower=inner[0] + 0.0, upper=inner[1] + 0.0, disclosed=failed)
     cells = len(figures) - int(unknown.sum())
-    return TableAudit(cells, len(places), int(computed.sum()), int(failed.sum()), protection.width, frame)
+    numbers = len(places), int(computed.sum()), int(failed.sum())
+    return TableAudit(cells, *numbers, protection.width, protection.least, frame)

@@ -44,6 +44,7 @@ class TableAudit(Displayable):
     computed: int. Suppressed cells whose figure follows from the published ones: lowest and highest are equal.
     disclosed: int. Suppressed cells that are bounded too closely; computed cells are among them.
     width: float. The least width of the interval that was asked for. 0: any width above 0.
+    least: float. What every suppressed figure has at least, for all that readers know.
     bounds: pandas DataFrame. A row for each suppressed cell: its values by column, `lower`, `upper` (infinite if no
         total bounds the cell), and `disclosed`.
     """
@@ -53,6 +54,7 @@ class TableAudit(Displayable):
     computed: int
     disclosed: int
     width: float
+    least: float
     bounds: pd.DataFrame
 
     @property
@@ -66,7 +68,9 @@ class TableAudit(Displayable):
         if not self.suppressed:
             return [f"No cell of {self.cells:,} is suppressed: there is nothing to audit."]
         if self.passes:
-            return [f"Audit: {of} are suppressed, and none of them can be computed from totals or {self._closely}."]
+            holds = f"Audit: {of} are suppressed, and none of them can be computed from totals or {self._closely}."
+            known = "This audit takes suppressed figures of 0 for possible: say least=1 if no zero is ever suppressed."
+            return [holds] if self.least else [holds, known]
         computed = f"{self.computed:,} can be computed exactly, " if self.computed else ""
         rest = self.disclosed - self.computed
         close = f"{rest:,} can be {self._closely}" if rest or not computed else ""

@@ -182,6 +182,10 @@ def test_a_single_suppressed_cell_is_disclosed_to_the_audit_and_slack_hides_it(t
     assert "1 can be computed exactly" in str(audit)
     two = pd.DataFrame({"sex": ["f", "m", "other", "Total"], "count": [None, None, 0, 2]})
     assert str(gpupif.audit_table(two).bounds["lower"].tolist()) == "[0.0, 0.0]"
+    # Who knows that no zero is suppressed knows both.
+    assert "say least=1" in gpupif.audit_table(two).verdict()[-1]
+    known = gpupif.audit_table(two, least=1)
+    assert (known.computed, "least=1" in str(known)) == (2, False)
     rounded = gpupif.audit_table(table, slack=2)
     assert (rounded.passes, rounded.bounds["lower"].tolist(), rounded.bounds["upper"].tolist()) == (True, [0], [6])
     table.to_csv(tmp_path / "t.csv", index=False)
