@@ -103,7 +103,12 @@ def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0, befo
         # A limit on its change is none on a risk itself.
         (
             [gate("a"), gate("p", kind="pif", limits={"max_rise": 1.0}, before=9.0)],
-            "all 2 gates hold; none limits a risk",
+            "all 2 gates hold; none limits a risk; without a max or min: p 9 bits",
+        ),
+        (
+            [gate("p", kind="pif"), gate("u", Verdict.NOT_APPLIED, kind="unique_share", limits={"max_rise": 1.0})],
+            "1 of 2 gates holds; within the limits on risk: p 9 bits; without a max or min: u 9 bits; "
+            "not applied, for want of a run to compare with: max_rise of u",
         ),
         ([gate("a"), gate("p", kind="pif")], "all 2 gates hold; within the limits on risk: p 9 bits"),
         (

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ...errors import listed
 from ...utils.display import plural
 from ..comparison.figures import amounts
+from ..run_outcome import INPUT_KINDS
 from ..table.table_changes import SchemaChange
 
 # Names that a line lists.
@@ -169,7 +170,13 @@ def gates_held(gates: Sequence[Mapping[str, Any]]) -> str:
         )
     risks = [f"{gate['name']} {amount(gate['value'], gate['unit'])}" for gate in held if gate["limits_risk"]]
     risk = f"within the limits on risk: {listed(risks, MOST_LISTED, str)}" if risks else "none limits a risk"
-    return "; ".join([several, risk, *not_applied(gates)])
+    free = [
+        f"{gate['name']} {amount(gate['value'], gate['unit'])}"
+        for gate in gates
+        if gate["kind"] not in INPUT_KINDS and not gate["limits_risk"]
+    ]
+    unlimited = [f"without a max or min: {listed(free, MOST_LISTED, str)}"] if free else []
+    return "; ".join([several, risk, *unlimited, *not_applied(gates)])
 
 
 def not_applied(gates: Sequence[Mapping[str, Any]]) -> list[str]:
