@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from ...errors import listed
 from ...utils.display import plural
-from ..comparison.figures import amounts
-from ..run_outcome import INPUT_KINDS
+from ..comparison.figures import INPUT_KINDS, amounts
 from ..table.table_changes import SchemaChange
 
 # Names that a line lists.
