@@ -32,7 +32,7 @@ class Hierarchy(ABC):
     root: str. The name of the group at the top.
     column: The column that has the values; errors name it.
     expected: str. The values that have a place, in words.
-    other_way: str. A sentence, after a space, on how to treat values that cannot have a place. Empty if there is no way.
+    other_way: str. A sentence, after a space, on how else to treat values without a place. Empty if there is none.
     """
 
     root: str = ANYTHING
