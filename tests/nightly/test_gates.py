@@ -17,6 +17,7 @@ from gpupif.disclosure.models import MODELS
 from gpupif.disclosure.risk_figures import RISK_FIGURES
 from gpupif.errors import InputError, NotScoredError
 from gpupif.measures import MEASURES
+from gpupif.nightly.comparison.figures import INPUT_KINDS
 from gpupif.nightly.configuration.settings import Settings
 from gpupif.nightly.gates.findings import Findings
 from gpupif.nightly.gates.gate_kinds import GATES, Part
