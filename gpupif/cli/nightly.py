@@ -38,6 +38,7 @@ def init(
     table: options.Table,
     output: Output = Path("risk.toml"),
     overwrite: options.Overwrite = False,
+    roles: options.RolesFile = None,
     *,
     shared: ReadOptions,
 ) -> None:
@@ -46,7 +47,7 @@ def init(
     from ..nightly.configuration.new_config import look_up
 
     with shared.configured():
-        seen = write_config(look_up(table, shared.sep), output, overwrite)
+        seen = write_config(look_up(table, shared.sep), output, overwrite, roles=roles)
     interruption.left = f"the configuration is complete: {output}"
 
     command = shlex.join(["gpupif", "nightly", "run", str(output)])
@@ -55,8 +56,10 @@ def init(
         return {"input": str(table), "output": str(output), **seen.to_dict(), "commands": [command]}
 
     def draw(console: Console) -> None:
-        seen.print(console)
-        typer.echo()
+        # An inspection prints its roles as proposals.
+        if roles is None:
+            seen.print(console)
+            typer.echo()
         say(f"Configuration written to {output}. Check what it says, above all its gates, then:")
         say(f"  {command}")
 

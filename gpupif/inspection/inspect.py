@@ -100,9 +100,10 @@ class Inspection(Displayable):
             named[role].append(name)
         said = [f"{role} {listed(own, 4, quoted)}" for role, own in named.items() if own and role in ASKED_OF]
         found = f"Proposed as {'; '.join(said)}." if said else "No column looks like an identifier or a known trait."
-        most = as_part(self.columns["unique_share"].max())
+        most = self.columns["unique_share"].max()
+        unique = round(most * self.rows)
         name = quoted(self.columns["column"].iloc[highest_place(self.columns["unique_share"])])
-        alone = f"{name} alone is unique in {most} of rows."
+        alone = f"{name} alone is unique in {unique:,} {plural(unique, 'row')} ({as_part(most)})."
         if not self.columns["unique_share"].any():
             alone = "No row is unique by one column alone."
         return [f"{size}: the likely meaning and role of each column.", found, alone]

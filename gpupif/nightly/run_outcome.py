@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import printable
 from ..utils.display import Displayable, json_value
+from .comparison.figures import INPUT_KINDS
 from .exit_codes import EXIT_CODES, RELEASE_FAILED, Status
 from .table.table_changes import InputChanges, InputFile
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-# The kinds of gates on the table itself, and not on a risk: the kinds with `Part.INPUT`.
-INPUT_KINDS = ("rows", "columns", "missing_share", "new_values")
 # The limits of a gate on the change of its value since the last good run.
 CHANGES = ("max_rise", "max_fall")
 # The version of `RunOutcome.to_dict`: it rises if a key changes its meaning or goes, not if one comes.

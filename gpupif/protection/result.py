@@ -246,7 +246,7 @@ class Protection(Displayable):
         ]
         done = [f"recodes {_listed(recoded)}"] if recoded else []
         if tops:
-            done.append(f"empties {_listed(tops)}")
+            done.append(f"makes {'each of ' * (len(tops) > 1)}{_listed(tops)} one group")
         for what, said in IDENTIFIERS.items():
             named = [name for name, own in self.identifiers.items() if own == what]
             if named:

@@ -66,7 +66,7 @@ class TableAudit(Displayable):
         """See `Displayable.verdict`."""
         of = f"{self.suppressed:,} of {self.cells:,} {plural(self.cells, 'cell')}"
         if not self.suppressed:
-            return [f"No cell of {self.cells:,} is suppressed: there is nothing to audit."]
+            return [f"No cell of {self.cells:,} is suppressed, so the audit had no bounds to find."]
         if self.passes:
             holds = f"Audit: {of} are suppressed, and none of them can be computed from totals or {self._closely}."
             known = "This audit takes suppressed figures of 0 for possible: say least=1 if no zero is ever suppressed."
@@ -118,6 +118,8 @@ class CountTable(Displayable):
     primary, secondary: int. Cells suppressed by the rules, and to protect those.
     totals_suppressed: int. Totals among both.
     mean_change: float. The mean absolute change of the published figures.
+    one_cell_lines: int. Rows and columns of published counts, those of totals too, with all their people in one of two
+        or more cells. 0 for sums.
     audit: TableAudit or None. Bounds for readers of the exact figures of all published cells. None without suppression.
     key: str or None. Identifies the secret key; the key cannot be found from it.
     seconds: mapping of stage to wall time, seconds.
@@ -138,6 +140,7 @@ class CountTable(Displayable):
     secondary: int
     totals_suppressed: int
     mean_change: float
+    one_cell_lines: int
     audit: TableAudit | None
     key: str | None
     seconds: Mapping[str, float]
@@ -190,6 +193,9 @@ class CountTable(Displayable):
             parts.append(f"{are} suppressed for {why}{more}" if self.primary else f"no cell is suppressed for {why}")
         said = "; ".join(parts) if parts else "no figure is protected: these are exact"
         audit = [] if self.audit is None else self.audit.verdict(redact)[:1]
+        if self.one_cell_lines:
+            lines = f"{self.one_cell_lines:,} {'row or column' if self.one_cell_lines == 1 else 'rows and columns'}"
+            audit.append(f"In {lines} all people are in one cell, which says something of each of them.")
         return [f"{own[0].upper()}{own[1:]}" for own in (counted, f"{said}.", *audit)]
 
     @property

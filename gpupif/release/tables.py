@@ -80,7 +80,7 @@ def tables(
         rows of the cell alone.
     suppress_below:
         Suppress cells of fewer rows, 2 or more. Cells without rows are shown as 0 and are never suppressed, as is usual
-        for counts: a zero is about nobody. Make values coarser if a zero itself discloses.
+        for counts. Make values coarser if a zero discloses something of others: see ``.one_cell_lines``.
     dominance, p_percent:
         With `value`: suppress sums whose n largest contributions are more than k percent of it (a pair (n, k)); or
         whose largest contribution the second largest can estimate to within p percent.
@@ -211,6 +211,7 @@ def tables(
         secondary=int(hidden.sum() - primary.sum()),
         totals_suppressed=int((hidden & cells.is_total().ravel()).sum()),
         mean_change=float(np.abs(published - figures)[~hidden].mean()) if not hidden.all() else 0.0,
+        one_cell_lines=0 if value is not None else _one_cell_lines(hidden | (published != 0), cells),
         audit=audit,
         key=None if secret is None else secret.digest,
         seconds={"count": counted - started, "protect": time.perf_counter() - counted},
@@ -321,6 +322,16 @@ def _primary(cells: Cells, rules: Mapping[str, Any]) -> tuple[Mask, Floats]:
         primary |= unsafe
         margin[unsafe] = np.maximum(margin, own)[unsafe]
     return primary, margin
+
+
+def _one_cell_lines(occupied: Mask, cells: Cells) -> int:
+    """Return how many rows and columns of a table have all their people in one of two or more cells.
+
+    occupied: whether each cell is published as suppressed or above 0. Suppressed counts are above 0.
+    """
+    inner = [np.moveaxis(occupied.reshape(cells.rows.shape), axis, 0) for axis in range(cells.rows.ndim)]
+    inner = [own[: len(own) - cells.totals] for own in inner]
+    return sum(int((own.sum(axis=0) == 1).sum()) for own in inner if len(own) > 1)
 
 
 def _rounded(

@@ -44,6 +44,10 @@ def test_a_configuration_is_written_and_can_be_read(run, folder):
     assert found["commands"] == ["gpupif nightly run other.toml"]
     assert found["roles"] == gpupif.inspect("people.csv").to_dict()["roles"]
     assert load_config("other.toml").settings.input.separator == ","
+    gpupif.inspect("people.csv").write("roles.toml")
+    told = run("nightly", "init", "people.csv", "-o", "other.toml", "--overwrite", "--roles", "roles.toml")
+    assert told.out.startswith("Configuration written to other.toml.")
+    assert load_config("other.toml").settings.score == config.settings.score
     arguments = ["nightly", "init", "people.csv", "--overwrite", "-q", "--memory-limit", "16GiB"]
     assert (run(*arguments).out, load_config("risk.toml").digest) == ("", config.digest)
 

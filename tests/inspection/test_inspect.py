@@ -287,6 +287,8 @@ def test_an_inspection_prints_and_is_json(found):
     assert repr(found) == f"<Inspection of {ROWS} rows x {len(COLUMNS)} columns>"
     alike = gpupif.inspect(pd.DataFrame({"sex": [*"mmff"], "home": ["n"] * 4}))
     assert alike.verdict()[-1] == "No row is unique by one column alone."
+    rare = gpupif.inspect(pd.DataFrame({"home": [*"n" * 7, "s"]}))
+    assert rare.verdict()[-1] == "`home` alone is unique in 1 row (12.5 %)."
 
 
 def test_tables_fit_a_hundred_characters(found):

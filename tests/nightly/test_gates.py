@@ -17,11 +17,12 @@ from gpupif.disclosure.models import MODELS
 from gpupif.disclosure.risk_figures import RISK_FIGURES
 from gpupif.errors import InputError, NotScoredError
 from gpupif.measures import MEASURES
+from gpupif.nightly.comparison.figures import INPUT_KINDS
 from gpupif.nightly.configuration.settings import Settings
 from gpupif.nightly.gates.findings import Findings
 from gpupif.nightly.gates.gate_kinds import GATES, Part
 from gpupif.nightly.gates.gates import evaluate, questions_of, resolve_gates, values_before
-from gpupif.nightly.run_outcome import INPUT_KINDS, ColumnProfile, Verdict
+from gpupif.nightly.run_outcome import ColumnProfile, Verdict
 from tests.helpers import naive_attack
 from tests.helpers.naive_disclosure import classes_of, expected
 

@@ -145,6 +145,18 @@ def test_a_table_with_few_scored_columns_gets_a_configuration(tmp_path, columns)
     resolve_gates(settings)
 
 
+def test_given_roles_replace_the_proposed_ones(table, tmp_path):
+    roles = dict.fromkeys(TABLE, "leave out") | {"sex": "quasi-identifier", "${town}": "sensitive"}
+    seen = init(table, roles=roles)
+    assert dict(seen.roles) == dict(zip(seen.columns["column"], seen.columns["role"], strict=True)) == roles
+    settings = load_config(tmp_path / "risk.toml").settings
+    assert (settings.score.columns, settings.score.known) == (["sex", "${town}"], ["sex"])
+    assert (settings.risk.sensitive, settings.score.weights) == (["${town}"], None)
+    assert "the roles that were given" in " ".join((tmp_path / "risk.toml").read_text().replace("#", "").split())
+    with pytest.raises(gpupif.InputError, match="expected a role for each column"):
+        init(table, overwrite=True, roles={"sex": "sensitive"})
+
+
 def test_a_new_configuration_has_no_value_of_the_table(table, tmp_path):
     frame = TABLE.assign(age=RANDOM.permutation([1234567, 7654321] * 50), religion=["Qwx", "Vvy"] * 50)
     frame.to_parquet(table)

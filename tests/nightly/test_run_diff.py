@@ -233,7 +233,7 @@ def test_the_diff_lists_figures_columns_and_gates(tmp_path):
         gates=(gate, replace(gate, name="old")),
         summary={
             "pif": {"95": 1.5, "99": 2.0},
-            "columns": [{"column": "age", "distinct_values": 6, "cig_mean": 0.5, "cig_max": None}],
+            "columns": [{"column": "age", "distinct_values": 6, "fig": 5.0, "cig_mean": 0.5, "cig_max": None}],
         },
         risk={
             "classes": {"k": 3, "uniques": 0, "unique_share": 0.0, "rows_below": 3, "share_below": 0.3},
@@ -253,7 +253,7 @@ def test_the_diff_lists_figures_columns_and_gates(tmp_path):
         gates=(replace(gate, value=12, verdict=Verdict.FAILED),),
         summary={
             "pif": {"95": 1.75, "99": 2.0},
-            "columns": [{"column": "age", "distinct_values": 8, "cig_mean": 0.75, "cig_max": 1.0}],
+            "columns": [{"column": "age", "distinct_values": 8, "fig": 9.0, "cig_mean": 0.75, "cig_max": 1.0}],
         },
         risk={**first.risk, "classes": {**first.risk["classes"], "k": 1}},
     )
@@ -280,7 +280,9 @@ def test_the_diff_lists_figures_columns_and_gates(tmp_path):
         ("rows", 10, 12, "passed", "failed"),
         ("old", 10, None, "passed", None),
     ]
+    assert columns["age", "fig"] == (5.0, 9.0, 4.0)
     shown = str(found)
+    assert "fig" not in shown.replace("figure", "").replace("configuration", "")
     for text in ("The configuration changed", "PIF 95, bits", "1.75", "cig_mean", "double", "failed"):
         assert text in shown
     assert json.loads(found.to_json()) == found.to_dict()

@@ -92,7 +92,8 @@ BOTH_WAYS = {"max": 10.0, "max_rise": 1.0, "max_fall": 1.0}
 
 
 def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0, before=None):
-    return GateResult(name, kind, "rows" if kind == "rows" else "bits", value, before, limits or {"max": 10.0}, verdict)
+    unit = {"rows": "rows", "pif": "bits"}.get(kind, "share")
+    return GateResult(name, kind, unit, value, before, limits or {"max": 10.0}, verdict)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,15 @@ def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0, befo
         # A limit on its change is none on a risk itself.
         (
             [gate("a"), gate("p", kind="pif", limits={"max_rise": 1.0}, before=9.0)],
-            "all 2 gates hold; none limits a risk",
+            "all 2 gates hold; none limits a risk; without a max or min: p 9 bits",
+        ),
+        (
+            [
+                gate("p", kind="pif"),
+                gate("u", Verdict.NOT_APPLIED, kind="unique_share", limits={"max_rise": 1.0}, value=0.999934),
+            ],
+            "1 of 2 gates holds; within the limits on risk: p 9 bits; without a max or min: u 0.999934 (99.99 %); "
+            "not applied, for want of a run to compare with: max_rise of u",
         ),
         ([gate("a"), gate("p", kind="pif")], "all 2 gates hold; within the limits on risk: p 9 bits"),
         (
@@ -155,7 +164,7 @@ def test_a_refused_run_has_no_tables():
         (1.0, "rows", "1 row"),
         (1.0, "classes", "1 class"),
         (12_345_678.0, "rows", "12,345,678 rows"),
-        (0.25, "share", "0.25"),
+        (0.25, "share", "0.25 (25 %)"),
         (1.0, "probability", "1"),
         (4.123456789, "bits", "4.12346 bits"),
         (float("inf"), "", "infinite"),

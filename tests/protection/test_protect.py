@@ -81,6 +81,7 @@ def test_a_level_that_is_one_group_in_the_table_is_the_top():
     ages = pd.DataFrame({"age": [21, 24, 36, 38, 47], "sex": list("ffmmm")})
     found = gpupif.protect(ages, "k>=5", hierarchies={"age": {"widths": [10, 100, 200]}})
     assert (found.levels, found.heights, found.nodes) == ({"age": 2, "sex": 1}, {"age": 2, "sex": 1}, 6)
+    assert "Plan: makes each of age and sex one group; cost: " in found.verdict()[1]
     assert set(gpupif.treat(ages, found.plan).table["age"]) == {"[0, 100)"}
     # A column of one value has no other level.
     same = gpupif.protect(ages.assign(sex="f"), "pif95<=0.5", hierarchies={"age": {"widths": [10]}})

@@ -127,6 +127,25 @@ def test_controlled_rounding_does_not_read_suppressed_cells():
     assert (first[~hidden.ravel()] == second[~hidden.ravel()]).all()
 
 
+@pytest.mark.parametrize("how", [{}, {"suppress_below": 3}, {"totals": False}, {"round": 3}, {"value": "pay"}], ids=str)
+def test_rows_and_columns_with_all_people_in_one_cell_are_counted(how):
+    counted = []
+    for seed in range(12):
+        found = gpupif.tables(people(3 + seed // 2, seed), ["area", "job", "sex"][: 1 + seed % 3], **how)
+        published = cells(found)
+        lines = 0
+        for axis in range(len(found.by)):
+            values = {cell[axis] for cell in published} - {"Total"}
+            for others in {cell[:axis] + cell[axis + 1 :] for cell in published}:
+                line = [published[(*others[:axis], value, *others[axis:])] for value in values]
+                # A suppressed count is above 0.
+                lines += len(line) > 1 and sum(own is pd.NA or own > 0 for own in line) == 1
+        assert found.one_cell_lines == ("value" not in how) * lines
+        assert any("all people are in one cell" in line for line in found.verdict()) == (found.one_cell_lines > 0)
+        counted.append(found.one_cell_lines)
+    assert "value" in how or len(set(counted)) > 3
+
+
 @pytest.mark.parametrize("least", [0, 1])
 @pytest.mark.parametrize("seed", range(4))
 def test_audits_bound_cells_as_all_tables_that_fit_do(seed, least):

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 Document = Mapping[str, Any]
 
+# The kinds of gates on the table itself, and not on a risk: the kinds with `Part.INPUT`.
+INPUT_KINDS = ("rows", "columns", "missing_share", "new_values")
 # The figures of equivalence classes that runs are compared by, each with its unit.
 CLASS_FIGURES = {
     "k": "rows",

@@ -145,7 +145,9 @@ class RunDiff(Displayable):
         if self.table:
             yield _figure_table("The table: what changed", self.table, with_column=False)
         if self.columns:
-            first = sorted(self.columns, key=lambda figure: -abs(figure.change or 0))[:LISTED_FIGURES]
+            # FIG grows with the number of rows. The mean CIG, which is FIG per row, is a figure of its own.
+            per_row = [figure for figure in self.columns if figure.name != "fig"]
+            first = sorted(per_row, key=lambda figure: -abs(figure.change or 0))[:LISTED_FIGURES]
             left = len(self.columns) - len(first)
             more = f"; {left} more {plural(left, 'figure')} in JSON" if left else ""
             yield _figure_table(f"Columns: what changed most{more}", first, with_column=True)

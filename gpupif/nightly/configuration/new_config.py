@@ -6,14 +6,17 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic.fields import FieldInfo
 
+from ...attack.roles import Roles, as_roles
 from ...errors import InputError
 from ...io.documents import WIDTH, toml_comment, toml_key, toml_value
 from ...io.paths import find_input
+from ...io.read import open_source
 from ...io.write import check_output, write_text
 from ...utils.display import as_percent
 from ...utils.validation import check_path
@@ -46,13 +49,18 @@ BITS_HEADROOM, SHARE_HEADROOM = 0.05, 0.01
 YOURS = "It says when risk is higher than now, not that it may be as high: whoever answers for the table sets it."
 TITLE = (
     "Nightly runs of gpupif: risk computed again, answered by gates, on record. Made from a look at a table, and a "
-    "proposal: what columns are was told from names and values alone (gpupif inspect says why), and which risk is "
-    "acceptable whoever answers for the table has to say. Keys in comments have no value yet."
+    "proposal: what columns are was told from {told}, and which risk is acceptable whoever answers for the table has "
+    "to say. Keys in comments have no value yet."
 )
+BY_LOOKS, BY_ROLES = "names and values alone (gpupif inspect says why)", "the roles that were given"
 
 
 def init(
-    table: str | os.PathLike[str], path: str | os.PathLike[str] = CONFIG_FILE, overwrite: bool = False
+    table: str | os.PathLike[str],
+    path: str | os.PathLike[str] = CONFIG_FILE,
+    overwrite: bool = False,
+    *,
+    roles: Any = None,
 ) -> Inspection:
     """Write a first configuration of nightly runs, with every key, its default, and what it means.
 
@@ -70,16 +78,19 @@ def init(
         The file to write, .toml, whole or not at all.
     overwrite:
         Replace a file that is there.
+    roles:
+        The roles of the columns: `gpupif.read_roles`, a dictionary, or the path of a file of roles. Default: those that
+        `gpupif.inspect` proposes.
 
     Returns
     -------
     Inspection
-        What was seen, as of `gpupif.inspect`.
+        What was seen, as of `gpupif.inspect`, with the roles that were given.
 
     Raises
     ------
     InputError
-        As `gpupif.inspect`; the address of a database; also without pydantic.
+        As `gpupif.inspect`; roles of another table; the address of a database; also without pydantic.
     TableReadError
         A table that cannot be read.
     OutputError
@@ -103,9 +114,19 @@ def init(
     check_path("path", path, "a .toml file")
     found = look_up(table)
     check_output(path, overwrite, found.places, endings=(".toml",))
+    given = None if roles is None else _checked(as_roles(roles), found)
     seen = inspect(found)
-    write_text(_as_toml(found, seen, Path(os.path.abspath(path))), path, overwrite, private=True)
+    if given is not None:
+        seen = replace(seen, roles=given, columns=seen.columns.assign(role=seen.columns["column"].map(given)))
+    told = BY_LOOKS if given is None else BY_ROLES
+    write_text(_as_toml(found, seen, Path(os.path.abspath(path)), told), path, overwrite, private=True)
     return seen
+
+
+def _checked(roles: Roles, found: Input) -> Roles:
+    """Return roles, checked against the columns of a table. Raises InputError for roles of another table."""
+    source = open_source(found)
+    return roles.check(source.names, source.index_names)
 
 
 def look_up(table: str | os.PathLike[str], separator: str | None = None) -> Input:
@@ -120,22 +141,26 @@ def look_up(table: str | os.PathLike[str], separator: str | None = None) -> Inpu
     return find_input(table, separator)
 
 
-def _as_toml(found: Input, seen: Inspection, file: Path) -> str:
-    """Return the configuration for the files of a table. seen: of the table. file: of the configuration."""
+def _as_toml(found: Input, seen: Inspection, file: Path, told: str) -> str:
+    """Return the configuration for the files of a table.
+
+    seen: of the table. file: of the configuration. told: what the roles of the columns come from.
+    """
     settings = _proposed(found, seen, file.parent)
     gates, profiles = resolve_gates(settings), [ColumnProfile(str(name), "") for name in seen.columns["column"]]
     results = evaluate(gates, measure_table(found, settings, questions_of(gates), profiles, Path), None)
     proposals = [*_input_gates(seen), *_with_limits(settings, [result.value for result in results])]
     settings = settings.model_copy(update={"gates": [gate for _, gate in proposals]})
     roles, remarks = seen.roles, {f"gates[{place}]": why for place, (why, _) in enumerate(proposals)}
-    remarks["risk.quasi_identifiers"] = "Proposed, and so is what is sensitive: check each."
+    if told == BY_LOOKS:
+        remarks["risk.quasi_identifiers"] = "Proposed, and so is what is sensitive: check each."
     left = [f"{name!r} ({role})" for name, role in roles.items() if name not in roles.scored]
     if left:
         remarks["score.columns"] = f"Not scored: {', '.join(left)}."
     if settings.input.row_key:
         remarks["input.row_key"] = "Proposed: no two rows have the same value there."
     examples = [(why, as_written(gate.model_dump(mode="json"))) for why, gate in _examples(settings)]
-    return commented_toml(as_written(settings.model_dump(mode="json")), TITLE, remarks, examples)
+    return commented_toml(as_written(settings.model_dump(mode="json")), TITLE.format(told=told), remarks, examples)
 
 
 def _proposed(found: Input, seen: Inspection, folder: Path) -> Settings:

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...errors import listed
-from ...utils.display import plural
-from ..comparison.figures import amounts
+from ...utils.display import as_part, plural
+from ..comparison.figures import INPUT_KINDS, amounts
 from ..table.table_changes import SchemaChange
 
 # Names that a line lists.
 MOST_LISTED = 5
+SHARE = "share"
 UNITS = ("bits", "nats", "rows", "values", "columns", "files", "classes", "cells", "steps")
 # The headings of columns with numbers; all other columns have text.
 NUMBERS = ("value", "before", "now", "change")
@@ -45,9 +46,14 @@ def number(value: float | None) -> str:
 
 
 def amount(value: float | None, unit: str) -> str:
-    """Return a number with its unit, a plural such as "rows"; shares, probabilities and ratios are shown without."""
+    """Return a number with its unit, a plural such as "rows"; probabilities and ratios are shown without.
+
+    A share is as limits are written, and in percent beside it.
+    """
     if value is None:
         return "unknown"
+    if unit == SHARE and math.isfinite(value):
+        return f"{number(value)} ({as_part(value)})"
     if unit not in UNITS:
         return number(value)
     one = unit.removesuffix("es" if unit.endswith("sses") else "s")
@@ -58,7 +64,9 @@ def signed(change: float | None, unit: str) -> str:
     """Return a change with its sign and unit; empty if it is unknown."""
     if change is None:
         return ""
-    return f"{'+' if change > 0 else ''}{amount(change, unit)}" if change else "no change"
+    if not change:
+        return "no change"
+    return f"{'+' if change > 0 else ''}{number(change) if unit == SHARE else amount(change, unit)}"
 
 
 def limits(gate: Mapping[str, Any]) -> str:
@@ -169,7 +177,13 @@ def gates_held(gates: Sequence[Mapping[str, Any]]) -> str:
         )
     risks = [f"{gate['name']} {amount(gate['value'], gate['unit'])}" for gate in held if gate["limits_risk"]]
     risk = f"within the limits on risk: {listed(risks, MOST_LISTED, str)}" if risks else "none limits a risk"
-    return "; ".join([several, risk, *not_applied(gates)])
+    free = [
+        f"{gate['name']} {amount(gate['value'], gate['unit'])}"
+        for gate in gates
+        if gate["kind"] not in INPUT_KINDS and not gate["limits_risk"]
+    ]
+    unlimited = [f"without a max or min: {listed(free, MOST_LISTED, str)}"] if free else []
+    return "; ".join([several, risk, *unlimited, *not_applied(gates)])
 
 
 def not_applied(gates: Sequence[Mapping[str, Any]]) -> list[str]:
