@@ -63,6 +63,13 @@ def compare(
         as_names(quasi_identifiers, "quasi_identifiers"),
         as_names(sensitive, "sensitive"),
     )
+    if plan is not None and given is None and known is None and attributes is None:
+        from ..treatment.record import plan_of
+
+        # The attacker against whom the plan was made.
+        agreed = plan_of(plan)
+        known = [str(name) for name in agreed.quasi_identifiers] or None
+        attributes = [str(name) for name in agreed.sensitive] or None
     from_file = FileRoles(roles, before, shared.sep, [*(known or ()), *(attributes or ()), row_id, weights], given)
     if roles is not None:
         known = from_file.quasi_identifiers("quasi-identifiers", known)

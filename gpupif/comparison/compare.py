@@ -76,7 +76,7 @@ def compare(
         The `gpupif.Plan` of the treatment, or anything that `gpupif.treat` takes as a plan, or the record of the
         treatment (`Treated.record`, or its file). It names the levels of hierarchies, the columns that are drawn anew,
         and the rows that were removed. A plan of `gpupif.protect` also names the quasi-identifiers and the sensitive
-        columns, if `columns`, `quasi_identifiers`, `sensitive` and `roles` are not given.
+        columns, if `columns`, `quasi_identifiers` and `sensitive` are not given; before `roles`.
     columns:
         The columns to be compared. Default: the quasi-identifiers and sensitive columns of `roles`; without roles all
         columns of the table before, which must then include all columns of the table after.
@@ -168,7 +168,7 @@ def compare(
     wanted = None if k is None else whole_number("k", k, "rows of a class")
     started = time.perf_counter()
     agreed = Plan([]) if plan is None else plan_of(plan)
-    if all(given is None for given in (columns, quasi_identifiers, sensitive, roles)):
+    if all(given is None for given in (columns, quasi_identifiers, sensitive)):
         quasi_identifiers, sensitive = agreed.quasi_identifiers or None, agreed.sensitive or None
     nested = {**open_hierarchies(hierarchies), **agreed.hierarchies}
     before, after = hold(before, "before"), hold(after, "after")
