@@ -39,10 +39,7 @@ class DateUnits(Hierarchy):
     column: Hashable = field(default=None, repr=False, compare=False)
 
     expected = DATE
-    other_way = (
-        " Dates in another form, such as 17.05.2001: treat the column by date_part with format = '%d.%m.%Y', in place "
-        "of a hierarchy."
-    )
+    mend = "Write dates so, or treat the column by date_part, such as with format = '%d.%m.%Y', in place of a hierarchy"
 
     def __post_init__(self) -> None:
         units = [self.dates] if isinstance(self.dates, str) else self.dates

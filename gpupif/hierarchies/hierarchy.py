@@ -32,13 +32,13 @@ class Hierarchy(ABC):
     root: str. The name of the group at the top.
     column: The column that has the values; errors name it.
     expected: str. The values that have a place, in words.
-    other_way: str. A sentence, after a space, on how else to treat values without a place. Empty if there is none.
+    mend: str. What to do about values without a place, in words, without a full stop.
     """
 
     root: str = ANYTHING
     column: Hashable = None
     expected: str = "another value"
-    other_way: str = ""
+    mend: str = "Give values that have none a place there"
 
     @property
     @abstractmethod
@@ -77,7 +77,7 @@ class Hierarchy(ABC):
         more = f" and {len(values) - 1:,} more" if len(values) > 1 else ""
         raise InputError(
             f"{self.said}: {table_value(values[0].as_py())}{more} {'have' if more else 'has'} no place in its "
-            f"hierarchy; expected {self.expected}. Give values that have none a place there{mend}.{self.other_way}"
+            f"hierarchy; expected {self.expected}. {self.mend}{mend}."
         )
 
     def leaves(self, level: int) -> Mapping[str, int] | None:

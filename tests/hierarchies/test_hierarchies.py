@@ -195,7 +195,7 @@ def test_categories_and_large_texts_have_the_groups_of_texts():
         (
             {"dates": ["year"]},
             ["2001-05-17", "17.5.2001"],
-            "'17.5.2001' has no place .* expected a date.* date_part with",
+            "'17.5.2001' has no place .* expected a date.* by date_part, ",
         ),
         ({"dates": ["year"]}, ["2001-02-30"], "'2001-02-30' has no place"),
         ({"dates": ["year"]}, [3], "3 has no place"),
