@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import InputError
+from ..errors import InputError, listed
 from . import options
 from .option_values import FileRoles, as_names
 from .options import ReadOptions, ReportFile, option, output_option
@@ -136,7 +136,7 @@ def _of_table(
     from ..report.records import document_of
     from ..results.score_report import score_document
     from ..scoring.files import score_for_now
-    from ..utils.display import as_json
+    from ..utils.display import as_json, quoted
     from ..utils.validation import check_exist
 
     files = find_input(table, shared.sep)
@@ -160,6 +160,8 @@ def _of_table(
     classes = document_of(measured, redact)
     # One verdict: first whom the attacker finds, then what the attacker learns.
     _, *gains = scores["verdict"]
+    others = [str(name) for name in names if name not in (*columns, weights)]
+    gains += [f"Not measured, though in the table: {listed(others, 20, quoted)}."] * bool(others)
     documents = [{"input": str(table), **scores, "verdict": classes["verdict"]}, classes | {"verdict": gains}]
     if len(known) > 1:
         pairs = toxic_pairs(files, columns=known, weights=weights)

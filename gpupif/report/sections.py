@@ -169,12 +169,22 @@ class Sections:
                 f"report: the document of {kind} is damaged ({type(error).__name__}: {error}). Make it again."
             ) from error
 
-    def _table(self, caption: str, records: Iterable[Record], keys: str, tools: bool = False) -> list[Table]:
-        """Return a table of records, with those of its columns that any record fills; no table without records."""
+    def _table(
+        self,
+        caption: str,
+        records: Iterable[Record],
+        keys: str,
+        tools: bool = False,
+        headings: Mapping[str, str] = MappingProxyType({}),
+    ) -> list[Table]:
+        """Return a table of records, with those of its columns that any record fills; no table without records.
+
+        headings: in place of `HEADINGS`.
+        """
         rows = list(records)
         used = [key for key in keys.split() if any(row.get(key) is not None for row in rows)]
         cells = [[self._cell(key, row.get(key)) for key in used] for row in rows]
-        return [Table(caption, list(map(_heading, used)), cells, tools)] if rows else []
+        return [Table(caption, [headings.get(key) or _heading(key) for key in used], cells, tools)] if rows else []
 
     def _facts(
         self, caption: str, document: Document, keys: str, headings: Mapping[str, str] = MappingProxyType({})
@@ -352,9 +362,11 @@ class Sections:
     def _pairs(self, document: Document) -> Iterable[Section]:
         pairs = document["pairs"]
         keys = "column_1 value_1 column_2 value_2 count expected rarity"
-        said = "Matrix: the share of rows that are unique on two columns."
-        tables = self._table("Values that are rarest together", document["values"], keys, tools=True)
-        note = "Colour: the share of rows that no other row agrees with on the two columns. " + (
+        counted = "rows" if document.get("people") is None else "people"
+        said = f"Matrix: the share of {counted} that are unique on two columns."
+        headings = {"count": counted, "expected": f"{counted} if independent"}
+        tables = self._table("Values that are rarest together", document["values"], keys, True, headings)
+        note = f"Colour: the share of {counted} that no other row agrees with on the two columns. " + (
             f"Shown are the first {len(pairs):,} of {document['pairs_in_all']:,} pairs."
             if len(pairs) < document["pairs_in_all"]
             else ""

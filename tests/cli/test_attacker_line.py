@@ -66,6 +66,16 @@ def test_roles_say_which_of_the_given_columns_are_known(census, run):
         assert "expected a quasi-identifier among the columns that are looked at" in ended.err
 
 
+def test_compare_has_the_attacker_of_the_plan_also_beside_roles(census, run):
+    """The command that protect prints measures the risk that protect promised."""
+    asked = ("--quasi-identifiers", "age,sex", "--require", "k>=3", "--suppress", "0.1", "-o", "plan.toml")
+    assert run("protect", TABLE, *ROLES, *asked).code == 0
+    assert run("treat", TABLE, "--plan", "plan.toml", "-o", "treated.csv").code == 0
+    found = json.loads(run("compare", TABLE, "treated.csv", "--plan", "plan.toml", *ROLES, "--json").out)
+    assert found["quasi_identifiers"] == ["age", "sex"]
+    assert found["risk"]["k"]["after"] >= 3
+
+
 @pytest.mark.parametrize("option", ["--keep", "--pseudonymise", "--identifiers"])
 def test_no_option_takes_a_quasi_identifier_of_the_roles_from_the_attacker(census, run, option):
     ended = run("protect", TABLE, *ROLES, option, "age", "--require", "k>=2")

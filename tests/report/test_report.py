@@ -145,6 +145,11 @@ def test_classes_pairs_and_advice(on_cpu):
     assert sum(sizes["y"]) == ROWS
     assert sizes["y"][0] == (by_size == 1).sum()
     assert [band["rows"] for band in risk.to_dict()["class_sizes"]] == sizes["y"]
+    # With weights, rows are people.
+    people = gpupif.toxic_pairs(TABLE.assign(w=2.0), columns=KNOWN, weights="w")
+    weighed = page_of(document_of(people) | {"pairs": as_json(people.pairs)})
+    for made, counted in ((page, "rows"), (weighed, "people")):
+        assert f"{counted} if independent" in made.text
     first = pairs.pairs.iloc[0]
     row, column = (matrix["x"].index(first[f"column_{place}"]) for place in (1, 2))
     assert matrix["z"][row][column] == matrix["z"][column][row] == pytest.approx(100 * first["unique_share"])
@@ -297,6 +302,13 @@ def test_a_table_is_scored_and_measured(run, table):
 
 
 @pytest.mark.slow
+def test_columns_that_are_not_measured_are_named(run, table):
+    TABLE.to_parquet(table, index=False)
+    assert run("report", table, "-o", "r.html", "--quasi-identifiers", "sex,region", "--no-advice").code == 0
+    others = ", ".join(f"<code>{name}</code>" for name in TABLE.columns if name not in ("sex", "region"))
+    assert f"Not measured, though in the table: {others}." in Page.read("r.html").text
+
+
 def test_weights_of_roles_are_used(run, table):
     known = ["sex", "region"]
     rows = TABLE.groupby(known)["age"].transform("size")
