@@ -105,9 +105,9 @@ def classes_table(
         *shown_size,
         ("unique rows", f"{classes.uniques:,} ({as_part(classes.unique_share)})"),
         (f"classes of fewer than {classes.wanted_k} rows", below),
-        *_risk("prosecutor risk", classes.prosecutor),
+        ("prosecutor risk, highest", as_percent(classes.prosecutor.highest)),
+        ("prosecutor average, marketer", as_percent(classes.marketer)),
         (f"rows at risk (above {classes.threshold:.3g})", as_percent(classes.prosecutor.at_risk)),
-        ("marketer risk", as_percent(classes.marketer)),
         ("discernibility", f"{classes.discernibility:,}"),
     ]
     if estimated is not None:
