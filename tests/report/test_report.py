@@ -288,7 +288,7 @@ def test_a_table_is_scored_and_measured(run, table):
     page.check_closed()
     headings = ["Risk landscape", "Class sizes", "k, l, t and their worst class", "Toxic pairs", "What to do next"]
     headings += ["What the words mean"]
-    assert {"CIG", "PIF", "cohort", "k", "t"} <= {word for word, _ in page.tables["Words of this report"]}
+    assert {"CIG", "PIF", "class", "k", "t"} <= {word for word, _ in page.tables["Words of this report"]}
     assert [heading for heading in headings if heading not in page.words] == []
     assert "Table: t.parquet" in page.words
     hidden = page.tables[WORST]
