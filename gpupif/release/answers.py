@@ -18,7 +18,7 @@ from ..marginals.request import CountRequest
 from ..marginals.set_counts import CountResult, Find, SetRequest, Total
 from ..utils.display import Displayable, Heading, as_cell, as_text, draw_line, draw_table, draw_verdict, plural
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import Columns
+from ..utils.validation import Columns, check_exist
 from .ledger import Budget, LedgerState, as_budget
 from .queries import Counts, Histogram, Mean, Quantile, Query, TrueCounts, read_queries, value_texts
 
@@ -69,22 +69,19 @@ class Answer(Displayable):
 
     def verdict(self, redact: bool = False) -> list[str]:
         """See `Displayable.verdict`."""
-        error = "" if self.standard_error is None else f", standard error {as_cell(self.standard_error)}"
         if self.table is None:
             shown = "hidden" if redact else as_cell(self.value)
-            return [f"{as_text(self.name)}: {shown}{error} (epsilon {as_cell(self.epsilon)})."]
-        cells = len(self.table)
-        above = "" if self.threshold is None else f" of at least {self.threshold:,}"
-        return [
-            f"{as_text(self.name)}: {cells:,} {plural(cells, 'count')}{above}{error} (epsilon {as_cell(self.epsilon)})."
-        ]
+        else:
+            shown = f"{len(self.table):,} {plural(len(self.table), 'count')}"
+            shown += "" if self.threshold is None else f" of at least {self.threshold:,}"
+        error = "" if self.standard_error is None else f", standard error {as_cell(self.standard_error)}"
+        return [f"{as_text(self.name)}: {shown}{error} (epsilon {as_cell(self.epsilon)})."]
 
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)
         if self.table is not None and len(self.table):
             names = [as_text(name) for name in self.table.columns[:-1]]
-            found = self.table.head(MOST_PRINTED).itertuples(index=False, name=None)
-            rows = [[*map(_python, row)] for row in found]
+            rows = self.table.head(MOST_PRINTED).to_numpy(object).tolist()
             if max(map(len, names)) > LONGEST_HEADING:
                 # A heading is never broken: long names stand beside each value.
                 pairs = ([f"{name} = {as_cell(own)}" for name, own in zip(names, row, strict=False)] for row in rows)
@@ -186,7 +183,8 @@ def answer_as(
     with Reporter() as report, announce_compilation(), open_counts(table, CountRequest(), report) as counts:
         names = list(counts.names)
         for query in asked:
-            query.check_columns(names)
+            for name, argument in query.columns.items():
+                check_exist(argument, [name], names)
         requests = [SetRequest([names.index(name) for name in by]) for by in sets] or [SetRequest([0])]
         counted = counts.count(requests, _make_combinations)
         true = TrueCounts(
@@ -280,8 +278,7 @@ def _answer(query: Query, exact: Any, noises: Sequence[Any]) -> Answer:
 
     found = query.answered(exact, noises)
     if "table" in found:
-        columns: Any = [*query.keys, "count"]
-        found["table"] = pd.DataFrame.from_records(found["table"], columns=columns)
+        found["table"] = pd.DataFrame.from_records(found["table"], columns=[*query.keys, "count"])
     name = query.described if query.name is None else query.name
     return Answer(name, query.ask, query.epsilon, getattr(query, "delta", None), **found)
 
@@ -320,8 +317,3 @@ def fingerprint(counted: CountResult) -> str:
         facts.append([str(column.name), len(column.labels), column.missing_rows, values])
     facts.sort(key=lambda fact: str(fact[0]))
     return hashlib.sha256(json.dumps([counted.total.rows, facts]).encode()).hexdigest()
-
-
-def _python(value: Any) -> Any:
-    """Return a value as Python has it, for printing."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,13 @@ import pyarrow as pa
 
 from ..encoding.column import Column, amounts
 from ..encoding.plain_values import family, texts_of
-from ..errors import ColumnTypeError, InputError, did_you_mean, listed
+from ..errors import ColumnTypeError, InputError
 from ..io.documents import read_document
-from ..treatment.field_checks import is_finite
+from ..treatment.field_checks import check_keys, is_finite, probability, set_checked
 from ..utils.display import as_cell, quoted
-from ..utils.validation import as_list, brief, check_exist, check_path, check_word
-from .ledger import Terms, check_delta, check_epsilon
+from ..utils.validation import as_columns, brief, check_exist, check_path, check_word
+from .accounting import check_delta, check_epsilon
+from .ledger import Terms
 from .mechanisms import Noise, choice, drawn_keys, gaussian, laplace, threshold
 
 # Most cells of a table of counts, and most candidates for a quantile.
@@ -53,13 +54,11 @@ class Query(ABC):
     """A query of one table. epsilon: what it may spend, in nats. name: of its answer. Default: what it asks."""
 
     ask: ClassVar[str]
-    epsilon: float
-    name: str | None = None
+    epsilon: Annotated[float, check_epsilon]
+    name: Annotated[str | None, _check_text] = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon("epsilon", self.epsilon))
-        if not isinstance(self.name, str | None):
-            raise InputError(f"name: expected a text, got {brief(self.name)}.")
+        set_checked(self)
 
     @property
     @abstractmethod
@@ -81,7 +80,7 @@ class Query(ABC):
 
     @abstractmethod
     def answered(self, exact: Any, noises: Sequence[Noise]) -> dict[str, Any]:
-        """Return the answer, drawn anew: `table` as a list of records or `value`, and what goes with it.
+        """Return fields of the answer, drawn anew: `value`, or the rows of `table`, and what goes with it.
 
         exact: the result of `exact`. noises: the result of `noises`.
         """
@@ -91,22 +90,12 @@ class Query(ABC):
         """The columns of the answer, if it is a table, before its counts."""
         return list(self.columns)
 
-    def check_columns(self, names: Sequence[Hashable]) -> None:
-        """Raise ColumnNotFoundError for a column that the table lacks."""
-        for name, argument in self.columns.items():
-            check_exist(argument, [name], names)
-
 
 @dataclass(frozen=True, kw_only=True)
 class NumberQuery(Query):
     """A query of a column of numbers."""
 
-    column: Hashable
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.column, Hashable):
-            raise InputError(f"column: expected the name of a column, got {brief(self.column)}.")
+    column: Annotated[Hashable, _check_name]
 
     @property
     def columns(self) -> dict[Hashable, str]:
@@ -132,19 +121,53 @@ class NumberQuery(Query):
         return values[known], column.counts[known]
 
 
-def check_bounds(bounds: Any) -> tuple[float, float]:
+def _check_text(argument: str, value: Any) -> Any:
+    if not isinstance(value, str | None):
+        raise InputError(f"{argument}: expected a text, got {brief(value)}.")
+    return value
+
+
+def _check_name(argument: str, value: Any) -> Any:
+    if not isinstance(value, Hashable):
+        raise InputError(f"{argument}: expected the name of a column, got {brief(value)}.")
+    return value
+
+
+def _as_values(argument: str, values: Any) -> list[Any]:
+    """Return a list of values as values of Python, None for NaN. Raises InputError for an empty list, and for no list."""
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise InputError(f"{argument}: expected a list of values, got {'none' if values is None else brief(values)}.")
+    plain = values.tolist() if hasattr(values, "tolist") else list(values)
+    if not plain:
+        raise InputError(f"{argument}: expected at least one value, got an empty list.")
+    return [None if value is None or value != value else value for value in plain]
+
+
+def check_bins(argument: str, bins: Any) -> list[float]:
+    """Return the edges of bins as a list. Raises InputError unless they are ascending numbers, two or more."""
+    edges = _as_values(argument, bins)
+    if len(edges) < 2 or not all(map(is_finite, edges)):
+        raise InputError(f"{argument}: expected a list of edges, two or more numbers; got {brief(bins)}.")
+    if not all(low < high for low, high in pairwise(edges)):
+        raise InputError(f"{argument}: expected ascending edges, got {brief(edges)}.")
+    if len(edges) > MOST_CELLS:
+        raise InputError(f"{argument}: expected at most {MOST_CELLS:,} bins, got {len(edges) - 1:,}.")
+    return edges
+
+
+def check_bounds(argument: str, bounds: Any) -> tuple[float, float]:
     """Return the lower and the upper bound; raises InputError if they are missing or the wrong way round."""
     if bounds is None:
         raise InputError(
-            "bounds: expected bounds=(lowest, highest), got none. Take them from what is known without the table."
+            f"{argument}: expected bounds=(lowest, highest), got none. Take them from what is known without the table."
         )
-    pair = list(bounds) if isinstance(bounds, Sequence | np.ndarray) and not isinstance(bounds, str) else []
+    pair = _as_values(argument, bounds)
     if len(pair) != 2 or not all(map(is_finite, pair)):
-        raise InputError(f"bounds: expected two numbers, the lowest and the highest; got {brief(bounds)}.")
+        raise InputError(f"{argument}: expected two numbers, the lowest and the highest; got {brief(bounds)}.")
     if not pair[0] < pair[1]:
-        raise InputError(f"bounds: expected the lower bound first, got {brief(bounds)}. Turn them round.")
+        raise InputError(f"{argument}: expected the lower bound first, got {brief(bounds)}. Turn them round.")
     if not (pair[0] / 2 < pair[1] / 2 and math.isfinite(float(pair[1]) - float(pair[0]))):
-        raise InputError(f"bounds: expected a distance between them that is a usual float, got {brief(bounds)}.")
+        raise InputError(f"{argument}: expected a distance between them that is a usual float, got {brief(bounds)}.")
     return float(pair[0]), float(pair[1])
 
 
@@ -165,10 +188,7 @@ class Counts(Query):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        names = as_list("by", self.by)
-        if not names:
-            raise InputError("by: expected at least one column, got an empty list.")
-        object.__setattr__(self, "by", names)
+        object.__setattr__(self, "by", as_columns("by", self.by, None))
         check_word("mechanism", self.mechanism, ("laplace", "gaussian"))
         needs_delta = self.values is None or self.mechanism == "gaussian"
         if self.values is None and self.mechanism == "gaussian":
@@ -185,26 +205,15 @@ class Counts(Query):
             if not needs_delta:
                 raise InputError("delta: Laplace noise on known values needs none. Leave it out.")
         if self.values is not None:
-            object.__setattr__(self, "values", self._checked_values(names))
+            object.__setattr__(self, "values", self._checked_values())
 
-    def _checked_values(self, names: Sequence[Hashable]) -> dict[Hashable, list[Any]]:
+    def _checked_values(self) -> dict[Hashable, list[Any]]:
         """Return the values by column. Raises InputError for an empty domain, and for too large a table."""
-        given = self.values
+        given = self.values if isinstance(self.values, Mapping) or len(self.by) > 1 else {self.by[0]: self.values}
         if not isinstance(given, Mapping):
-            if len(names) > 1 or isinstance(given, str) or not hasattr(given, "__iter__"):
-                raise InputError(f"values: expected a dictionary with a list for each column, got {brief(given)}.")
-            given = {names[0]: given}
-        check_exist("values", given, names, "by")
-        domains = {}
-        for name in names:
-            if name not in given:
-                raise InputError(f"values: expected a list for each column of by=, got none for {name!r}. Add it.")
-            domain = given[name]
-            if isinstance(domain, str) or not hasattr(domain, "__iter__"):
-                raise InputError(f"values: column {name!r}: expected a list of values, got {brief(domain)}.")
-            domains[name] = _plain_values(domain)
-            if not domains[name]:
-                raise InputError(f"values: column {name!r}: expected at least one value, got an empty list.")
+            raise InputError(f"values: expected a dictionary with a list for each column, got {brief(given)}.")
+        check_exist("values", given, self.by, "by")
+        domains = {name: _as_values(f"values: column {name!r}", given.get(name)) for name in self.by}
         cells = math.prod(map(len, domains.values()))
         if cells > MOST_CELLS:
             raise InputError(f"values: expected at most {MOST_CELLS:,} cells, got {cells:,}. Take fewer values.")
@@ -250,17 +259,14 @@ class Counts(Query):
 
     def answered(self, exact: Any, noises: Sequence[Noise]) -> dict[str, Any]:
         [noise] = noises
-        said = {"standard_error": noise.standard_error, "mechanism": noise.loss.kind}
         if self.values is None:
             passed = drawn_keys(noise, {key: count for key, (_, count) in enumerate(exact)})
-            lines = [(exact[key][0], count) for key, count in passed.items()]
             # The order of keys depends on the table.
+            lines = [(exact[key][0], count) for key, count in passed.items()]
             lines.sort(key=lambda line: [repr(value) for value in line[0]])
-            said["threshold"] = noise.threshold
         else:
             lines = list(zip(product(*self.values.values()), noise.drawn(exact), strict=True))
-        table = [{**dict(zip(self.by, values, strict=True)), "count": count} for values, count in lines]
-        return {"table": table, **said}
+        return _table_of_counts(lines, noise)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,18 +277,7 @@ class Histogram(NumberQuery):
     """
 
     ask: ClassVar[str] = "histogram"
-    bins: Sequence[float]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        edges = _plain_values(self.bins) if hasattr(self.bins, "__iter__") and not isinstance(self.bins, str) else []
-        if len(edges) < 2 or not all(map(is_finite, edges)):
-            raise InputError(f"bins: expected a list of edges, two or more numbers; got {brief(self.bins)}.")
-        if not all(low < high for low, high in pairwise(edges)):
-            raise InputError(f"bins: expected ascending edges, got {brief(edges)}.")
-        if len(edges) > MOST_CELLS:
-            raise InputError(f"bins: expected at most {MOST_CELLS:,} bins, got {len(edges) - 1:,}.")
-        object.__setattr__(self, "bins", edges)
+    bins: Annotated[Sequence[float], check_bins]
 
     @property
     def described(self) -> str:
@@ -304,9 +299,7 @@ class Histogram(NumberQuery):
 
     def answered(self, exact: Any, noises: Sequence[Noise]) -> dict[str, Any]:
         [noise] = noises
-        edges = zip(self.bins, self.bins[1:], noise.drawn(exact), strict=False)
-        table = [{"from": low, "to": high, "count": count} for low, high, count in edges]
-        return {"table": table, "standard_error": noise.standard_error, "mechanism": noise.loss.kind}
+        return _table_of_counts(zip(pairwise(self.bins), noise.drawn(exact), strict=True), noise)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,11 +310,7 @@ class Mean(NumberQuery):
     """
 
     ask: ClassVar[str] = "mean"
-    bounds: Any = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "bounds", check_bounds(self.bounds))
+    bounds: Annotated[Any, check_bounds] = None
 
     @property
     def described(self) -> str:
@@ -371,23 +360,19 @@ class Quantile(NumberQuery):
     """
 
     ask: ClassVar[str] = "quantile"
-    q: float
+    q: Annotated[float, probability]
     bounds: Any = None
     candidates: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not is_finite(self.q) or not 0 <= self.q <= 1:
-            raise InputError(f"q: expected a number from 0 to 1, got {brief(self.q)}.")
-        if self.candidates is not None:
-            given = _plain_values(self.candidates)
-            if self.bounds is not None or not given or not all(map(is_finite, given)) or len(given) > MOST_CELLS:
-                raise InputError(
-                    f"candidates: expected up to {MOST_CELLS:,} numbers, and no bounds; got {brief(self.candidates)}."
-                )
-            object.__setattr__(self, "candidates", sorted(map(float, given)))
-        else:
-            object.__setattr__(self, "bounds", check_bounds(self.bounds))
+        if self.candidates is None:
+            object.__setattr__(self, "bounds", check_bounds("bounds", self.bounds))
+            return
+        given = _as_values("candidates", self.candidates)
+        if self.bounds is not None or not all(map(is_finite, given)) or len(given) > MOST_CELLS:
+            raise InputError(f"candidates: expected up to {MOST_CELLS:,} numbers, and no bounds; got {brief(given)}.")
+        object.__setattr__(self, "candidates", sorted(map(float, given)))
 
     @property
     def described(self) -> str:
@@ -432,19 +417,13 @@ def query_from(said: str, given: Any) -> Query:
     """Return the query that a dictionary describes. said: the beginning of errors. Raises InputError."""
     if not isinstance(given, Mapping):
         raise InputError(f"{said}: expected keys and values, got {brief(given)}.")
-    kind = KINDS.get(given.get("ask", "")) if isinstance(given.get("ask", ""), str) else None
+    kind = next((own for ask, own in KINDS.items() if ask == given.get("ask")), None)
     if kind is None:
         raise InputError(f"{said}: ask: expected {', '.join(map(repr, KINDS))}; got {brief(given.get('ask'))}.")
-    known = {own.name: own for own in fields(kind)}
-    for key in given:
-        if key != "ask" and key not in known:
-            hint = did_you_mean(str(key), known)
-            raise InputError(f"{said}: there is no key {brief(key)}.{hint} Expected some of {listed(list(known), 9)}.")
-    for name, own in known.items():
-        if own.default is MISSING and name not in given:
-            raise InputError(f"{said}: expected a key {name!r}, got none. Add it.")
+    keys = {key: value for key, value in given.items() if key != "ask"}
+    check_keys(said, kind, keys)
     try:
-        return kind(**{key: value for key, value in given.items() if key != "ask"})
+        return kind(**keys)
     except InputError as error:
         raise error.about(said) from None
 
@@ -474,10 +453,10 @@ def _summed(places: npt.NDArray[Any], counts: npt.NDArray[np.int64], cells: int)
     return sums.tolist()
 
 
-def _plain_values(values: Any) -> list[Any]:
-    """Return values as a list of Python values; None for NaN."""
-    several = values.tolist() if hasattr(values, "tolist") else list(values)
-    return [None if value is None or value != value else value for value in several]
+def _table_of_counts(lines: Iterable[tuple[tuple[Any, ...], int]], noise: Noise) -> dict[str, Any]:
+    """Return fields of an answer. lines: the values of each cell, and its count with noise."""
+    said = {"standard_error": noise.standard_error, "mechanism": noise.loss.kind, "threshold": noise.threshold}
+    return {"table": [(*values, count) for values, count in lines], **said}
 
 
 def value_texts(column: Column) -> list[str | None]:
