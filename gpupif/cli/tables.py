@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from ..errors import InputError
 from . import options
@@ -59,16 +59,17 @@ def tables(
     with shared.configured(device):
         from ..io.paths import find_input
         from ..io.write import check_output
-        from ..release.tables import request_columns
+        from ..release.cells import CellRequest
         from ..release.tables import tables as make_tables
 
         if output is not None:
             inputs = [*find_input(table, None if shared.place.named else shared.sep).places]
             check_output(output, overwrite, inputs + [file for file in (key_file, p_table) if file is not None])
-        given: dict[str, Any] = {"value": value, "weights": weights, "record_id": record, "missing": missing}
         find = partial(
             make_tables,
             by=names,
+            value=value,
+            weights=weights,
             round=round,
             method=method,
             suppress_below=suppress_below,
@@ -76,12 +77,14 @@ def tables(
             p_percent=p_percent,
             width=width,
             key=key_file,
+            record_id=record,
             p_table=p_table,
+            missing=missing,
             totals=not no_totals,
             total=total,
-            **given,
         )
-        found = shared.find(find, table, request_columns(names, method=method, **given).pick)
+        request = CellRequest.from_arguments(names, value, weights, method, record, missing)
+        found = shared.find(find, table, request.columns().pick)
         if output is not None:
             found.write(output, overwrite)
     shared.report(found, from_file, to=to, input=table, output=output)

@@ -48,6 +48,14 @@ class CellRequest(NamedTuple):
     missing: str = "category"
     totals: bool = True
 
+    @classmethod
+    def from_arguments(
+        cls, by: Sequence[Hashable], value: Hashable, weights: Hashable, method: str, record_id: Any, missing: str
+    ) -> CellRequest:
+        """Return the request of `gpupif.tables` with these arguments, without keys, and with totals."""
+        amount, argument = (weights, "weights") if value is None else (value, "value")
+        return cls(by, amount, argument, record_id if method == "cell-key" else (), missing=missing)
+
     def columns(self) -> CountRequest:
         """Return the columns that are read."""
         amount = {} if self.amount is None else {self.amount: self.argument}

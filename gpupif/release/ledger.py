@@ -267,8 +267,8 @@ class Budget(Displayable):
         for name, value in given.items():
             if value != (own := getattr(self.terms, name)):
                 raise InputError(
-                    f"{name}: the ledger {self.path} was made with {own!r}, got {brief(value)}. Leave it out: the terms "
-                    "of a ledger stay."
+                    f"{name}: the ledger {self.path} was made with {own!r}, got {brief(value)}. Leave it out: the "
+                    "terms of a ledger stay."
                 )
 
     def _make(self, terms: Terms) -> None:

@@ -134,7 +134,7 @@ def _check_name(argument: str, value: Any) -> Any:
 
 
 def _as_values(argument: str, values: Any) -> list[Any]:
-    """Return a list of values as values of Python, None for NaN. Raises InputError for an empty list, and for no list."""
+    """Return a list as values of Python, None for NaN. Raises InputError for an empty list, and for no list."""
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise InputError(f"{argument}: expected a list of values, got {'none' if values is None else brief(values)}.")
     plain = values.tolist() if hasattr(values, "tolist") else list(values)

@@ -11,11 +11,15 @@ from ..encoding.column import numbers_of
 from ..encoding.plain_values import texts
 from ..errors import InputError
 from ..frames.open import open_table
+from ..treatment.field_checks import is_finite
 from ..utils.progress import Reporter
-from ..utils.validation import Columns, as_list, brief, check_exist, is_number, table_value
+from ..utils.validation import Columns, as_list, brief, check_exist, table_value
 from .linear import Additivity, Floats, Mask, bound_cells
-from .suppression import MOST_CELLS, Protection
+from .suppression import Protection
 from .table_results import CountTable, TableAudit, make_frame
+
+# The most cells, totals included, of a table with suppressed cells: each takes linear programs over all of them.
+MOST_CELLS = 20_000
 
 
 def audit_table(
@@ -86,9 +90,6 @@ def audit_table(
         slack = table.slack if slack is None else slack
         width = table.audit.width if width is None and table.audit is not None else width
         table, whole = table.counts, table.is_whole
-    for argument, number in (("width", width), ("least", least), ("slack", slack)):
-        if number is not None and not (is_number(number) and 0 <= number < np.inf):
-            raise InputError(f"{argument}: expected a number of 0 or more, got {brief(number)}.")
     frame = open_table(table, lambda names: None)
     rows = frame.arrow()
     figure = frame.names[-1] if figure is None else figure
@@ -121,9 +122,18 @@ def audit_table(
         np.moveaxis(unknown, axis, 0)[-1] = True
     unknown.flat[flat] = False
     whole = whole and bool((known == np.floor(known)).all())
-    protection = Protection(float(whole if width is None else width), np.zeros(len(known)), float(least or 0), whole)
-    totals = Additivity(shape)
-    return find_bounds(names, values, totals, known, hidden, protection, float(slack or 0), unknown.ravel())
+    widest, lowest, off = as_amount("width", width, whole), as_amount("least", least), as_amount("slack", slack)
+    protection = Protection(widest, np.zeros(len(known)), lowest, whole)
+    return find_bounds(names, values, Additivity(shape), known, hidden, protection, off, unknown.ravel())
+
+
+def as_amount(argument: str, given: Any, default: float = 0) -> float:
+    """Return a finite number of 0 or more as a float; `default` for None. Raises InputError for any other value."""
+    if given is None:
+        return float(default)
+    if not is_finite(given) or given < 0:
+        raise InputError(f"{argument}: expected a number of 0 or more, got {brief(given)}.")
+    return float(given)
 
 
 def check_size(shape: Sequence[int]) -> None:
