@@ -89,13 +89,6 @@ class Cells:
         """The figure of each cell: its rows in int64, or its sum in float64."""
         return self.rows if self.units is None else self.units * self.unit
 
-    def is_total(self) -> npt.NDArray[np.bool_]:
-        """Return a mask of the cells that are totals."""
-        total = np.zeros(self.rows.shape, np.bool_)
-        for axis in range(total.ndim if self.totals else 0):
-            np.moveaxis(total, axis, 0)[-1] = True
-        return total
-
     def texts(self) -> list[str]:
         """Return a text that names each cell by its values alone, equal in every table that has the cell.
 
@@ -103,12 +96,18 @@ class Cells:
         smaller table.
         """
         coded = [
-            [f"{len(name)}:{name}={'-' if label is None else f'{len(label)}:{label}'}" for label in own]
-            + [""] * self.totals
-            for name, own in ((str(name), own) for name, own in zip(self.by, self.labels, strict=True))
+            [f"{_measured(str(name))}={_measured(label)}" for label in own] + [""] * self.totals
+            for name, own in zip(self.by, self.labels, strict=True)
         ]
         order = sorted(range(len(self.by)), key=lambda place: str(self.by[place]))
         return [";".join(text for place in order if (text := cell[place])) for cell in product(*coded)]
+
+
+def mask_totals(shape: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Return a mask of the cells that are totals, flat: those in the last place along an axis of a table."""
+    places = np.unravel_index(np.arange(math.prod(shape)), shape)
+    mask: npt.NDArray[np.bool_] = np.any([own == size - 1 for own, size in zip(places, shape, strict=True)], axis=0)
+    return mask
 
 
 def count_cells(table: Any, request: CellRequest) -> Cells:
@@ -262,15 +261,15 @@ class _SumRows:
         parts = []
         for place in sorted((self._names.index(name) for name in record), key=lambda own: str(self._names[own])):
             used, number = np.unique(codes[place], return_inverse=True)
-            parts.append(np.array(_coded_texts(self._columns[place], used), object)[number])
+            labels = _plain_labels(self._columns[place])
+            found = texts(labels.take(pa.array(used, mask=used >= len(labels)))).to_pylist()
+            parts.append(np.array(list(map(_measured, found)), object)[number])
         return self._request.draws.of_values(map("".join, zip(*parts, strict=True)))
 
 
-def _coded_texts(column: Column, codes: npt.NDArray[Any]) -> list[str]:
-    """Return the text of each code with its length before it, so that joined texts differ if any value does."""
-    labels = _plain_labels(column)
-    found = texts(labels.take(pa.array(codes[codes < len(labels)]))).to_pylist()
-    return [*(f"{len(text)}:{text}" for text in found), *(["-"] if len(found) < len(codes) else [])]
+def _measured(text: str | None) -> str:
+    """Return a text with its length before it, so that joined texts differ if any of them does; "-" for None."""
+    return "-" if text is None else f"{len(text)}:{text}"
 
 
 def _largest(each: Whole, rows: Whole, cell: Whole, cell_rows: Whole, most: int) -> Whole:

@@ -48,9 +48,13 @@ class Protection:
         margin: Floats = self.margin[cells]
         below = lower > figures - np.minimum(margin, figures) + close
         failed: Mask = (upper - lower < self.width) | (upper < figures + margin - close)
-        computed: Mask = upper - lower <= (0 if self.whole else close)
-        close_cells: Mask = failed | below | computed
+        close_cells: Mask = failed | below | self.computes(lower, upper)
         return close_cells
+
+    def computes(self, lower: Floats, upper: Floats) -> Mask:
+        """Return a mask of the cells whose bounds, rounded inwards, are equal."""
+        computed: Mask = upper - lower <= (0 if self.whole else TOLERANCE * 10 * np.maximum(1.0, lower))
+        return computed
 
 
 def suppress_more(

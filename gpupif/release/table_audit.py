@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from ..encoding.column import numbers_of
 from ..encoding.plain_values import texts
@@ -14,6 +15,7 @@ from ..frames.open import open_table
 from ..treatment.field_checks import is_finite
 from ..utils.progress import Reporter
 from ..utils.validation import Columns, as_list, brief, check_exist, table_value
+from .cells import mask_totals
 from .linear import Additivity, Floats, Mask, bound_cells
 from .suppression import Protection
 from .table_results import CountTable, TableAudit, make_frame
@@ -100,8 +102,7 @@ def audit_table(
         raise InputError("by: expected columns beside the column of figures. Name them, and figure=.")
     places = {name: place for place, name in enumerate(frame.names)}
     figures = numbers_of(rows.column(places[figure]).combine_chunks())
-    given = np.asarray(rows.column(places[figure]).is_valid())
-    _check_figures(figure, figures, given, rows.column(places[figure]))
+    _check_figures(figure, figures, rows.column(places[figure]))
     values, codes = [], []
     for name in names:
         labels = texts(rows.column(places[name]).combine_chunks()).to_pylist()
@@ -117,14 +118,12 @@ def audit_table(
         )
     known, hidden = np.zeros(int(np.prod(shape))), np.zeros(int(np.prod(shape)), np.bool_)
     known[flat], hidden[flat] = np.where(np.isnan(figures), 0, figures), np.isnan(figures)
-    unknown = np.zeros(shape, np.bool_)
-    for axis in range(len(shape)):
-        np.moveaxis(unknown, axis, 0)[-1] = True
-    unknown.flat[flat] = False
+    unknown = mask_totals(shape)
+    unknown[flat] = False
     whole = whole and bool((known == np.floor(known)).all())
     widest, lowest, off = as_amount("width", width, whole), as_amount("least", least), as_amount("slack", slack)
     protection = Protection(widest, np.zeros(len(known)), lowest, whole)
-    return find_bounds(names, values, Additivity(shape), known, hidden, protection, off, unknown.ravel())
+    return find_bounds(names, values, Additivity(shape), known, hidden, protection, off, unknown)
 
 
 def as_amount(argument: str, given: Any, default: float = 0) -> float:
@@ -146,16 +145,15 @@ def check_size(shape: Sequence[int]) -> None:
         )
 
 
-def _check_figures(figure: Hashable, figures: Floats, given: Mask, column: Any) -> None:
+def _check_figures(figure: Hashable, figures: Floats, column: Any) -> None:
     """Raise InputError for a figure that is no number, or is below 0."""
-    wrong = np.flatnonzero((given & np.isnan(figures)) | (figures < 0) | np.isinf(figures))
-    for place in wrong.tolist():
-        value = column[place].as_py()
-        if isinstance(value, float) and value != value:
-            continue
+    given = np.asarray(pc.invert(pc.is_null(column, nan_is_null=True)))
+    wrong = np.flatnonzero(given & ~((figures >= 0) & (figures < np.inf)))
+    if len(wrong):
         raise InputError(
             f"figure: column {figure!r}: expected counts or sums of 0 or more, missing where suppressed; got "
-            f"{table_value(value)}. Name the column of figures, and leave suppressed figures empty."
+            f"{table_value(column[int(wrong[0])].as_py())}. Name the column of figures, and leave suppressed figures "
+            "empty."
         )
 
 
@@ -174,7 +172,7 @@ def find_bounds(
     values: of each axis, totals last. figures, hidden: flat, all cells; without a margin of protection, figures of
     hidden cells are not read. unknown: cells that are not published and not audited. Default: none. Raises InputError.
     """
-    unknown = np.zeros(len(figures), np.bool_) if unknown is None else unknown
+    unknown = np.zeros_like(hidden) if unknown is None else unknown
     with Reporter() as report:
         report.stage("audit", int(hidden.sum()), "cells")
         lower, upper = bound_cells(
@@ -185,7 +183,7 @@ def find_bounds(
     # A reader of the audit of a published table has no true figures: the lower bounds are as good without a margin.
     true = figures[hidden] if protection.margin.any() else inner[0]
     failed = protection.fails(true, lower, upper, hidden)
-    computed = inner[1] - inner[0] <= (0 if protection.whole else 1e-6 * np.maximum(1.0, np.abs(inner[0])))
+    computed = protection.computes(*inner)
     # Adding 0 makes 0 of -0.
     frame = make_frame(by, values, places, lower=inner[0] + 0.0, upper=inner[1] + 0.0, disclosed=failed)
     cells = len(figures) - int(unknown.sum())

@@ -15,7 +15,7 @@ from ..treatment.random.key import MADE_BY, Key
 from ..utils.progress import Reporter
 from ..utils.validation import Columns, as_columns, brief, check_word, whole_number
 from .cell_keys import NoiseTable
-from .cells import CellRequest, Cells, count_cells
+from .cells import CellRequest, Cells, count_cells, mask_totals
 from .linear import Additivity, Floats, Mask
 from .magnitude import Dominance, PPercent
 from .rounding import round_controlled, round_nearest, round_random
@@ -225,7 +225,7 @@ def tables(
         rules={own: rule if isinstance(rule, int) else str(rule) for own, rule in rules.items()},
         primary=int(primary.sum()),
         secondary=int(hidden.sum() - primary.sum()),
-        totals_suppressed=int((hidden & cells.is_total().ravel()).sum()),
+        totals_suppressed=int((hidden & mask_totals(cells.rows.shape)).sum()) if totals else 0,
         mean_change=float(np.abs(published - figures)[~hidden].mean()) if not hidden.all() else 0.0,
         one_cell_lines=0 if value is not None else _one_cell_lines(hidden | (published != 0), cells),
         audit=audit,
