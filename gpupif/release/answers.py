@@ -16,11 +16,12 @@ from ..encoding.column import Column
 from ..marginals.open_counts import open_counts
 from ..marginals.request import CountRequest
 from ..marginals.set_counts import CountResult, Find, SetRequest, Total
-from ..utils.display import Displayable, Heading, as_cell, as_text, draw_line, draw_table, draw_verdict, plural
+from ..utils.display import Displayable, Heading, as_cell, as_text, draw_verdict, plural
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, check_exist
 from .ledger import Budget, LedgerState, as_budget
 from .queries import Counts, Histogram, Mean, Quantile, Query, TrueCounts, read_queries, value_texts
+from .table_results import draw_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 # Columns of more distinct values are in the fingerprint of a table by their number only.
 MOST_VALUES = 4096
-# Most rows of an answer that are printed, and the longest name of a column that is a heading.
-MOST_PRINTED, LONGEST_HEADING = 40, 24
 
 
 @dataclass(frozen=True)
@@ -80,17 +79,8 @@ class Answer(Displayable):
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)
         if self.table is not None and len(self.table):
-            names = [as_text(name) for name in self.table.columns[:-1]]
-            rows = self.table.head(MOST_PRINTED).to_numpy(object).tolist()
-            if max(map(len, names)) > LONGEST_HEADING:
-                # A heading is never broken: long names stand beside each value.
-                pairs = ([f"{name} = {as_cell(own)}" for name, own in zip(names, row, strict=False)] for row in rows)
-                rows = [["; ".join(pair), row[-1]] for pair, row in zip(pairs, rows, strict=True)]
-                names = ["values"]
-            headings = [*(Heading(name, text=True) for name in names), Heading("count")]
-            console.print(draw_table("", headings, rows, keys=len(names)))
-            if len(self.table) > MOST_PRINTED:
-                draw_line(console, f"The first {MOST_PRINTED} of {len(self.table):,}.", "dim")
+            rows = self.table.to_numpy(object).tolist()
+            draw_cells(console, "Counts", list(self.table.columns[:-1]), [Heading("count")], rows)
 
 
 @dataclass(frozen=True)

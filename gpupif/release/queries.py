@@ -27,7 +27,7 @@ from ..utils.display import as_cell, quoted
 from ..utils.validation import as_columns, brief, check_exist, check_path, check_word
 from .accounting import check_delta, check_epsilon
 from .ledger import Terms
-from .mechanisms import Noise, choice, drawn_keys, gaussian, laplace, threshold
+from .mechanisms import Noise, choice, gaussian, laplace, threshold
 
 # Most cells of a table of counts, and most candidates for a quantile.
 MOST_CELLS = 1_000_000
@@ -173,12 +173,7 @@ def check_bounds(argument: str, bounds: Any) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts(Query):
-    """The number of rows with each combination of values of some columns.
-
-    by: list of columns. values: by column, all values that are counted, None for missing; a list for a single column.
-    Default None: the values that pass a threshold, which takes `delta`. delta: of the threshold, or of Gaussian noise.
-    mechanism: "laplace" or "gaussian". Default "laplace".
-    """
+    """The number of rows with each combination of values of some columns; fields as of `gpupif.release.counts`."""
 
     ask: ClassVar[str] = "counts"
     by: Sequence[Hashable]
@@ -260,7 +255,7 @@ class Counts(Query):
     def answered(self, exact: Any, noises: Sequence[Noise]) -> dict[str, Any]:
         [noise] = noises
         if self.values is None:
-            passed = drawn_keys(noise, {key: count for key, (_, count) in enumerate(exact)})
+            passed = noise.drawn({key: count for key, (_, count) in enumerate(exact)})
             # The order of keys depends on the table.
             lines = [(exact[key][0], count) for key, count in passed.items()]
             lines.sort(key=lambda line: [repr(value) for value in line[0]])
@@ -271,10 +266,7 @@ class Counts(Query):
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram(NumberQuery):
-    """The number of rows in each bin of a column of numbers.
-
-    bins: edges, ascending. A bin holds its lower edge; the last bin holds its upper edge too.
-    """
+    """The number of rows in each bin of a column of numbers; fields as of `gpupif.release.histogram`."""
 
     ask: ClassVar[str] = "histogram"
     bins: Annotated[Sequence[float], check_bins]
@@ -304,10 +296,7 @@ class Histogram(NumberQuery):
 
 @dataclass(frozen=True, kw_only=True)
 class Mean(NumberQuery):
-    """The mean of a column of numbers, and the number of its values; each for half of epsilon.
-
-    bounds: the lowest and the highest value; others count as the bound that is nearest.
-    """
+    """The mean of a column of numbers, and the number of its values; fields as of `gpupif.release.mean`."""
 
     ask: ClassVar[str] = "mean"
     bounds: Annotated[Any, check_bounds] = None
@@ -355,8 +344,7 @@ class Mean(NumberQuery):
 class Quantile(NumberQuery):
     """A quantile of a column of numbers: the candidate whose rank is nearest to it, chosen with noise.
 
-    q: from 0 to 1, in steps of 0.0001. bounds: the lowest and the highest candidate. candidates: list of numbers in
-    place of bounds. Default: all whole numbers within whole bounds if they are few, else 1,001 evenly spaced numbers.
+    Fields are as of `gpupif.release.quantile`. Of q, steps of 0.0001 count.
     """
 
     ask: ClassVar[str] = "quantile"

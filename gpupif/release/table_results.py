@@ -16,6 +16,7 @@ from ..utils.display import (
     Heading,
     as_cell,
     as_found,
+    as_text,
     draw_line,
     draw_table,
     draw_verdict,
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-# How many rows of a table are printed, and over how many columns its last column is spread.
-MOST_PRINTED, MOST_SPREAD = 40, 10
+# How many rows of a table are printed, over how many columns its last column is spread, and the longest word of a
+# heading.
+MOST_PRINTED, MOST_SPREAD, LONGEST_HEADING = 40, 10, 24
 SUPPRESSED = "c"
 NOT_PRIVATE = "cell keys are not differential privacy"
 
@@ -81,12 +83,9 @@ class TableAudit(Displayable):
         bounds = self.bounds.sort_values("disclosed", ascending=False, kind="stable")
         if len(bounds):
             console.print()
-            shown = f" (the first {MOST_PRINTED} of {len(bounds):,})" if len(bounds) > MOST_PRINTED else ""
-            by = list(bounds.columns)[:-3]
-            headings = [Heading(str(name), text=True, show=as_found) for name in by]
-            headings += [Heading("lowest"), Heading("highest"), Heading("disclosed", show=lambda own: "yes" * own)]
-            rows = bounds.head(MOST_PRINTED).to_numpy(object).tolist()
-            console.print(draw_table(f"Suppressed cells{shown}", headings, rows, keys=len(by)))
+            figures = [Heading("lowest"), Heading("highest"), Heading("disclosed", show=lambda own: "yes" * own)]
+            rows = bounds.to_numpy(object).tolist()
+            draw_cells(console, "Suppressed cells", list(bounds.columns)[:-3], figures, rows)
 
 
 @dataclass(frozen=True)
@@ -199,11 +198,8 @@ class CountTable(Displayable):
         draw_verdict(self, console)
         console.print()
         keys, figures, rows = self._printed()
-        shown = f" (the first {MOST_PRINTED} of {len(rows):,} lines)" if len(rows) > MOST_PRINTED else ""
-        headings = [Heading(str(name), text=True, show=as_found) for name in keys]
-        headings += [Heading(name, show=_figure) for name in figures]
         title = self.figure.capitalize() + ("s" if self.value is None else f"s of {self.value}")
-        console.print(draw_table(f"{title}{shown}", headings, rows[:MOST_PRINTED], keys=len(keys)))
+        draw_cells(console, title, keys, [Heading(name, show=_figure) for name in figures], rows)
         if self.primary or self.secondary:
             draw_line(console, f"{SUPPRESSED}: suppressed.", "dim")
 
@@ -212,11 +208,11 @@ class CountTable(Displayable):
         rows = self.counts.astype(object)
         records = rows.where(rows.notna(), None).to_numpy().tolist()
         last = list(dict.fromkeys(record[-2] for record in records))
-        if len(self.by) == 1 or len(last) > MOST_SPREAD:
+        spread = [f"{self.by[-1]} = {as_found(value)}" for value in last[: MOST_SPREAD + 1]]
+        if len(self.by) == 1 or len(spread) > MOST_SPREAD or has_long_word(spread):
             return self.by, [self.figure], records
         # Cells are in order: those that differ in the last column follow each other.
         lines = [records[start : start + len(last)] for start in range(0, len(records), len(last))]
-        spread = [f"{self.by[-1]} = {as_found(value)}" for value in last]
         return self.by[:-1], spread, [[*line[0][:-2], *(record[-1] for record in line)] for line in lines]
 
 
@@ -231,6 +227,27 @@ RULES = {
 def _figure(value: Any) -> str:
     """Return a figure as text."""
     return SUPPRESSED if value is None else as_cell(value)
+
+
+def has_long_word(names: Sequence[str]) -> bool:
+    """Return whether a word of some names is too long for a heading, which is never broken."""
+    return max(map(len, " ".join(names).split()), default=0) > LONGEST_HEADING
+
+
+def draw_cells(
+    console: Console, title: str, by: Sequence[Hashable], figures: Sequence[Heading], rows: Sequence[Sequence[Any]]
+) -> None:
+    """Draw the first `MOST_PRINTED` cells of a table. by: columns whose values begin each row; figures follow."""
+    names = list(map(as_text, by))
+    shown = rows[:MOST_PRINTED]
+    if has_long_word(names):
+        # Long names stand beside each value.
+        pairs = [[f"{name} = {as_found(own)}" for name, own in zip(names, row, strict=False)] for row in shown]
+        shown = [["; ".join(pair), *row[len(names) :]] for pair, row in zip(pairs, shown, strict=True)]
+        names = ["values"]
+    headings = [*(Heading(name, text=True, show=as_found) for name in names), *figures]
+    more = f" (the first {MOST_PRINTED} of {len(rows):,})" if len(rows) > MOST_PRINTED else ""
+    console.print(draw_table(f"{title}{more}", headings, shown, keys=len(names)))
 
 
 def make_frame(by: Sequence[Hashable], values: Sequence[Sequence[Any]], places: Any, **figures: Any) -> pd.DataFrame:
