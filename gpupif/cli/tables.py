@@ -49,7 +49,7 @@ def tables(
     shared: ClusterOptions,
 ) -> None:
     """Count the rows of TABLE, or sum a column, by combinations of values, and protect the counts for publication."""
-    shared.check(table)
+    inputs = [*shared.check(table).places, *filter(None, (key_file, p_table))]
     to = ReportFile(report, overwrite, table, redact)
     names = as_names(by, "by") or []
     record = as_names(record_id, "record_id")
@@ -57,14 +57,12 @@ def tables(
     from_file = FileRoles(roles, table, shared.sep, [*names, *(record or ()), value, weights])
     weights = weights if value is not None or method == "cell-key" else from_file.weights(weights)
     with shared.configured(device):
-        from ..io.paths import find_input
         from ..io.write import check_output
         from ..release.cells import CellRequest
         from ..release.tables import tables as make_tables
 
         if output is not None:
-            inputs = [*find_input(table, None if shared.place.named else shared.sep).places]
-            check_output(output, overwrite, inputs + [file for file in (key_file, p_table) if file is not None])
+            check_output(output, overwrite, inputs)
         find = partial(
             make_tables,
             by=names,

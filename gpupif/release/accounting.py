@@ -38,6 +38,13 @@ MOST_LOSS, MOST_DISCRETE_SCALE = 200.0, 1e6
 MOST_RATIO = 1e6
 # A larger epsilon promises nothing: e^epsilon is how much likelier a row can make an answer.
 MOST_EPSILON = 100.0
+# The theorems of `Composition` in words.
+THEOREMS = {
+    "sum": "sum of all",
+    "zcdp": "zero-concentrated DP",
+    "rdp": "Renyi DP",
+    "pld": "privacy loss distributions",
+}
 # The rounding of epsilons, relative.
 ROUNDING = 1e-12
 

@@ -70,19 +70,20 @@ class Cells:
     """The cells of a table. Arrays have an axis for each column of `by`; with totals, the last place is the total.
 
     by: names of the columns. labels: the texts of the values of each column, in the order of the values, without the
-    total; None for a missing value. rows: the rows of each cell. units: the sum of each cell in units; None for counts.
-    unit: the amount of one unit. keys: uint64, the sum of row keys modulo 2^64; None without keys. largest: the largest
-    contributions to each cell, in units, ascending, along one more axis. totals: whether there are totals.
+    total; None for a missing value. totals: whether there are totals. unit: the amount of one unit. rows: the rows of
+    each cell. units: the sum of each cell in units; None for counts. keys: uint64, the sum of row keys modulo 2^64;
+    None without keys. largest: the largest contributions to each cell, in units, ascending, along one more axis; None
+    if none were asked for.
     """
 
     by: Sequence[Hashable]
     labels: Sequence[Sequence[str | None]]
-    rows: Whole
-    units: Whole | None
-    unit: float
-    keys: npt.NDArray[np.uint64] | None
-    largest: Whole
     totals: bool
+    unit: float
+    rows: Whole
+    units: Whole | None = None
+    keys: npt.NDArray[np.uint64] | None = None
+    largest: Whole | None = None
 
     @property
     def figures(self) -> npt.NDArray[Any]:
@@ -128,27 +129,17 @@ def count_cells(table: Any, request: CellRequest) -> Cells:
             f"by: expected at most {MOST_CELLS:,} cells with totals, got {' x '.join(f'{size:,}' for size in shape)} "
             "values. Name fewer columns, or make them coarser first."
         )
-    units = None if request.amount is None else _units(request, list(counts.names), result.columns)
+    unit = 1.0 if request.amount is None else _units(request, list(counts.names), result.columns)[1]
     arrays: dict[str, npt.NDArray[Any]] = {}
-    for part in result.found[0]:
-        index = tuple(own.place[codes] for own, codes in zip(read, part.codes, strict=True))
-        for name, sums in part.sums.items():
+    for by_codes, all_sums in result.found[0]:
+        index = tuple(own.place[codes] for own, codes in zip(read, by_codes, strict=True))
+        for name, sums in all_sums.items():
             array = arrays.setdefault(name, np.zeros((*shape, *sums.shape[1:]), sums.dtype))
             array[index] = sums
     if request.totals:
         for axis in range(len(shape)):
             arrays = {name: _with_total(name, array, axis) for name, array in arrays.items()}
-    sizes = arrays["rows"].shape
-    return Cells(
-        request.by,
-        [own.labels for own in read],
-        arrays["rows"],
-        arrays.get("units"),
-        1.0 if units is None else units[1],
-        arrays.get("keys"),
-        arrays.get("largest", np.zeros((*sizes, 0), np.int64)),
-        request.totals,
-    )
+    return Cells(request.by, [own.labels for own in read], request.totals, unit, **arrays)
 
 
 def _with_total(name: str, array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
@@ -213,15 +204,11 @@ def _units(request: CellRequest, names: Sequence[Hashable], columns: Sequence[Co
     return units, 2.0**-exponent
 
 
-class _Sums(NamedTuple):
-    """The cells of a partition: their codes by column, and their sums, named as the fields of `Cells`."""
-
-    codes: list[npt.NDArray[Any]]
-    sums: dict[str, npt.NDArray[Any]]
-
-
 class _SumRows:
-    """Sums the rows of each cell in a partition that has all rows of its cells."""
+    """Sums the rows of each cell in a partition that has all rows of its cells.
+
+    Returns the codes of the cells by column, and their sums, named as the fields of `Cells`.
+    """
 
     def __init__(
         self, names: Sequence[Hashable], request: CellRequest, columns: Sequence[Column], total: Total
@@ -229,7 +216,9 @@ class _SumRows:
         self._names, self._request, self._columns = names, request, columns
         self._units = None if request.amount is None else _units(request, names, columns)[0]
 
-    def __call__(self, columns: Sequence[int], counter: Counter, place: int) -> _Sums:
+    def __call__(
+        self, columns: Sequence[int], counter: Counter, place: int
+    ) -> tuple[list[npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
         found = counter.combinations(place)
         width = len(self._request.by)
         rows = found.counts.astype(np.int64)
@@ -252,7 +241,7 @@ class _SumRows:
                 result["largest"] = _largest(each, rows, np.cumsum(new) - 1, result["rows"], self._request.largest)
         if self._request.draws is not None:
             result["keys"] = sums(self._row_keys(codes) * rows.astype(np.uint64))
-        return _Sums([own[starts] for own in by], result)
+        return [own[starts] for own in by], result
 
     def _row_keys(self, codes: dict[int, npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
         """Return the key of each combination: random numbers that the secret key makes of the record's values."""

@@ -34,7 +34,7 @@ from ..treatment.field_checks import set_checked, whole
 from ..utils.display import Displayable, Heading, as_cell, as_json, draw_line, draw_table, draw_verdict, plural
 from ..utils.private_folder import open_as_is, read_own, sync
 from ..utils.validation import brief, check_path, check_word
-from .accounting import ROUNDING, Composition, Loss, check_delta, check_epsilon, compose
+from .accounting import ROUNDING, THEOREMS, Composition, Loss, check_delta, check_epsilon, compose
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,12 +45,6 @@ NEIGHBOURS = ("add-remove", "replace")
 MOST_ROWS = 2**20
 # Seconds that a charge waits for another one, which takes a moment.
 LOCK_SECONDS = 5.0
-THEOREMS = {
-    "sum": "sum of all",
-    "zcdp": "zero-concentrated DP",
-    "rdp": "Renyi DP",
-    "pld": "privacy loss distributions",
-}
 
 
 @dataclass(frozen=True)

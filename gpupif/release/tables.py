@@ -194,8 +194,8 @@ def tables(
                 break
         else:
             raise InputError(
-                f"suppress_below: {audit.disclosed:,} cells are still disclosed after {MOST_ROUNDS} rounds of "
-                "secondary suppression. Name fewer columns, make them coarser first, or round only."
+                f"suppress_below: cells are still disclosed after {MOST_ROUNDS} rounds of secondary suppression. Name "
+                "fewer columns, make them coarser first, or round only."
             )
     published, slack = figures, 0.0
     if noise is not None and cells.keys is not None:
@@ -261,9 +261,9 @@ def _primary(cells: Cells, rules: Mapping[str, Any]) -> tuple[Mask, Floats]:
         primary = (rows > 0) & (rows < rules["suppress_below"])
         if cells.units is not None:
             margin[primary] = SAFETY * sums[primary]
-    largest = cells.largest.reshape(len(rows), -1) * cells.unit
     for rule in (rules[name] for name in ("dominance", "p_percent") if name in rules):
-        own = rule.margin(sums, largest)
+        assert cells.largest is not None
+        own = rule.margin(sums, cells.largest.reshape(len(rows), -1) * cells.unit)
         # Sums of floats are exact up to rounding: what is above a limit by less is at the limit.
         unsafe = (own > 1e-12 * np.maximum(1.0, sums)) & (rows > 0)
         primary |= unsafe

@@ -16,7 +16,7 @@ Check = Callable[[str, Any], object]
 
 
 @cache
-def checks_of(kind: Any) -> list[tuple[str, Check]]:
+def checks_of(kind: type[Any]) -> list[tuple[str, Check]]:
     """Return pairs of a field's name and a check that the field declares, for a dataclass."""
     hints = get_type_hints(kind, include_extras=True)
     return [(own.name, check) for own in fields(kind) for check in getattr(hints[own.name], "__metadata__", ())]
@@ -24,7 +24,8 @@ def checks_of(kind: Any) -> list[tuple[str, Check]]:
 
 def set_checked(instance: Any) -> None:
     """Put what the checks of a dataclass return in the place of its fields. Raises InputError."""
-    for name, check in checks_of(type(instance)):
+    kind: Any = type(instance)
+    for name, check in checks_of(kind):
         object.__setattr__(instance, name, check(name, getattr(instance, name)))
 
 
