@@ -185,22 +185,22 @@ class Counts(Query):
         super().__post_init__()
         object.__setattr__(self, "by", as_columns("by", self.by, None))
         check_word("mechanism", self.mechanism, ("laplace", "gaussian"))
-        needs_delta = self.values is None or self.mechanism == "gaussian"
-        if self.values is None and self.mechanism == "gaussian":
+        is_gaussian = self.mechanism == "gaussian"
+        if self.values is None and is_gaussian:
             raise InputError("mechanism: a threshold takes 'laplace'. Give values=, or leave mechanism out.")
-        if needs_delta and self.delta is None:
+        if self.values is None and self.delta is None:
             raise InputError(
                 "values: expected all values of each column, or delta= for a threshold that hides rare values; got "
                 "neither."
-                if self.values is None
-                else "delta: expected the delta of Gaussian noise, got none. Give it, or take mechanism='laplace'."
             )
-        if self.delta is not None:
-            object.__setattr__(self, "delta", check_delta("delta", self.delta, "above 0"))
-            if not needs_delta:
-                raise InputError("delta: Laplace noise on known values needs none. Leave it out.")
+        if is_gaussian and self.delta is None:
+            raise InputError("delta: expected the delta of Gaussian noise, got none. Give it, or leave mechanism out.")
         if self.values is not None:
             object.__setattr__(self, "values", self._checked_values())
+            if self.delta is not None and not is_gaussian:
+                raise InputError("delta: Laplace noise on known values needs none. Leave it out.")
+        if self.delta is not None:
+            object.__setattr__(self, "delta", check_delta("delta", self.delta, "above 0"))
 
     def _checked_values(self) -> dict[Hashable, list[Any]]:
         """Return the values by column. Raises InputError for an empty domain, and for too large a table."""
@@ -239,10 +239,9 @@ class Counts(Query):
         codes, counts = true.combinations[tuple(self.by)]
         columns = [true.columns[name] for name in self.by]
         if self.values is None:
-            values = [column.values() for column in columns]
-            each = zip(*(code.tolist() for code in codes), strict=True)
-            cells = [tuple(own[code] for own, code in zip(values, place, strict=True)) for place in each]
-            return list(zip(cells, counts.tolist(), strict=True))
+            labels = [column.values() for column in columns]
+            values = [[own[code] for code in codes_of] for own, codes_of in zip(labels, codes, strict=True)]
+            return list(zip(zip(*values, strict=True), counts.tolist(), strict=True))
         places, inside = np.zeros(len(counts), np.int64), np.ones(len(counts), bool)
         for column, code in zip(columns, codes, strict=True):
             domain = self.values[column.name]
