@@ -106,9 +106,9 @@ def audit_table(
     values, codes = [], []
     for name in names:
         labels = texts(rows.column(places[name]).combine_chunks()).to_pylist()
-        own = [*dict.fromkeys(label for label in labels if label != total), total]
-        values.append(own)
-        codes.append(np.array(list(map({label: place for place, label in enumerate(own)}.__getitem__, labels))))
+        values.append([*dict.fromkeys(label for label in labels if label != total), total])
+        place_of = {label: place for place, label in enumerate(values[-1])}
+        codes.append(np.array([place_of[label] for label in labels]))
     shape = [len(own) for own in values]
     check_size(shape)
     flat = np.ravel_multi_index(codes, shape)
@@ -116,10 +116,9 @@ def audit_table(
         raise InputError(
             f"table: expected a row for each combination of {', '.join(map(repr, names))}, got two for one."
         )
-    known, hidden = np.zeros(int(np.prod(shape))), np.zeros(int(np.prod(shape)), np.bool_)
-    known[flat], hidden[flat] = np.where(np.isnan(figures), 0, figures), np.isnan(figures)
     unknown = mask_totals(shape)
-    unknown[flat] = False
+    known, hidden = np.zeros(len(unknown)), np.zeros_like(unknown)
+    known[flat], hidden[flat], unknown[flat] = np.nan_to_num(figures), np.isnan(figures), False
     whole = whole and bool((known == np.floor(known)).all())
     widest, lowest, off = as_amount("width", width, whole), as_amount("least", least), as_amount("slack", slack)
     protection = Protection(widest, np.zeros(len(known)), lowest, whole)
@@ -172,20 +171,22 @@ def find_bounds(
     values: of each axis, totals last. figures, hidden: flat, all cells; without a margin of protection, figures of
     hidden cells are not read. unknown: cells that are not published and not audited. Default: none. Raises InputError.
     """
-    unknown = np.zeros_like(hidden) if unknown is None else unknown
+    not_asked = np.zeros_like(hidden) if unknown is None else unknown
     with Reporter() as report:
         report.stage("audit", int(hidden.sum()), "cells")
-        lower, upper = bound_cells(
-            totals, figures, hidden | unknown, hidden, protection.least, slack, lambda: report.advance()
-        )
-    inner = protection.inward(lower, upper)
-    places = np.flatnonzero(hidden)
+        bounds = bound_cells(totals, figures, hidden | not_asked, hidden, protection.least, slack, report.advance)
+    lower, upper = protection.inward(*bounds)
     # A reader of the audit of a published table has no true figures: the lower bounds are as good without a margin.
-    true = figures[hidden] if protection.margin.any() else inner[0]
+    true = figures[hidden] if protection.margin.any() else lower
     failed = protection.fails(true, lower, upper, hidden)
-    computed = protection.computes(*inner)
     # Adding 0 makes 0 of -0.
-    frame = make_frame(by, values, places, lower=inner[0] + 0.0, upper=inner[1] + 0.0, disclosed=failed)
-    cells = len(figures) - int(unknown.sum())
-    numbers = len(places), int(computed.sum()), int(failed.sum())
-    return TableAudit(cells, *numbers, protection.width, protection.least, frame)
+    frame = make_frame(by, values, np.flatnonzero(hidden), lower=lower + 0.0, upper=upper + 0.0, disclosed=failed)
+    return TableAudit(
+        cells=int((~not_asked).sum()),
+        suppressed=len(frame),
+        computed=int(protection.computes(lower, upper).sum()),
+        disclosed=int(failed.sum()),
+        width=protection.width,
+        least=protection.least,
+        bounds=frame,
+    )

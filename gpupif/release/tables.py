@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -157,12 +158,19 @@ def tables(
         raise InputError(f"method: {method!r} needs a base. Give it by round=, such as 3.")
     if not isinstance(total, str) or not total:
         raise InputError(f"total: expected a text that marks totals, got {brief(total)}.")
-    rules = _rules(suppress_below, dominance, p_percent)
+    made: tuple[tuple[str, Any, Callable[[Any], Any]], ...] = (
+        ("suppress_below", suppress_below, partial(whole_number, "suppress_below", noun="rows", least=2)),
+        ("dominance", dominance, Dominance.from_any),
+        ("p_percent", p_percent, PPercent.from_any),
+    )
+    rules = {rule: make(given) for rule, given, make in made if given is not None}
     if width is not None and not rules:
         raise InputError("width: goes with suppress_below, dominance or p_percent. Add one, or leave it out.")
     whole = value is None and weights is None
     least_width = as_amount("width", width, max(1, rules.get("suppress_below", 2) - 1) if whole else 0)
-    secret = _secret(key, method) if method in ("random", "cell-key") else None
+    if key is None and method in ("random", "cell-key"):
+        raise InputError(f"key: method {method!r} draws by a secret key of 32 bytes, and there is none. {MADE_BY}.")
+    secret = None if key is None else Key.from_any(key)
     noise = NoiseTable.from_any(p_table) if by_key else None
     request = CellRequest.from_arguments(names, value, weights, method, record, missing)._replace(
         draws=secret.draws(0, STREAM, ROW_KEYS) if by_key and secret else None,
@@ -209,7 +217,9 @@ def tables(
             published = round_controlled(figures, base, additivity, hidden)
         else:
             published = round_random(figures, base, secret.draws(0, STREAM, ROUNDING).of_values(cells.texts()))
-    name = _free_name("count" if value is None else "sum", names)
+    name = "count" if value is None else "sum"
+    while name in map(str, names):
+        name += "_"
     shown = make_frame(names, values, np.arange(len(figures)), **{name: _column(published, hidden)})
     return CountTable(
         rows=int(cells.rows.ravel()[-1] if totals else cells.rows.sum()),
@@ -232,25 +242,6 @@ def tables(
         key=None if secret is None else secret.digest,
         seconds={"count": counted - started, "protect": time.perf_counter() - counted},
     )
-
-
-def _rules(suppress_below: Any, dominance: Any, p_percent: Any) -> dict[str, Any]:
-    """Return the rules of primary suppression by name. Raises InputError for a wrong one."""
-    rules: dict[str, Any] = {}
-    if suppress_below is not None:
-        rules["suppress_below"] = whole_number("suppress_below", suppress_below, "rows", least=2)
-    if dominance is not None:
-        rules["dominance"] = Dominance.from_any(dominance)
-    if p_percent is not None:
-        rules["p_percent"] = PPercent.from_any(p_percent)
-    return rules
-
-
-def _secret(key: Any, method: str) -> Key:
-    """Return the secret key. Raises InputError if there is none."""
-    if key is None:
-        raise InputError(f"key: method {method!r} draws by a secret key of 32 bytes, and there is none. {MADE_BY}.")
-    return Key.from_any(key)
 
 
 def _primary(cells: Cells, rules: Mapping[str, Any]) -> tuple[Mask, Floats]:
@@ -279,13 +270,6 @@ def _one_cell_lines(occupied: Mask, cells: Cells) -> int:
     inner = [np.moveaxis(occupied.reshape(cells.rows.shape), axis, 0) for axis in range(cells.rows.ndim)]
     inner = [own[: len(own) - cells.totals] for own in inner]
     return sum(int((own.sum(axis=0) == 1).sum()) for own in inner if len(own) > 1)
-
-
-def _free_name(name: str, taken: Sequence[Hashable]) -> str:
-    """Return a name, with as many underscores behind it that no column has it."""
-    while name in map(str, taken):
-        name += "_"
-    return name
 
 
 def _column(figures: npt.NDArray[Any], hidden: Mask) -> Any:
