@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from typing import Annotated, Any
@@ -114,15 +114,6 @@ class Loss:
             return math.erfc(-place / math.sqrt(2)) / 2
 
         return below(shift / 2 - epsilon / shift) - math.exp(min(epsilon, 700)) * below(-shift / 2 - epsilon / shift)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields for JSON; None for an infinite epsilon."""
-        return asdict(self) | {"epsilon": None if math.isinf(self.epsilon) else self.epsilon}
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Loss:
-        """Return the loss from the dictionary of `to_dict`. Raises InputError, KeyError or TypeError if damaged."""
-        return cls(**{field.name: given[field.name] for field in fields(cls)})
 
     @property
     def rho(self) -> float:

@@ -100,16 +100,6 @@ class Charge:
     losses: Sequence[Loss]
     table: str | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the charge ready for JSON."""
-        return {**vars(self), "what": [*self.what], "losses": [loss.to_dict() for loss in self.losses]}
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Charge:
-        """Return the charge from the dictionary of `to_dict`; raises KeyError, TypeError or InputError if damaged."""
-        losses = [Loss.from_dict(loss) for loss in given["losses"]]
-        return cls(int(given["number"]), str(given["time"]), list(map(str, given["what"])), losses, given["table"])
-
 
 @dataclass(frozen=True)
 class LedgerState:
@@ -186,7 +176,8 @@ def parse_ledger(file: Path, content: bytes) -> LedgerState:
                 salt = str(given.pop("salt"))
                 terms = Terms(**given)
             else:
-                charges.append(Charge.from_dict(given))
+                what, losses = list(map(str, given["what"])), [Loss(**loss) for loss in given["losses"]]
+                charges.append(Charge(int(given["number"]), str(given["time"]), what, losses, given["table"]))
         except (InputError, AttributeError, KeyError, TypeError, ValueError):
             raise InputError(
                 f"ledger: {file}: line {number} is damaged, or is none of a ledger. Put back a copy of the ledger that "
@@ -321,7 +312,7 @@ class Budget(Displayable):
                     "ledger for each table; nothing was spent."
                 )
             charge = Charge(len(state.charges) + 1, _now(), list(what), list(losses), table)
-            line = _line(state.head, charge.to_dict()).encode()
+            line = _line(state.head, as_json(charge)).encode()
             if len(content) > state.size:
                 # A killed run left the start of a line; it gave no answer.
                 os.ftruncate(number, state.size)

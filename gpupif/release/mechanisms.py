@@ -72,8 +72,7 @@ def laplace(epsilon: float, sensitivity: int, times: int = 1) -> Noise:
     made, scale = _calibrated(
         lambda scale: library.m.make_laplace(*space, scale=scale), all_shifts / epsilon, all_shifts, epsilon
     )
-    loss = Loss("discrete_laplace", scale, sensitivity, times, epsilon)
-    return Noise(loss, made)
+    return Noise(Loss("discrete_laplace", scale, sensitivity, times, epsilon), made)
 
 
 def gaussian(epsilon: float, delta: float, sensitivity: int, times: int = 1) -> Noise:
@@ -96,8 +95,7 @@ def gaussian(epsilon: float, delta: float, sensitivity: int, times: int = 1) -> 
             f"epsilon: no Gaussian noise is ({epsilon:g}, {delta:g})-differentially private that OpenDP can draw. Ask "
             "for more."
         ) from None
-    loss = Loss("discrete_gaussian", scale, sensitivity, times, epsilon, delta)
-    return Noise(loss, make(scale))
+    return Noise(Loss("discrete_gaussian", scale, sensitivity, times, epsilon, delta), make(scale))
 
 
 def threshold(epsilon: float, delta: float, sensitivity: int, times: int = 1) -> Noise:
