@@ -116,30 +116,31 @@ def count_cells(table: Any, request: CellRequest) -> Cells:
 
     Raises InputError, also for more than `MOST_CELLS` cells, TableReadError, OutputError, DeviceError.
     """
-    columns = request.columns()
-    with Reporter() as report, announce_compilation(), open_counts(table, columns, report) as counts:
-        places = [list(counts.names).index(name) for name in request.by]
-        others = [place for place in range(len(counts.names)) if place not in places]
-        make = partial(_SumRows, list(counts.names), request)
+    with Reporter() as report, announce_compilation(), open_counts(table, request.columns(), report) as counts:
+        names = list(counts.names)
+        places = [names.index(name) for name in request.by]
+        others = [place for place in range(len(names)) if place not in places]
+        make = partial(_SumRows, names, request)
         result = counts.count([SetRequest([*places, *others], places)], make)
-    read = [_ascending(result.columns[place]) for place in places]
-    shape = [len(own.labels) for own in read]
+    columns = [result.columns[place] for place in places]
+    shape = [column.cardinality for column in columns]
     if math.prod(size + request.totals for size in shape) > MOST_CELLS:
         raise InputError(
             f"by: expected at most {MOST_CELLS:,} cells with totals, got {' x '.join(f'{size:,}' for size in shape)} "
             "values. Name fewer columns, or make them coarser first."
         )
-    unit = 1.0 if request.amount is None else _units(request, list(counts.names), result.columns)[1]
+    unit = 1.0 if request.amount is None else _units(request, names, result.columns)[1]
+    labels, order = [_ascending(column) for column in columns], [value_order(column) for column in columns]
     arrays: dict[str, npt.NDArray[Any]] = {}
     for by_codes, all_sums in result.found[0]:
-        index = tuple(own.place[codes] for own, codes in zip(read, by_codes, strict=True))
+        index = tuple(own[codes] for own, codes in zip(order, by_codes, strict=True))
         for name, sums in all_sums.items():
             array = arrays.setdefault(name, np.zeros((*shape, *sums.shape[1:]), sums.dtype))
             array[index] = sums
     if request.totals:
         for axis in range(len(shape)):
             arrays = {name: _with_total(name, array, axis) for name, array in arrays.items()}
-    return Cells(request.by, [own.labels for own in read], request.totals, unit, **arrays)
+    return Cells(request.by, labels, request.totals, unit, **arrays)
 
 
 def _with_total(name: str, array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
@@ -151,13 +152,6 @@ def _with_total(name: str, array: npt.NDArray[Any], axis: int) -> npt.NDArray[An
     else:
         total = array.sum(axis=axis, dtype=array.dtype)
     return np.concatenate([array, np.expand_dims(total, axis)], axis)
-
-
-class _Values(NamedTuple):
-    """The texts of the values of a column, ascending by value, and the place of each code among them."""
-
-    labels: list[str | None]
-    place: Whole
 
 
 def _plain_labels(column: Column) -> pa.Array:
@@ -173,11 +167,11 @@ def _plain_labels(column: Column) -> pa.Array:
     return labels
 
 
-def _ascending(column: Column) -> _Values:
+def _ascending(column: Column) -> list[str | None]:
+    """Return the texts of the values of a column, in the order of the values, as `value_order` has it."""
     labels = _plain_labels(column)
-    place = value_order(column)
-    ordered = labels.take(pa.array(np.argsort(place)[: len(labels)]))
-    return _Values(texts(ordered).to_pylist() + [None] * column.missing, place)
+    ordered = labels.take(pa.array(np.argsort(value_order(column))[: len(labels)]))
+    return [*texts(ordered).to_pylist(), *[None] * column.missing]
 
 
 def _units(request: CellRequest, names: Sequence[Hashable], columns: Sequence[Column]) -> tuple[Whole, float]:

@@ -34,6 +34,8 @@ MOST_CELLS = 1_000_000
 # Steps of a sum for half the width of its bounds: sums are whole numbers, so that their sensitivity is exact.
 STEPS = 1 << 30
 HALF = 1 << 15
+# The errors of values that have no text in common, such as intervals, or numbers of more than 64 bits.
+NOT_PLAIN = (pa.ArrowException, OverflowError)
 # Candidates for a quantile that bounds make, and the denominator of the quantile.
 CANDIDATES, DENOMINATOR = 1_000, 10_000
 
@@ -213,7 +215,11 @@ class Counts(Query):
         if cells > MOST_CELLS:
             raise InputError(f"values: expected at most {MOST_CELLS:,} cells, got {cells:,}. Take fewer values.")
         for name, domain in domains.items():
-            if len({*_texts(name, domain)}) < len(domain):
+            try:
+                texts = _texts(domain)
+            except NOT_PLAIN:
+                raise InputError(f"values: column {name!r}: expected plain values, got {brief(domain)}.") from None
+            if len({*texts}) < len(domain):
                 raise InputError(f"values: column {name!r}: a value was given twice in {brief(domain)}.")
         return domains
 
@@ -245,7 +251,7 @@ class Counts(Query):
         places, inside = np.zeros(len(counts), np.int64), np.ones(len(counts), bool)
         for column, code in zip(columns, codes, strict=True):
             domain = self.values[column.name]
-            place_of = {text: place for place, text in enumerate(_texts(column.name, domain))}
+            place_of = {text: place for place, text in enumerate(_texts(domain))}
             place = np.array([place_of.get(text, -1) for text in value_texts(column)], np.int64)
             inside &= place[code] >= 0
             places = places * len(domain) + place[code]
@@ -449,17 +455,13 @@ def _table_of_counts(lines: Iterable[tuple[tuple[Any, ...], int]], noise: Noise)
 def value_texts(column: Column) -> list[str | None]:
     """Return the texts of the values of a column by code, as `_texts` has them; None for a missing value."""
     try:
-        return _texts(column.name, column.values())
-    except (InputError, OverflowError):
+        return _texts(column.values())
+    except NOT_PLAIN:
         # Intervals and the like.
         return column.texts()[: column.cardinality]
 
 
-def _texts(name: Hashable, values: Sequence[Any]) -> list[str | None]:
+def _texts(values: Sequence[Any]) -> list[str | None]:
     """Return the texts by which values of all kinds of tables are compared; None for missing ones."""
-    known = [value for value in values if value is not None]
-    try:
-        texts = iter(texts_of(known))
-    except pa.ArrowException:
-        raise InputError(f"values: column {name!r}: expected plain values, got {brief(known)}.") from None
+    texts = iter(texts_of(value for value in values if value is not None))
     return [None if value is None else next(texts) for value in values]
