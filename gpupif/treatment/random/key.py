@@ -54,8 +54,9 @@ class Key:
         if isinstance(key, (bytes, bytearray)):
             return cls(_from_digits(bytes(key)))
         if isinstance(key, (str, os.PathLike)):
+            own = cls(_from_digits(_read(key)))
             _warn_of_readers(Path(key))
-            return cls(_from_digits(_read(key)))
+            return own
         seed = " For tests, write gpupif.treatments.Key.from_seed(number)." if isinstance(key, int) else ""
         raise InputError(
             f"key: {EXPECTED} or the path of a file with them, got a value of type {type(key).__name__}.{seed}"
