@@ -280,13 +280,13 @@ def _make_combinations(columns: Sequence[Column], total: Total) -> Find:
 
 def _combinations(set_: Sequence[int], counter: Any, place: int) -> Any:
     found = counter.combinations(place, ordered=False)
-    return list(found.codes), found.counts
+    return [*found.codes, found.counts]
 
 
 def _together(parts: Sequence[Any]) -> tuple[list[Any], Any]:
     """Return the codes and counts of the combinations of all partitions."""
-    codes = [np.concatenate(arrays) for arrays in zip(*(own for own, _ in parts), strict=True)]
-    return codes, np.concatenate([own for _, own in parts])
+    *codes, counts_of = map(np.concatenate, zip(*parts, strict=True))
+    return codes, counts_of
 
 
 def fingerprint(counted: CountResult) -> str:
