@@ -24,6 +24,7 @@ KEY = gpupif.treatments.Key.from_any(SECRET)
 def test_bytes_and_a_file_of_the_bytes_give_the_same_key(tmp_path, text):
     file = tmp_path / "key"
     file.write_bytes(text)
+    file.chmod(0o600)
     assert (
         gpupif.treatments.Key.from_any(text)
         == gpupif.treatments.Key.from_any(file)
