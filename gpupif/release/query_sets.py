@@ -32,22 +32,32 @@ Numbers = npt.NDArray[np.int64]
 MOST_COMBINATIONS = 1_000_000
 # Parts of a group that are written out.
 MOST_PARTS = 3
-# Keys stay below this, and queries are compared so many at once, a bit for each.
-KEYS, BITS = 1 << 62, 32
+# Keys stay below this. A table by key has at most so many places for each row.
+KEYS, PER_ROW = 1 << 62, 4
 
 
 def distinct(numbers: Sequence[Numbers], rows: int) -> tuple[Numbers, Numbers]:
-    """Return the first row of each distinct row over some columns, and for each row the number of its distinct row."""
+    """Return the first row of each distinct row over some columns, and for each row the number of its distinct row.
+
+    Distinct rows are numbered in the order of their first rows.
+    """
     key, room = np.zeros(rows, np.int64), 1
-    for own in numbers:
-        size = int(own.max(initial=0)) + 1
+    for size, own in sorted(((int(own.max(initial=0)) + 1, own) for own in numbers), key=lambda pair: -pair[0]):
         if room * size >= KEYS:
             key, values = pd.factorize(key)
             room = len(values)
+            if room == rows:
+                break
         key, room = key * size + own, room * size
-    place, _ = pd.factorize(key)
-    # Distinct rows are numbered as they come.
-    return np.flatnonzero(np.diff(np.maximum.accumulate(place), prepend=-1)), place
+    if room > PER_ROW * rows:
+        key, values = pd.factorize(key)
+        room = len(values)
+    first = np.full(room, rows)
+    first[key[::-1]] = np.arange(rows)[::-1]
+    firsts = np.sort(first[first < rows])
+    number = np.empty(room, np.int64)
+    number[key[firsts]] = np.arange(len(firsts))
+    return firsts, number[key]
 
 
 @dataclass(frozen=True)
@@ -258,9 +268,34 @@ class Membership:
         """Return the groups of the queries at which a vector is not 0."""
         return tuple(number for number, group in enumerate(self.groups) if vector[group.queries].any())
 
-    def distinct_atoms(self, groups: Sequence[int], atoms: Numbers) -> Numbers:
-        """Return some of these atoms: of those that the queries of some groups do not tell apart, the first."""
-        return atoms[distinct([self.groups[number].place[atoms] for number in groups], len(atoms))[0]]
+    @cached_property
+    def _place_of(self) -> dict[int, tuple[_Group, int]]:
+        """The group of each query, and its place there."""
+        return {query: (group, place) for group in self.groups for place, query in enumerate(group.queries.tolist())}
+
+    def holds(self, query: int, atoms: Numbers | slice = slice(None)) -> npt.NDArray[np.bool_]:
+        """Return for each atom whether it is in the set of a query. atoms: their numbers. Default: all."""
+        group, place = self._place_of[query]
+        held = np.zeros(group.matrix.shape[1], bool)
+        held[group.matrix.indices[group.matrix.indptr[place] : group.matrix.indptr[place + 1]]] = True
+        return held[group.place[atoms]]
+
+    def vanish(self, vectors: Numbers, atoms: Numbers) -> npt.NDArray[np.bool_]:
+        """Return for each vector over queries, a row, whether its product with the matrix is 0 at all these atoms."""
+        used = np.array([vectors[:, group.queries].any(axis=1) for group in self.groups]).T
+        kinds, kind = np.unique(used, axis=0, return_inverse=True)
+        result = np.zeros(len(vectors), bool)
+        # Of atoms that the groups used do not tell apart one will do. It is among those of any larger set of groups.
+        known = [(np.ones(len(self.groups), bool), atoms)]
+        for number in np.argsort(-kinds.sum(axis=1), kind="stable").tolist():
+            own = kinds[number]
+            among = min((some for groups, some in known if groups[own].all()), key=len)
+            places = [self.groups[group].place[among] for group in np.flatnonzero(own)]
+            among = among[distinct(places, len(among))[0]]
+            known.append((own, among))
+            for place in np.flatnonzero(kind.reshape(-1) == number).tolist():
+                result[place] = not self.combine(vectors[place], among).any()
+        return result
 
 
 def _product(matrix: Any, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -285,15 +320,16 @@ def membership(cells: Cells, conditions: Sequence[Condition | None]) -> Membersh
     for names, queries in by_columns.items():
         first, place = distinct([cells.classes[name] for name in names], number)
         places = cells.places(names, first)
-        ids, members = np.zeros(len(first), np.int64), []
-        for start in range(0, len(queries), BITS):
-            word = np.zeros(len(first), np.int64)
-            for bit, query in enumerate(queries[start : start + BITS]):
-                condition = conditions[query]
-                held = np.ones(len(first), bool) if condition is None else condition.holds(places.__getitem__)
-                members.append(np.flatnonzero(held))
-                word |= held.astype(np.int64) << bit
-            kept, ids = distinct([ids, word], len(first))
+        ids, number_of_ids, members = np.zeros(len(first), np.int64), 1, []
+        for query in queries:
+            condition = conditions[query]
+            held = np.ones(len(first), bool) if condition is None else condition.holds(places.__getitem__)
+            members.append(np.flatnonzero(held))
+            # Classes in the set are told apart from those that had the same number until now.
+            inside, values = pd.factorize(ids[members[-1]])
+            ids[members[-1]] = inside + number_of_ids
+            number_of_ids += len(values)
+        kept, ids = distinct([ids], len(first))
         ends = np.cumsum([0, *map(len, members)])
         ones = np.ones(ends[-1], np.int64)
         matrix = csr_array((ones, np.concatenate(members), ends), shape=(len(queries), len(first)))[:, kept]
@@ -308,32 +344,25 @@ def membership(cells: Cells, conditions: Sequence[Condition | None]) -> Membersh
 def nested(matrix: Membership, k: int) -> list[tuple[int, int]]:
     """Return the pairs of queries (outer, inner) whose sets differ by 1 to k - 1 rows, the inner being in the outer."""
     sizes = matrix.set_sizes
-    probes = [np.zeros(matrix.queries, np.int64) for _ in range(3)]
+    probes = np.zeros((3, matrix.queries), np.int64)
     for group in matrix.groups:
         an_atom = np.zeros(group.matrix.shape[1], np.int64)
         an_atom[group.place] = np.arange(len(group.place))
         first, last = group.matrix.indptr[:-1], group.matrix.indptr[1:] - 1
+        has_rows = last >= first
         for probe, place in zip(probes, (first, last, (first + last) // 2), strict=True):
-            has_rows = last >= first
             probe[group.queries[has_rows]] = an_atom[group.matrix.indices[place[has_rows]]]
     columns = [matrix.columns(probe) for probe in probes]
     # An outer set has each atom of the inner set, so also these three.
     found = columns[0].multiply(columns[1]).multiply(columns[2]).tocoo()
     more = sizes[found.row] - sizes[found.col]
     near = (more > 0) & (more < k) & (sizes[found.col] > 0)
+    outers, inners = found.row[near], found.col[near]
     pairs = []
-    for inner in np.unique(found.col[near]):
-        atoms = np.flatnonzero(matrix.combine(_unit(matrix, inner)))
-        outers = found.row[near & (found.col == inner)]
-        pairs += [(int(own), int(inner)) for own in outers if matrix.combine(_unit(matrix, own), atoms).all()]
+    for inner in np.unique(inners).tolist():
+        atoms = np.flatnonzero(matrix.holds(inner))
+        pairs += [(own, inner) for own in outers[inners == inner].tolist() if matrix.holds(own, atoms).all()]
     return pairs
-
-
-def _unit(matrix: Membership, query: int) -> Numbers:
-    """Return the vector over queries that is 1 at a query and 0 elsewhere."""
-    unit = np.zeros(matrix.queries, np.int64)
-    unit[query] = 1
-    return unit
 
 
 def overlapping(matrix: Membership, most: int) -> list[tuple[int, int, int]]:
