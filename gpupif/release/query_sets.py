@@ -34,6 +34,8 @@ MOST_COMBINATIONS = 1_000_000
 MOST_PARTS = 3
 # Keys stay below this. A table by key has at most so many places for each row.
 KEYS, PER_ROW = 1 << 62, 4
+# Distinct atoms are worth finding if fewer than this share of a sample of so many are distinct.
+SHARE, SAMPLE = 0.95, 4096
 
 
 def distinct(numbers: Sequence[Numbers], rows: int) -> tuple[Numbers, Numbers]:
@@ -285,17 +287,23 @@ class Membership:
         used = np.array([vectors[:, group.queries].any(axis=1) for group in self.groups]).T
         kinds, kind = np.unique(used, axis=0, return_inverse=True)
         result = np.zeros(len(vectors), bool)
-        # Of atoms that the groups used do not tell apart one will do. It is among those of any larger set of groups.
+        # One will do of atoms that the groups used do not tell apart. It is among the atoms of any larger set of groups.
         known = [(np.ones(len(self.groups), bool), atoms)]
         for number in np.argsort(-kinds.sum(axis=1), kind="stable").tolist():
             own = kinds[number]
             among = min((some for groups, some in known if groups[own].all()), key=len)
-            places = [self.groups[group].place[among] for group in np.flatnonzero(own)]
-            among = among[distinct(places, len(among))[0]]
-            known.append((own, among))
+            sample = among[:: len(among) // SAMPLE + 1]
+            if len(self._distinct(own, sample)) < SHARE * len(sample):
+                among = self._distinct(own, among)
+                known.append((own, among))
             for place in np.flatnonzero(kind.reshape(-1) == number).tolist():
                 result[place] = not self.combine(vectors[place], among).any()
         return result
+
+    def _distinct(self, groups: npt.NDArray[np.bool_], atoms: Numbers) -> Numbers:
+        """Return some of these atoms: of those that the queries of some groups do not tell apart, the first."""
+        places = [group.place[atoms] for group, used in zip(self.groups, groups, strict=True) if used]
+        return atoms[distinct(places, len(atoms))[0]]
 
 
 def _product(matrix: Any, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -32,12 +32,12 @@ from gpupif.kernels.modular import BLOCK, PRIME, add_reduced, back_substitute, e
 
 from .query_sets import Membership, Numbers
 
-# Random sums that stand for the atoms of a core, beside one for each query.
-SPARE = 64
+# The fewest random sums that stand for the atoms of a core. They are doubled until they are more than its rank.
+FEWEST_SUMS = 256
 # The most atoms of which groups of three and four are looked for, and the most groups of each kind that are returned.
 MOST_ATOMS, MOST_GROUPS = 2_000, 10_000
 # The most atoms that are looked at as pivots, for each query and for each set of classes.
-PER_QUERY, PER_SET = 16, 4
+PER_QUERY, PER_SET = 16, 2
 # Whole numbers above this are left to Python's.
 LARGE = 1 << 36
 
@@ -67,7 +67,9 @@ class RowSpace:
         self._rounds: list[_Round] = []
         active = self._take_single_atoms()
         self._peel(active)
-        sums = len(self._core) + SPARE + 1
+        # Few sums do for a core of low rank.
+        number = len(self._others)
+        sums = number if number <= len(self._core) + FEWEST_SUMS else FEWEST_SUMS
         while not self._eliminate(sums):
             sums *= 2
 
@@ -100,9 +102,10 @@ class RowSpace:
         order = atoms[np.argsort(-self.matrix.combine(mask, atoms), kind="stable")]
         chosen = np.zeros(len(self._free), bool)
         for group in self.matrix.groups:
+            place = group.place[order]
             for start in range(PER_SET):
                 an_atom = np.full(group.matrix.shape[1], order[-1])
-                an_atom[group.place[order[start::PER_SET]]] = order[start::PER_SET]
+                an_atom[place[start::PER_SET]] = order[start::PER_SET]
                 chosen[an_atom] = True
         atoms = np.flatnonzero(chosen)
         return atoms[:: -(-len(atoms) // most)]
@@ -128,14 +131,15 @@ class RowSpace:
         self._peeled, self._peeled_atoms = active[pivots[0, :number]], atoms[pivots[1, :number]]
         self._core = np.setdiff1d(active, self._peeled)
         self._left = np.flatnonzero(self._free)
-        self._others = np.setdiff1d(self._left, self._peeled_atoms)
+        self._free[self._peeled_atoms] = 0
+        self._others = np.flatnonzero(self._free)
         pivot_columns = self.matrix.columns(self._peeled_atoms)
         self._core_rows, triangle = pivot_columns[self._core], pivot_columns[self._peeled]
         self._triangle_rows = triangle.indptr.astype(np.int64), triangle.indices.astype(np.int64)
 
     def _eliminate(self, sums: int) -> bool:
         """Eliminate the core; return whether its rational rank is known. sums: of atoms that are used."""
-        from scipy.sparse import csc_array
+        from scipy.sparse import csr_array
 
         number = len(self._others)
         if sums < number:
@@ -144,13 +148,15 @@ class RowSpace:
             sums, to, factors = number, np.arange(number), np.ones(number, np.int64)
         self._to, self._factors, self._sums = to, factors, sums
         order, ends = np.argsort(to, kind="stable"), np.cumsum(np.bincount(to + 1, minlength=sums + 1))
+        atoms, factors_in_order = self._others[order], factors[order]
         whole = np.zeros((self.matrix.queries, sums), np.int64)
         for group in self.matrix.groups if len(self._core) else ():
-            places = group.place[self._others[order]]
-            classes = csc_array((factors[order], places, ends), shape=(group.matrix.shape[1], sums))
-            whole[group.queries] = (group.matrix @ classes).toarray()
+            classes = csr_array((factors_in_order, group.place[atoms], ends), shape=(sums, group.matrix.shape[1]))
+            whole[group.queries] = (classes @ group.transposed).toarray().T
         left = (whole[self._core] + self._core_rows @ self._pivot_values(whole)) % PRIME
         self._inverse, self._pivot_rows, self._pivot_columns = inverse_of(left)
+        if len(self._pivot_columns) == sums < min(number, len(self._core)):
+            return False
         dependent = np.setdiff1d(np.arange(len(self._core)), self._pivot_rows)
         return self._all_depend(left, dependent)
 
@@ -170,10 +176,10 @@ class RowSpace:
         core[dependent, np.arange(len(dependent))] = 1
         peeled = np.ascontiguousarray(-(self._core_rows.T @ core) % PRIME)
         forward_substitute(*self._triangle_rows, peeled)
-        numbers = np.zeros((self.matrix.queries, len(dependent)), np.int64)
-        numbers[self._core], numbers[self._peeled] = core % PRIME, peeled
+        numbers = np.zeros((len(dependent), self.matrix.queries), np.int64)
+        numbers[:, self._core], numbers[:, self._peeled] = core.T % PRIME, peeled.T
         # Most are small whole numbers. Whatever they are, they are checked.
-        numbers = np.ascontiguousarray(np.where(numbers > PRIME // 2, numbers - PRIME, numbers).T)
+        numbers -= PRIME * (numbers > PRIME // 2)
         exact = self.matrix.vanish(numbers, self._left)
         queries = self._core[dependent[~exact]].tolist()
         return all(self._express(self.matrix.holds(query).astype(object)) for query in queries)
