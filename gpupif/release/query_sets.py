@@ -328,25 +328,33 @@ def membership(cells: Cells, conditions: Sequence[Condition | None]) -> Membersh
     for names, queries in by_columns.items():
         first, place = distinct([cells.classes[name] for name in names], number)
         places = cells.places(names, first)
-        ids, number_of_ids, members = np.zeros(len(first), np.int64), 1, []
+        members = []
         for query in queries:
             condition = conditions[query]
             held = np.ones(len(first), bool) if condition is None else condition.holds(places.__getitem__)
             members.append(np.flatnonzero(held))
-            # Classes in the set are told apart from those that had the same number until now.
-            inside, values = pd.factorize(ids[members[-1]])
-            ids[members[-1]] = inside + number_of_ids
-            number_of_ids += len(values)
-        kept, ids = distinct([ids], len(first))
         ends = np.cumsum([0, *map(len, members)])
         ones = np.ones(ends[-1], np.int64)
-        matrix = csr_array((ones, np.concatenate(members), ends), shape=(len(queries), len(first)))[:, kept]
+        matrix = csr_array((ones, np.concatenate(members), ends), shape=(len(queries), len(first)))
+        kept, ids = _distinct_rows(matrix.T.tocsr())
+        matrix = matrix[:, kept]
         groups.append(_Group(np.array(queries), matrix, matrix.T.tocsr(), ids[place]))
     cell, atom = distinct([group.place for group in groups], number)
     sizes = np.zeros(len(cell), np.int64)
     np.add.at(sizes, atom, cells.sizes)
     groups = [group._replace(place=group.place[cell]) for group in groups]
     return Membership(len(conditions), groups, sizes, cell, atom)
+
+
+def _distinct_rows(matrix: Any) -> tuple[Numbers, Numbers]:
+    """Return the first row of each distinct row of a sparse matrix, and for each row the number of its distinct row."""
+    random = np.random.default_rng(0)
+    while True:
+        # Equal rows have equal products with a random vector. Others hardly ever have; if they do, it is drawn again.
+        products = matrix @ random.integers(0, KEYS // matrix.shape[1], matrix.shape[1])
+        first, number = distinct([pd.factorize(products)[0]], matrix.shape[0])
+        if not (matrix != matrix[first[number]]).nnz:
+            return first, number
 
 
 def nested(matrix: Membership, k: int) -> list[tuple[int, int]]:
