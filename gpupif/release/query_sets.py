@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,10 +21,10 @@ from ..engines.base import Counter
 from ..errors import InputError
 from ..marginals.open_counts import open_counts
 from ..marginals.request import CountRequest
-from ..marginals.set_counts import SetRequest, Total
+from ..marginals.set_counts import Find, SetRequest, Total
 from ..results.cell_condition import Condition, Joined
 from ..utils.progress import Reporter
-from .query_file import Query
+from .query_file import AuditedQuery
 from .row_condition import Comparison, Constants, Not, Places, comparisons_in
 
 Numbers = npt.NDArray[np.int64]
@@ -63,34 +63,34 @@ def distinct(numbers: Sequence[Numbers], rows: int) -> tuple[Numbers, Numbers]:
 
 
 @dataclass(frozen=True)
-class Cells:
-    """The rows of a table, counted by the classes of the columns in conditions.
+class RowsByClass:
+    """The distinct rows of a table over the classes of the columns in conditions.
 
-    constants: of each column in conditions, by name. classes: by column, (cells,) its class. sizes: (cells,) rows; 0
-    without a table. rows: rows of the table; None without a table. codes, values: for the columns with bounds, by name:
-    (cells,) the code of each cell, and the number of each code.
+    constants: of each column in conditions, by name. classes: by column, (distinct rows,) its class. counts: (distinct
+    rows,) rows; 0 without a table. rows: all rows; None without a table. codes, values: for the columns with bounds, by
+    name: (distinct rows,) codes, and the number of each code.
     """
 
     constants: Mapping[str, Constants]
     classes: Mapping[str, Numbers]
-    sizes: Numbers
+    counts: Numbers
     rows: int | None
     codes: Mapping[str, Numbers]
     values: Mapping[str, npt.NDArray[np.float64]]
 
-    def places(self, names: Sequence[str], cells: Numbers) -> dict[str, Places]:
-        """Return the places of some columns' values in some cells, by column."""
+    def places(self, names: Iterable[str], chosen: Numbers) -> dict[str, Places]:
+        """Return the places of some columns' values in the distinct rows that are chosen, by column."""
         own = {name: self.constants[name] for name in names}
-        return {name: Places(of.first[self.classes[name][cells]], of.values) for name, of in own.items()}
+        return {name: Places(of.first[self.classes[name][chosen]], of.values) for name, of in own.items()}
 
-    def describe(self, cells: Numbers, conditions: Sequence[Condition | None]) -> str:
-        """Return in words the cells that some conditions tell from all others."""
+    def describe(self, chosen: Numbers, conditions: Sequence[Condition | None]) -> str:
+        """Return in words the distinct rows that are chosen, which some conditions tell from all others."""
         comparisons = comparisons_by_column(conditions)
         class_of = {name: self.constants[name].told_apart(own)[1] for name, own in comparisons.items()}
-        places = self.places(list(comparisons), cells)
+        places = self.places(comparisons, chosen)
         numbers = [class_of[name][places[name].places] for name in comparisons]
         said = []
-        for number in distinct(numbers, len(cells))[0].tolist():
+        for number in distinct(numbers, len(chosen))[0].tolist():
             of_columns = zip(comparisons, numbers, strict=True)
             alike = [(name, np.flatnonzero(class_of[name] == own[number]).tolist()) for name, own in of_columns]
             said.append(" and ".join(self.constants[name].describe(own) for name, own in alike))
@@ -99,7 +99,7 @@ class Cells:
         return " or ".join(said) or "all rows"
 
 
-def condition_of(query: Query, has_table: bool) -> Condition | None:
+def condition_of(query: AuditedQuery, has_table: bool) -> Condition | None:
     """Return the condition on the rows that a query looks at. With a table, a sum needs a value; None: all rows."""
     if query.column is None or not has_table:
         return query.condition
@@ -116,13 +116,13 @@ def comparisons_by_column(conditions: Iterable[Condition | None]) -> dict[str, l
     return {name: list(own) for name, own in comparisons.items()}
 
 
-def _constants(queries: Sequence[Query], has_table: bool) -> dict[str, Constants]:
+def _constants(queries: Sequence[AuditedQuery], has_table: bool) -> dict[str, Constants]:
     """Return the constants of each column in the conditions of queries, by name."""
     comparisons = comparisons_by_column(condition_of(query, has_table) for query in queries)
     return {name: Constants(name, own) for name, own in comparisons.items()}
 
 
-def formal_cells(queries: Sequence[Query]) -> Cells:
+def formal_rows(queries: Sequence[AuditedQuery]) -> RowsByClass:
     """Return all combinations of classes, as if each had rows. Raises InputError for more than `MOST_COMBINATIONS`."""
     constants = _constants(queries, False)
     sizes = [len(own.first) for own in constants.values()]
@@ -133,46 +133,39 @@ def formal_cells(queries: Sequence[Query]) -> Cells:
             f"without one all are looked at, at most {MOST_COMBINATIONS:,}. Give the table: then those that occur are."
         )
     classes = dict(zip(constants, np.indices(sizes).reshape(len(sizes), -1), strict=True))
-    return Cells(constants, classes, np.zeros(number, np.int64), None, {}, {})
+    return RowsByClass(constants, classes, np.zeros(number, np.int64), None, {}, {})
 
 
-@dataclass(frozen=True)
-class _MakeFind:
-    """Makes the function that counts the cells of a partition. used: columns by number, and their constants.
+def _make_find(used: Sequence[tuple[int, Constants | None]], columns: Sequence[Column], total: Total) -> Find:
+    """Return the function that counts the distinct rows of a partition. used: columns by number, and their constants.
 
-    A column without constants keeps its codes. Dask sends this to workers.
+    A column without constants keeps its codes.
     """
-
-    used: Sequence[tuple[int, Constants | None]]
-
-    def __call__(self, columns: Sequence[Column], total: Total) -> _FindCells:
-        classes = [None if constants is None else constants.classes(columns[number]) for number, constants in self.used]
-        return _FindCells([number for number, _ in self.used], classes)
+    classes = [(number, None if own is None else own.classes(columns[number])) for number, own in used]
+    return partial(_find_rows, classes)
 
 
-@dataclass(frozen=True)
-class _FindCells:
-    """Counts the cells of a partition, see `set_counts.Find`. numbers: of columns. classes: of their codes, or None."""
-
-    numbers: Sequence[int]
-    classes: Sequence[Numbers | None]
-
-    def __call__(self, columns: Sequence[int], counter: Counter, place: int) -> tuple[list[Numbers], Numbers]:
-        counted = counter.combinations(place, ordered=False)
-        codes = [counted.codes[list(columns).index(number)] for number in self.numbers]
-        pairs = zip(self.classes, codes, strict=True)
-        return merge([np.asarray(code, np.int64) if own is None else own[code] for own, code in pairs], counted.counts)
+def _find_rows(
+    classes: Sequence[tuple[int, Numbers | None]], columns: Sequence[int], counter: Counter, place: int
+) -> tuple[list[Numbers], Numbers]:
+    """Count the distinct rows of a partition, see `set_counts.Find`. classes: of columns by number, by code."""
+    counted = counter.combinations(place, ordered=False)
+    codes = [(np.asarray(counted.codes[list(columns).index(number)], np.int64), own) for number, own in classes]
+    return merge([code if own is None else own[code] for code, own in codes], counted.counts)
 
 
 def merge(numbers: Sequence[Numbers], counts: Numbers) -> tuple[list[Numbers], Numbers]:
     """Return the distinct rows over some columns, and the sum of the counts of each."""
     first, place = distinct(numbers, len(counts))
-    sizes = np.zeros(len(first), np.int64)
-    np.add.at(sizes, place, counts)
-    return [own[first] for own in numbers], sizes
+    return [own[first] for own in numbers], _sums(place, counts)
 
 
-def cell_request(queries: Sequence[Query]) -> CountRequest:
+def _sums(place: Numbers, counts: Numbers) -> Numbers:
+    """Return the sums of counts by their place; they are exact, as all together are below 2^53."""
+    return np.bincount(place, counts).astype(np.int64)
+
+
+def query_request(queries: Sequence[AuditedQuery]) -> CountRequest:
     """Return the request for the columns that queries name."""
     names: dict[Hashable, None] = {}
     for query in queries:
@@ -181,16 +174,16 @@ def cell_request(queries: Sequence[Query]) -> CountRequest:
     return CountRequest(list(names) or None, argument="queries")
 
 
-def count_cells(table: Any, queries: Sequence[Query], bounded: Sequence[str], report: Reporter) -> Cells:
-    """Return the cells of a table of any kind. bounded: columns whose values are needed. Raises as `gpupif.audit`."""
+def count_rows(table: Any, queries: Sequence[AuditedQuery], bounded: Sequence[str], report: Reporter) -> RowsByClass:
+    """Count the distinct rows of any table. bounded: columns whose values are needed. Raises as `gpupif.audit`."""
     constants = _constants(queries, True)
-    with open_counts(table, cell_request(queries), report) as counts:
+    with open_counts(table, query_request(queries), report) as counts:
         names = [str(name) for name in counts.names]
         constants = constants or {names[0]: Constants(names[0], [])}
         used: list[tuple[int, Constants | None]] = [(names.index(name), own) for name, own in constants.items()]
         used += [(names.index(name), None) for name in bounded]
         # A column that has conditions and bounds is counted once.
-        found = counts.count([SetRequest(sorted({number for number, _ in used}))], _MakeFind(used))
+        found = counts.count([SetRequest(sorted({number for number, _ in used}))], partial(_make_find, used))
     [parts] = found.found
     numbers = [np.concatenate(own) for own in zip(*(own for own, _ in parts), strict=True)]
     numbers, sizes = merge(numbers, np.concatenate([own for _, own in parts]))
@@ -202,7 +195,7 @@ def count_cells(table: Any, queries: Sequence[Query], bounded: Sequence[str], re
             raise InputError(f"bounds: expected a column of numbers, {name!r} has other values. Leave it out.")
     classes = dict(zip(constants, numbers, strict=False))
     codes = dict(zip(bounded, numbers[len(constants) :], strict=True))
-    return Cells(constants, classes, sizes, found.total.rows, codes, values)
+    return RowsByClass(constants, classes, sizes, found.total.rows, codes, values)
 
 
 class _Group(NamedTuple):
@@ -222,14 +215,12 @@ class _Group(NamedTuple):
 class Membership:
     """The 0/1 matrix of queries x atoms: whether the rows of an atom are in the set of a query.
 
-    queries: int. The number of queries. sizes: (atoms,) rows. cell: (atoms,) a cell of each atom. atom: (cells,) the
-    atom of each cell.
+    queries: int. The number of queries. sizes: (atoms,) rows. atom: (distinct rows,) the atom of each distinct row.
     """
 
     queries: int
     groups: Sequence[_Group]
     sizes: Numbers
-    cell: Numbers
     atom: Numbers
 
     @cached_property
@@ -252,9 +243,10 @@ class Membership:
         atoms: their numbers. Default: all.
         """
         result = np.zeros(len(self.sizes[atoms]), vector.dtype)
-        for number in self.used(vector):
-            group = self.groups[number]
-            result += _product(group.transposed, vector[group.queries])[group.place[atoms]]
+        for group in self.groups:
+            own = vector[group.queries]
+            if own.any():
+                result += _product(group.transposed, own)[group.place[atoms]]
         return result
 
     def columns(self, atoms: Numbers) -> Any:
@@ -265,10 +257,6 @@ class Membership:
         rows = np.concatenate([group.queries[part.row] for group, part in zip(self.groups, parts, strict=True)])
         entries = rows, np.concatenate([part.col for part in parts])
         return coo_array((np.ones(len(rows), np.int64), entries), (self.queries, len(atoms))).tocsr()
-
-    def used(self, vector: npt.NDArray[Any]) -> tuple[int, ...]:
-        """Return the groups of the queries at which a vector is not 0."""
-        return tuple(number for number, group in enumerate(self.groups) if vector[group.queries].any())
 
     @cached_property
     def _place_of(self) -> dict[int, tuple[_Group, int]]:
@@ -287,7 +275,7 @@ class Membership:
         used = np.array([vectors[:, group.queries].any(axis=1) for group in self.groups]).T
         kinds, kind = np.unique(used, axis=0, return_inverse=True)
         result = np.zeros(len(vectors), bool)
-        # One will do of atoms that the groups used do not tell apart. It is among the atoms of any larger set of groups.
+        # One of the atoms that no used group tells apart will do. It is among the distinct atoms of more groups, too.
         known = [(np.ones(len(self.groups), bool), atoms)]
         for number in np.argsort(-kinds.sum(axis=1), kind="stable").tolist():
             own = kinds[number]
@@ -316,34 +304,29 @@ def _product(matrix: Any, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return result
 
 
-def membership(cells: Cells, conditions: Sequence[Condition | None]) -> Membership:
+def membership(rows: RowsByClass, conditions: Sequence[Condition | None]) -> Membership:
     """Return the matrix of queries with these conditions."""
     from scipy.sparse import csr_array
 
-    number = len(cells.sizes)
+    number = len(rows.counts)
     by_columns: dict[tuple[str, ...], list[int]] = {}
     for query, condition in enumerate(conditions):
         by_columns.setdefault(tuple(sorted(set(() if condition is None else condition.names))), []).append(query)
     groups = []
     for names, queries in by_columns.items():
-        first, place = distinct([cells.classes[name] for name in names], number)
-        places = cells.places(names, first)
-        members = []
-        for query in queries:
-            condition = conditions[query]
-            held = np.ones(len(first), bool) if condition is None else condition.holds(places.__getitem__)
-            members.append(np.flatnonzero(held))
+        first, place = distinct([rows.classes[name] for name in names], number)
+        places = rows.places(names, first)
+        holding = (None if (own := conditions[query]) is None else own.holds(places.__getitem__) for query in queries)
+        members = [np.arange(len(first)) if held is None else np.flatnonzero(held) for held in holding]
         ends = np.cumsum([0, *map(len, members)])
         ones = np.ones(ends[-1], np.int64)
         matrix = csr_array((ones, np.concatenate(members), ends), shape=(len(queries), len(first)))
         kept, ids = _distinct_rows(matrix.T.tocsr())
         matrix = matrix[:, kept]
         groups.append(_Group(np.array(queries), matrix, matrix.T.tocsr(), ids[place]))
-    cell, atom = distinct([group.place for group in groups], number)
-    sizes = np.zeros(len(cell), np.int64)
-    np.add.at(sizes, atom, cells.sizes)
-    groups = [group._replace(place=group.place[cell]) for group in groups]
-    return Membership(len(conditions), groups, sizes, cell, atom)
+    first, atom = distinct([group.place for group in groups], number)
+    groups = [group._replace(place=group.place[first]) for group in groups]
+    return Membership(len(conditions), groups, _sums(atom, rows.counts), atom)
 
 
 def _distinct_rows(matrix: Any) -> tuple[Numbers, Numbers]:

@@ -10,26 +10,26 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .query_sets import Cells, Membership
+from .query_sets import Membership, RowsByClass
 
 # The most atoms of a workload, each of which takes two linear programs. HiGHS is exact to about this share.
 MOST_ATOMS, TOLERANCE = 1_000, 1e-6
 
 
 class Bounds(NamedTuple):
-    """The bounds of each value in an atom. exact: the atom. low, high: the lowest and highest possible value."""
+    """The lowest and the highest possible value of each row in an atom."""
 
     atom: int
     low: float
     high: float
 
 
-def atom_sums(cells: Cells, matrix: Membership, column: str) -> npt.NDArray[np.float64]:
+def atom_sums(rows: RowsByClass, matrix: Membership, column: str) -> npt.NDArray[np.float64]:
     """Return the sum of a column over the rows of each atom, rounded once; rows without a value count 0."""
-    values = np.nan_to_num(cells.values[column][cells.codes[column]])
+    values = np.nan_to_num(rows.values[column][rows.codes[column]])
     order = np.argsort(matrix.atom, kind="stable")
     starts = np.searchsorted(matrix.atom[order], np.arange(len(matrix.sizes) + 1))
-    terms = values[order] * cells.sizes[order]
+    terms = values[order] * rows.counts[order]
     return np.array([math.fsum(terms[start:stop]) for start, stop in pairwise(starts)])
 
 

@@ -10,7 +10,7 @@ import pytest
 import gpupif
 from gpupif.release.audit import ALL_ROWS
 from gpupif.release.query_file import read_queries
-from gpupif.release.query_sets import count_cells, membership
+from gpupif.release.query_sets import count_rows, membership
 from gpupif.release.row_space import RowSpace
 from gpupif.utils.progress import Reporter
 
@@ -174,7 +174,7 @@ def test_conditions_hold_as_pandas_has_it():
         'd = true and "n" not in (1, 2.5)': [2, 4],
         "t != 'a' and n <= 3": [1, 2],
     }.items():
-        cells = count_cells(table, read_queries({"name": "q", "where": where}), [], Reporter(False))
+        cells = count_rows(table, read_queries({"name": "q", "where": where}), [], Reporter(False))
         condition = read_queries({"name": "q", "where": where})[0].condition
         assert int(membership(cells, [condition]).set_sizes[0]) == len(rows), where
 
@@ -195,7 +195,7 @@ def test_what_follows_is_what_is_in_the_row_space(sums, monkeypatch):
         if not queries:
             continue
         asked = read_queries(queries)
-        cells = count_cells(table, asked, [], Reporter(False))
+        cells = count_rows(table, asked, [], Reporter(False))
         matrix = membership(cells, [query.condition for query in asked])
         dense = matrix.columns(np.arange(len(matrix.sizes))).toarray()
         space = RowSpace(matrix)
@@ -232,7 +232,7 @@ def test_combinations_with_large_numbers():
         for number, own in enumerate(held)
     ]
     asked = read_queries(queries)
-    cells = count_cells(pd.DataFrame({"a": np.arange(25)}), asked, [], Reporter(False))
+    cells = count_rows(pd.DataFrame({"a": np.arange(25)}), asked, [], Reporter(False))
     space = RowSpace(membership(cells, [query.condition for query in asked]))
     assert rank(held) == 25
     combination = space.combination([7])
