@@ -334,12 +334,12 @@ class _OfColumn:
         matrix, run = self.matrix, self.run
         space, formal = RowSpace(matrix), run.rows.rows is None
         found = []
-        certain = set(space.certain.tolist())
         for atom in space.candidates().tolist():
             if formal or matrix.sizes[atom] < run.k:
                 # Without a table any query may have few rows: what it says by itself is no finding.
-                combination = None if atom in certain and not formal else space.combination([atom])
-                if combination or atom in certain:
+                is_certain = atom in space.certain
+                combination = None if is_certain and not formal else space.combination([atom])
+                if combination or is_certain:
                     found.append(self._group((atom,), space, combination))
         if formal:
             return [one for one in found if one["queries"] > 1]

@@ -34,6 +34,8 @@ MOST_COMBINATIONS = 1_000_000
 MOST_PARTS = 3
 # Keys stay below this. A table by key has at most so many places for each row.
 KEYS, PER_ROW = 1 << 62, 4
+# Random numbers whose sums stand for sets of queries are below this.
+HASHES = 1 << 40
 # Distinct atoms are worth finding if fewer than this share of a sample of so many are distinct.
 SHARE, SAMPLE = 0.95, 4096
 
@@ -111,7 +113,7 @@ def comparisons_by_column(conditions: Iterable[Condition | None]) -> dict[str, l
     """Return the comparisons in some conditions, by column."""
     comparisons: dict[str, dict[Comparison, None]] = {}
     for condition in conditions:
-        for comparison in () if condition is None else comparisons_in(condition):
+        for comparison in comparisons_in(condition):
             comparisons.setdefault(comparison.name, {})[comparison] = None
     return {name: list(own) for name, own in comparisons.items()}
 
@@ -334,7 +336,7 @@ def _distinct_rows(matrix: Any) -> tuple[Numbers, Numbers]:
     random = np.random.default_rng(0)
     while True:
         # Equal rows have equal products with a random vector. Others hardly ever have; if they do, it is drawn again.
-        products = matrix @ random.integers(0, KEYS // matrix.shape[1], matrix.shape[1])
+        products = matrix @ random.integers(0, HASHES, matrix.shape[1])
         first, number = distinct([pd.factorize(products)[0]], matrix.shape[0])
         if not (matrix != matrix[first[number]]).nnz:
             return first, number

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from ..encoding.column import Column, numbers_of
 from ..errors import InputError, marked
-from ..results.cell_condition import MOST_NESTED, Condition, ConditionParser, Joined
+from ..results.cell_condition import MOST_NESTED, Condition, ConditionParser
 from ..utils.validation import brief
 
 
@@ -155,15 +155,12 @@ def parse_row_condition(text: Any) -> Condition:
     return _RowParser(text).parse()
 
 
-def comparisons_in(condition: Condition) -> Iterator[Comparison]:
-    """Yield the comparisons in a condition."""
+def comparisons_in(condition: Condition | None) -> Iterator[Comparison]:
+    """Yield the comparisons in a condition. None, the condition of all rows, has none."""
     if isinstance(condition, Comparison):
         yield condition
-    elif isinstance(condition, Not):
-        yield from comparisons_in(condition.part)
-    elif isinstance(condition, Joined):
-        for part in condition.parts:
-            yield from comparisons_in(part)
+    for part in (condition.part,) if isinstance(condition, Not) else getattr(condition, "parts", ()):
+        yield from comparisons_in(part)
 
 
 class Constants:

@@ -52,22 +52,18 @@ class Combination(NamedTuple):
     denominator: int
 
 
-class _Round(NamedTuple):
-    """Queries that are left with a single atom each, and these atoms, in pairs."""
-
-    queries: Numbers
-    atoms: Numbers
-
-
 class RowSpace:
-    """The row space of a matrix of queries x atoms."""
+    """The row space of a matrix of queries x atoms.
+
+    certain: the atoms that single queries give away once others are taken out.
+    """
 
     def __init__(self, matrix: Membership) -> None:
         self.matrix, self._random = matrix, np.random.default_rng(0)
-        self._rounds: list[_Round] = []
-        active = self._take_single_atoms()
-        self._peel(active)
-        # Few sums do for a core of low rank.
+        # Queries that are left with a single atom each, and these atoms, in the order in which they are taken out.
+        self._rounds: list[tuple[Numbers, Numbers]] = []
+        self._peel(self._take_single_atoms())
+        self.certain = {atom for _, atoms in self._rounds for atom in atoms.tolist()}
         number = len(self._others)
         sums = number if number <= len(self._core) + FEWEST_SUMS else FEWEST_SUMS
         while not self._eliminate(sums):
@@ -83,24 +79,24 @@ class RowSpace:
             queries[left == 0] = 0
             chosen = np.flatnonzero(left == 1)
             if not len(chosen):
-                self._free = atoms
+                self._left = np.flatnonzero(atoms)
                 return np.flatnonzero(queries)
             single = matrix.times(atoms * np.arange(len(atoms)))[chosen]
             single, kept = np.unique(single, return_index=True)
-            self._rounds.append(_Round(chosen[kept], single))
+            self._rounds.append((chosen[kept], single))
             queries[chosen[kept]] = 0
             atoms[single] = 0
 
     def _pivot_candidates(self, active: Numbers) -> Numbers:
         """Return the atoms that are looked at as pivots: for each set of classes some in the fewest queries."""
-        atoms, most = np.flatnonzero(self._free), PER_QUERY * len(active)
+        atoms, most = self._left, PER_QUERY * len(active)
         if len(atoms) <= most or not most:
             return atoms[:most]
         mask = np.zeros(self.matrix.queries, np.int64)
         mask[active] = 1
         # Later writes win, so the atoms in the fewest queries come last.
         order = atoms[np.argsort(-self.matrix.combine(mask, atoms), kind="stable")]
-        chosen = np.zeros(len(self._free), bool)
+        chosen = np.zeros(len(self.matrix.sizes), bool)
         for group in self.matrix.groups:
             place = group.place[order]
             for start in range(PER_SET):
@@ -117,22 +113,12 @@ class RowSpace:
         by_atom = rows.tocsc()
         pivots = np.zeros((2, len(active)), np.int64)
         order = np.argsort(-self.matrix.set_sizes[active], kind="stable")
-        number = peel(
-            rows.indptr.astype(np.int64),
-            rows.indices.astype(np.int64),
-            by_atom.indptr.astype(np.int64),
-            by_atom.indices.astype(np.int64),
-            order,
-            np.ones(len(active), np.uint8),
-            np.diff(by_atom.indptr).astype(np.int64),
-            np.empty(len(atoms), np.int64),
-            pivots,
-        )
+        lists = [rows.indptr, rows.indices, by_atom.indptr, by_atom.indices, order]
+        work = np.ones(len(active), np.uint8), np.diff(by_atom.indptr).astype(np.int64), np.empty(len(atoms), np.int64)
+        number = peel(*(own.astype(np.int64) for own in lists), *work, pivots)
         self._peeled, self._peeled_atoms = active[pivots[0, :number]], atoms[pivots[1, :number]]
         self._core = np.setdiff1d(active, self._peeled)
-        self._left = np.flatnonzero(self._free)
-        self._free[self._peeled_atoms] = 0
-        self._others = np.flatnonzero(self._free)
+        self._others = np.setdiff1d(self._left, self._peeled_atoms, assume_unique=True)
         pivot_columns = self.matrix.columns(self._peeled_atoms)
         self._core_rows, triangle = pivot_columns[self._core], pivot_columns[self._peeled]
         self._triangle_rows = triangle.indptr.astype(np.int64), triangle.indices.astype(np.int64)
@@ -180,9 +166,8 @@ class RowSpace:
         numbers[:, self._core], numbers[:, self._peeled] = core.T % PRIME, peeled.T
         # Most are small whole numbers. Whatever they are, they are checked.
         numbers -= PRIME * (numbers > PRIME // 2)
-        exact = self.matrix.vanish(numbers, self._left)
-        queries = self._core[dependent[~exact]].tolist()
-        return all(self._express(self.matrix.holds(query).astype(object)) for query in queries)
+        unknown = self._core[dependent[~self.matrix.vanish(numbers, self._left)]].tolist()
+        return all(self._express(self.matrix.holds(query).astype(object)) for query in unknown)
 
     def _extended(self, core: npt.NDArray[Any], wanted: dict[int, int]) -> npt.NDArray[Any]:
         """Return numbers of all queries, of which the core has some, such that peeled atoms get what is wanted.
@@ -289,11 +274,6 @@ class RowSpace:
             fits &= (self._null_vectors[groups[:, part]].sum(axis=1) % PRIME).any(axis=1)
         return np.unique(groups[fits], axis=0)[:MOST_GROUPS]
 
-    @property
-    def certain(self) -> Numbers:
-        """The atoms that single queries give away once others are taken out."""
-        return np.concatenate([np.zeros(0, np.int64), *(own.atoms for own in self._rounds)])
-
     def combination(self, atoms: Sequence[int]) -> Combination | None:
         """Return the combination of queries that gives the sum of some atoms away; None if there is none."""
         target = np.zeros(len(self.matrix.sizes), object)
@@ -319,9 +299,9 @@ class RowSpace:
 
     def _checked(self, numbers: npt.NDArray[Any], denominator: int, target: npt.NDArray[Any]) -> Combination | None:
         """Return a combination with the numbers of single-atom queries added, if it has the row that it should."""
-        for own in reversed(self._rounds):
-            others = self.matrix.combine(_narrow(numbers), own.atoms)
-            numbers[own.queries] = denominator * target[own.atoms] - others.astype(object)
+        for queries, atoms in reversed(self._rounds):
+            others = self.matrix.combine(_narrow(numbers), atoms)
+            numbers[queries] = denominator * target[atoms] - others.astype(object)
         if (self.matrix.combine(_narrow(numbers)) != denominator * target).any():
             return None
         used = np.flatnonzero(numbers)
