@@ -364,14 +364,28 @@ class _OfColumn:
         def shown() -> dict[str, Any]:
             own = combination or space.combination(atoms)
             assert own is not None
-            by = _in_words(own, self.queries, self.names, self.matrix.set_sizes)
-            return {"group": self._describe(atoms, list(own.numbers)), "by": by, "queries": len(own.numbers)}
+            group = self._describe(atoms, list(own.numbers))
+            return {"group": group, "by": self._in_words(own), "queries": len(own.numbers)}
 
         kind = "count" if self.column is None else "value" if rows == 1 else "sum"
         finding: dict[str, Any] = {"finding": kind, "column": self.column, "rows": rows, "shown": shown}
         if combination is not None:
             finding["queries"] = len(combination.numbers)
         return finding | {"who": lambda: self._rows(atoms).tobytes()}
+
+    def _in_words(self, combination: Combination) -> str:
+        """Return a combination of queries in words, such as "mean before × 10 − mean after × 9"."""
+        names, sizes, terms = self.names, self.matrix.set_sizes, list[str]()
+        for query, number in sorted(combination.numbers.items(), key=lambda own: -own[1]):
+            is_mean = query < len(self.queries) and self.queries[query].kind == "mean"
+            times = abs(number) * (int(sizes[query]) or 1 if is_mean else 1)
+            sign = ("− " if number < 0 else "+ ") if terms else "−" if number < 0 else ""
+            unknown = " × its rows" * (is_mean and not sizes[query])
+            terms.append(f"{sign}{names[query]}{f' × {times:,}' if times != 1 else ''}{unknown}")
+        said = " ".join(terms[:MOST_TERMS])
+        if len(terms) > MOST_TERMS:
+            return f"{len(terms):,} queries: {said} ..."
+        return said if combination.denominator == 1 else f"({said}) / {combination.denominator:,}"
 
     def _rows(self, atoms: Sequence[int]) -> Numbers:
         """Return the places of some atoms' rows in `RowsByClass`."""
@@ -421,18 +435,3 @@ class _OfColumn:
                 own: dict[str, Any] = {"rows": rows, "low": bound.low, "high": bound.high, "queries": len(asked)}
                 own |= {"group": self._describe([bound.atom], asked), "by": f"the answers and the bounds of {column}"}
                 yield {"finding": "bounded", "column": column, **own}
-
-
-def _in_words(combination: Combination, queries: Sequence[AuditedQuery], names: Sequence[str], sizes: Any) -> str:
-    """Return a combination of queries in words, such as "mean before × 10 − mean after × 9"."""
-    terms: list[str] = []
-    for query, number in sorted(combination.numbers.items(), key=lambda own: -own[1]):
-        is_mean = query < len(queries) and queries[query].kind == "mean"
-        times = abs(number) * (int(sizes[query]) or 1 if is_mean else 1)
-        sign = ("− " if number < 0 else "+ ") if terms else "−" if number < 0 else ""
-        unknown = " × its rows" * (is_mean and not sizes[query])
-        terms.append(f"{sign}{names[query]}{f' × {times:,}' if times != 1 else ''}{unknown}")
-    said = " ".join(terms[:MOST_TERMS])
-    if len(terms) > MOST_TERMS:
-        return f"{len(terms):,} queries: {said} ..."
-    return said if combination.denominator == 1 else f"({said}) / {combination.denominator:,}"

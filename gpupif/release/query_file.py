@@ -55,12 +55,6 @@ class AuditedQuery:
         """The condition; None for all rows."""
         return None if self.where is None else parse_row_condition(self.where)
 
-    @property
-    def shown(self) -> str:
-        """The query in words."""
-        asked = "count" if self.kind == "count" else f"{self.kind} of {self.column}"
-        return asked if self.where is None else f"{asked} where {self.where}"
-
 
 def read_queries(queries: Any, argument: str = "queries") -> list[AuditedQuery]:
     """Return the queries in a file of TOML, JSON or YAML, in a list of them or of dictionaries, or in a single one.

@@ -163,7 +163,7 @@ def merge(numbers: Sequence[Numbers], counts: Numbers) -> tuple[list[Numbers], N
 
 
 def _sums(place: Numbers, counts: Numbers) -> Numbers:
-    """Return the sums of counts by their place; they are exact, as all together are below 2^53."""
+    """Return the sums of counts by their place; counts that sum to less than 2^53 are added exactly."""
     return np.bincount(place, counts).astype(np.int64)
 
 
@@ -230,13 +230,11 @@ class Membership:
         """The rows in the set of each query."""
         return self.times(self.sizes)
 
-    def times(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the product with a vector over atoms: for each query the sum over its set."""
-        result = np.zeros(self.queries, vector.dtype)
+    def times(self, vector: Numbers) -> Numbers:
+        """Return the product with a vector over atoms, of sum below 2^53: for each query the sum over its set."""
+        result = np.zeros(self.queries, np.int64)
         for group in self.groups:
-            sums = np.zeros(group.matrix.shape[1], vector.dtype)
-            np.add.at(sums, group.place, vector)
-            result[group.queries] = _product(group.matrix, sums)
+            result[group.queries] = group.matrix @ _sums(group.place, vector)
         return result
 
     def combine(self, vector: npt.NDArray[Any], atoms: Numbers | slice = slice(None)) -> npt.NDArray[Any]:

@@ -286,27 +286,19 @@ class RowSpace:
         target: whole numbers of Python, (atoms,).
         """
         wanted = {place: value for place, value in enumerate(target[self._peeled_atoms].tolist()) if value}
-        numbers = self._extended(np.zeros(len(self._core), object), wanted)
+        none = np.zeros(len(self._core), object)
+        numbers = self._extended(none, wanted)
         missing = target[self._others] - self.matrix.combine(_narrow(numbers), self._others)
-        if not missing.any():
-            return self._checked(numbers, 1, target)
-        for core, denominator in self._solutions(self._reduce(missing)):
+        for core, denominator in self._solutions(self._reduce(missing)) if missing.any() else [(none, 1)]:
             numbers = self._extended(core, {place: denominator * value for place, value in wanted.items()})
-            checked = self._checked(numbers, denominator, target)
-            if checked is not None:
-                return checked
+            for queries, atoms in reversed(self._rounds):
+                others = self.matrix.combine(_narrow(numbers), atoms)
+                numbers[queries] = denominator * target[atoms] - others.astype(object)
+            if (self.matrix.combine(_narrow(numbers)) == denominator * target).all():
+                used = np.flatnonzero(numbers)
+                common = gcd(denominator, *numbers[used])
+                return Combination({int(query): int(numbers[query]) // common for query in used}, denominator // common)
         return None
-
-    def _checked(self, numbers: npt.NDArray[Any], denominator: int, target: npt.NDArray[Any]) -> Combination | None:
-        """Return a combination with the numbers of single-atom queries added, if it has the row that it should."""
-        for queries, atoms in reversed(self._rounds):
-            others = self.matrix.combine(_narrow(numbers), atoms)
-            numbers[queries] = denominator * target[atoms] - others.astype(object)
-        if (self.matrix.combine(_narrow(numbers)) != denominator * target).any():
-            return None
-        used = np.flatnonzero(numbers)
-        common = gcd(denominator, *numbers[used])
-        return Combination({int(query): int(numbers[query]) // common for query in used}, denominator // common)
 
 
 def _narrow(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -30,6 +30,11 @@ def sums(**conditions):
     return [{"name": name, "kind": "sum", "column": "salary", "where": where} for name, where in conditions.items()]
 
 
+def matrix_of(table, queries):
+    asked = read_queries(queries)
+    return membership(count_rows(table, asked, [], Reporter(False)), [query.condition for query in asked])
+
+
 def rank(rows):
     """The rank over the rational numbers, by elimination."""
     rows, found = [[Fraction(int(one)) for one in row] for row in rows], 0
@@ -174,9 +179,7 @@ def test_conditions_hold_as_pandas_has_it():
         'd = true and "n" not in (1, 2.5)': [2, 4],
         "t != 'a' and n <= 3": [1, 2],
     }.items():
-        cells = count_rows(table, read_queries({"name": "q", "where": where}), [], Reporter(False))
-        condition = read_queries({"name": "q", "where": where})[0].condition
-        assert int(membership(cells, [condition]).set_sizes[0]) == len(rows), where
+        assert matrix_of(table, {"name": "q", "where": where}).set_sizes.tolist() == [len(rows)], where
 
 
 @pytest.mark.parametrize(("sums", "most"), [(1, 16), (3, 1)])
@@ -197,9 +200,7 @@ def test_what_follows_is_what_is_in_the_row_space(sums, most, monkeypatch):
         ]
         if not queries:
             continue
-        asked = read_queries(queries)
-        cells = count_rows(table, asked, [], Reporter(False))
-        matrix = membership(cells, [query.condition for query in asked])
+        matrix = matrix_of(table, queries)
         dense = matrix.columns(np.arange(len(matrix.sizes))).toarray()
         space = RowSpace(matrix)
         found = {int(atom): space.combination([int(atom)]) for atom in space.candidates()}
@@ -234,9 +235,7 @@ def test_combinations_with_large_numbers():
         {"name": str(number), "where": f"a in ({', '.join(map(str, np.flatnonzero(own)))})"}
         for number, own in enumerate(held)
     ]
-    asked = read_queries(queries)
-    cells = count_rows(pd.DataFrame({"a": np.arange(25)}), asked, [], Reporter(False))
-    space = RowSpace(membership(cells, [query.condition for query in asked]))
+    space = RowSpace(matrix_of(pd.DataFrame({"a": np.arange(25)}), queries))
     assert rank(held) == 25
     combination = space.combination([7])
     dense = space.matrix.columns(np.arange(25)).toarray().astype(object)
