@@ -7,7 +7,7 @@ a matrix of queries x rows is never made: a product with it is a product with a 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -169,10 +169,8 @@ def _sums(place: Numbers, counts: Numbers) -> Numbers:
 
 def query_request(queries: Sequence[AuditedQuery]) -> CountRequest:
     """Return the request for the columns that queries name."""
-    names: dict[Hashable, None] = {}
-    for query in queries:
-        names |= dict.fromkeys([] if query.column is None else [query.column])
-        names |= dict.fromkeys([] if query.condition is None else query.condition.names)
+    named = ((query.column, *(own.names if (own := query.condition) else ())) for query in queries)
+    names = dict.fromkeys(name for own in named for name in own if name is not None)
     return CountRequest(list(names) or None, argument="queries")
 
 

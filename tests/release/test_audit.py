@@ -158,6 +158,7 @@ def test_bounds():
     found = gpupif.audit(queries[1:], table, bounds={"v": (0, 4)}, width=3)
     assert found.findings[["low", "high"]].values.tolist() == [[1.0, 4.0]]
     assert gpupif.audit(queries[1:], table, bounds={"v": (0, 4)}, width=2.9).disclosed == 0
+    assert gpupif.audit(queries, table, bounds={"v": (None, None)}).disclosed == 0
 
 
 def test_missing_values_are_in_no_sum():
