@@ -48,7 +48,7 @@ def audit(
 
     from ..release.audit import audit as find_audit
     from ..release.query_file import read_queries
-    from ..release.query_sets import cell_request
+    from ..release.query_sets import query_request
 
     asked = read_queries(queries)
     more = None if next_query is None else read_queries(next_query, "next")
@@ -59,7 +59,7 @@ def audit(
         if table is None:
             found = find_audit(asked, **given)
         else:
-            request = cell_request([*asked, *(more or ())])
+            request = query_request([*asked, *(more or ())])
             found = shared.find(partial(_of_table, find_audit, asked, given), table, request.pick)
     shared.report(found, FileRoles(None, queries, shared.sep), to=to, queries=queries, input=table)
     if found.disclosed if found.allowed is None else not found.allowed:

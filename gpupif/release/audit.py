@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from importlib.util import find_spec
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,14 +15,15 @@ from ..errors import InputError
 from ..utils.display import Displayable, Heading, as_found, draw_line, draw_table, draw_verdict, plural
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import as_mapping, brief, is_number, whole_number
-from .query_file import Query, read_queries
+from .linear import need_scipy
+from .query_file import AuditedQuery, read_queries
 from .query_sets import (
-    Cells,
     Membership,
     Numbers,
+    RowsByClass,
     condition_of,
-    count_cells,
-    formal_cells,
+    count_rows,
+    formal_rows,
     membership,
     nested,
     overlapping,
@@ -212,8 +213,7 @@ def audit(
     {'finding': 'value', 'group': 'name = R', 'by': 'mean before × 10 − mean after × 9'}
 
     """
-    if find_spec("scipy") is None:
-        raise InputError("audit: needs SciPy, which is not installed here: pip install 'gpupif[release]'.")
+    need_scipy("audit")
     asked = read_queries(queries)
     k, top = whole_number("k", k, "rows"), whole_number("top", top, "findings")
     most = None if most is None else whole_number("most", most, "queries")
@@ -225,12 +225,12 @@ def audit(
     more = [] if next is None else read_queries(next, "next")
     workload = read_queries([*asked, *more])
     with Reporter() as report, announce_compilation():
-        cells = formal_cells(workload) if table is None else count_cells(table, workload, list(limits), report)
-        run = _Run(cells, k, most, overlap, limits, float(width))
-        findings = run.findings(workload, bool(more))
+        rows = formal_rows(workload) if table is None else count_rows(table, workload, list(limits), report)
+        run = _Run(rows, k, most, overlap, limits, float(width))
+        findings = run.findings(workload)
         allowed = None
         if more:
-            before = {_key(own): own for own in run.findings(asked, True) if own["finding"] != "number of queries"}
+            before = {_key(own): own for own in run.findings(asked) if own["finding"] != "number of queries"}
             now = {_key(own) for own in findings}
             allowed = now <= before.keys()
             # What was given away stays so, even if the next query tells its rows apart.
@@ -241,10 +241,12 @@ def audit(
     frame = pd.DataFrame([[own.get(key) for key in COLUMNS] for own in shown], columns=list(COLUMNS), dtype=object)
     seconds = time.perf_counter() - started
     together = 1 if table is None else run.together
-    return Audit(len(workload), cells.rows, k, run.atoms, together, frame, len(findings), allowed, seconds)
+    return Audit(len(workload), rows.rows, k, run.atoms, together, frame, len(findings), allowed, seconds)
 
 
-def _check_bounds(bounds: Any, width: Any, queries: Sequence[Query], has_table: bool, has_next: bool) -> dict[str, Any]:
+def _check_bounds(
+    bounds: Any, width: Any, queries: Sequence[AuditedQuery], has_table: bool, has_next: bool
+) -> dict[str, Any]:
     """Return the lowest and highest value by column. Raises InputError."""
     if not is_number(width) or not 0 <= width < math.inf:
         raise InputError(f"width: expected a number, 0 or more; got {brief(width)}.")
@@ -268,7 +270,7 @@ def _check_bounds(bounds: Any, width: Any, queries: Sequence[Query], has_table: 
 
 def _key(finding: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what makes a finding the same finding in a larger workload."""
-    return finding["finding"], finding.get("column"), finding.get("who")
+    return finding["finding"], finding.get("column"), finding["who"]()
 
 
 def _order(finding: Mapping[str, Any]) -> tuple[int, int, int]:
@@ -278,9 +280,9 @@ def _order(finding: Mapping[str, Any]) -> tuple[int, int, int]:
 
 @dataclass
 class _Run:
-    """An audit of workloads over the same cells. The fields are those of `audit`; atoms: see `Audit`."""
+    """An audit of workloads over the same rows. The fields are those of `audit`; atoms, together: see `Audit`."""
 
-    cells: Cells
+    rows: RowsByClass
     k: int
     most: int | None
     overlap: int | None
@@ -289,49 +291,55 @@ class _Run:
     atoms: int = 0
     together: int = 4
 
-    def findings(self, queries: Sequence[Query], with_rows: bool = False) -> list[dict[str, Any]]:
-        """Return all findings, the worst first. with_rows: whether "who" is to tell groups apart, see `_key`."""
+    def findings(self, queries: Sequence[AuditedQuery]) -> list[dict[str, Any]]:
+        """Return all findings, the worst first. The result of "who" tells groups apart, see `_key`."""
         found: list[dict[str, Any]] = []
-        if self.most is not None and len(queries) > self.most:
-            by = f"{len(queries):,}, at most {self.most:,}"
-            found.append({"finding": "number of queries", "by": by, "queries": len(queries), "who": len(queries)})
-        columns: dict[str | None, list[Query]] = {}
+        number, has_table = len(queries), self.rows.rows is not None
+        if self.most is not None and number > self.most:
+            by = f"{number:,}, at most {self.most:,}"
+            found.append({"finding": "number of queries", "by": by, "queries": number, "who": lambda: number})
+        columns: dict[str | None, list[AuditedQuery]] = {}
         for query in queries:
             columns.setdefault(query.column, []).append(query)
         for column, own in columns.items():
-            conditions = [condition_of(query, self.cells.rows is not None) for query in own]
-            if column is None and self.cells.rows is not None:
-                conditions = [*conditions, None]
-            matrix = membership(self.cells, conditions)
+            conditions = [condition_of(query, has_table) for query in own]
+            if column is None and has_table:
+                conditions.append(None)
+            matrix = membership(self.rows, conditions)
             self.atoms = max(self.atoms, len(matrix.sizes))
-            found += _OfColumn(self, column, own, matrix, with_rows).findings()
+            found += _OfColumn(self, column, own, matrix).findings()
         return sorted(found, key=_order)
 
 
+@dataclass
 class _OfColumn:
-    """The findings of queries on one column, or of counts; the last query of the matrix may be of all rows."""
+    """The findings of queries on one column, or of counts; the last query of the matrix may be of all rows.
 
-    def __init__(
-        self, run: _Run, column: str | None, queries: Sequence[Query], matrix: Membership, with_rows: bool
-    ) -> None:
-        self._run, self._column, self._queries = run, column, queries
-        self._matrix, self._with_rows = matrix, with_rows
-        self._names = [query.name for query in queries] + [ALL_ROWS] * (matrix.queries - len(queries))
-        # The groups that are given away, and by each of their atoms.
-        self._groups: set[tuple[int, ...]] = set()
-        self._of_atom: dict[int, list[tuple[int, ...]]] = {}
+    groups: by atom, the groups with this atom that are given away.
+    """
+
+    run: _Run
+    column: str | None
+    queries: Sequence[AuditedQuery]
+    matrix: Membership
+    groups: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the queries of the matrix."""
+        return [query.name for query in self.queries] + [ALL_ROWS] * (self.matrix.queries - len(self.queries))
 
     def findings(self) -> list[dict[str, Any]]:
         """Return all findings."""
-        matrix, run = self._matrix, self._run
-        space, formal = RowSpace(matrix), run.cells.rows is None
+        matrix, run = self.matrix, self.run
+        space, formal = RowSpace(matrix), run.rows.rows is None
         found = []
-        certain = set(space.certain.tolist())
         for atom in space.candidates().tolist():
             if formal or matrix.sizes[atom] < run.k:
                 # Without a table any query may have few rows: what it says by itself is no finding.
-                combination = None if atom in certain and not formal else space.combination([atom])
-                if combination or atom in certain:
+                is_certain = atom in space.certain
+                combination = None if is_certain and not formal else space.combination([atom])
+                if combination or is_certain:
                     found.append(self._group((atom,), space, combination))
         if formal:
             return [one for one in found if one["queries"] > 1]
@@ -342,102 +350,88 @@ class _OfColumn:
             if combination is not None:
                 found.append(self._group(atoms, space, combination))
         for outer, inner in nested(matrix, run.k):
-            difference = np.zeros(matrix.queries, np.int64)
-            difference[[outer, inner]] = 1, -1
-            atoms = tuple(np.flatnonzero(matrix.combine(difference)).tolist())
+            atoms = tuple(np.flatnonzero(matrix.holds(outer) & ~matrix.holds(inner)).tolist())
             if not self._is_given_away(atoms):
                 found.append(self._group(atoms, space, Combination({outer: 1, inner: -1}, 1)))
         return [*found, *self._set_sizes(), *self._overlaps(), *self._bounded()]
 
     def _group(self, atoms: tuple[int, ...], space: RowSpace, combination: Combination | None) -> dict[str, Any]:
         """Return the finding of a group. combination: that gives it away; found when it is shown if None."""
-        self._groups.add(atoms)
         for atom in atoms:
-            self._of_atom.setdefault(atom, []).append(atoms)
-        rows = None if self._run.cells.rows is None else int(self._matrix.sizes[list(atoms)].sum())
-        kind = "count" if self._column is None else "value" if rows == 1 else "sum"
+            self.groups.setdefault(atom, []).append(atoms)
+        rows = None if self.run.rows.rows is None else int(self.matrix.sizes[list(atoms)].sum())
 
         def shown() -> dict[str, Any]:
             own = combination or space.combination(atoms)
             assert own is not None
-            return {
-                "group": self._describe(atoms, list(own.numbers)),
-                "by": _in_words(own, self._queries, self._names, self._matrix.set_sizes),
-                "queries": len(own.numbers),
-            }
+            group = self._describe(atoms, list(own.numbers))
+            return {"group": group, "by": self._in_words(own), "queries": len(own.numbers)}
 
-        finding: dict[str, Any] = {"finding": kind, "column": self._column, "rows": rows, "shown": shown}
+        kind = "count" if self.column is None else "value" if rows == 1 else "sum"
+        finding: dict[str, Any] = {"finding": kind, "column": self.column, "rows": rows, "shown": shown}
         if combination is not None:
             finding["queries"] = len(combination.numbers)
-        if self._with_rows:
-            finding["who"] = self._cells(atoms).tobytes()
-        return finding
+        return finding | {"who": lambda: self._rows(atoms).tobytes()}
 
-    def _cells(self, atoms: Sequence[int]) -> Numbers:
-        """Return the cells of some atoms."""
-        return np.flatnonzero(np.isin(self._matrix.atom, atoms))
+    def _in_words(self, combination: Combination) -> str:
+        """Return a combination of queries in words, such as "mean before × 10 − mean after × 9"."""
+        names, sizes, terms = self.names, self.matrix.set_sizes, list[str]()
+        for query, number in sorted(combination.numbers.items(), key=lambda own: -own[1]):
+            is_mean = query < len(self.queries) and self.queries[query].kind == "mean"
+            times = abs(number) * (int(sizes[query]) or 1 if is_mean else 1)
+            sign = ("− " if number < 0 else "+ ") if terms else "−" if number < 0 else ""
+            unknown = " × its rows" * (is_mean and not sizes[query])
+            terms.append(f"{sign}{names[query]}{f' × {times:,}' if times != 1 else ''}{unknown}")
+        said = " ".join(terms[:MOST_TERMS])
+        if len(terms) > MOST_TERMS:
+            return f"{len(terms):,} queries: {said} ..."
+        return said if combination.denominator == 1 else f"({said}) / {combination.denominator:,}"
+
+    def _rows(self, atoms: Sequence[int]) -> Numbers:
+        """Return the places of some atoms' rows in `RowsByClass`."""
+        return np.flatnonzero(np.isin(self.matrix.atom, atoms))
 
     def _describe(self, atoms: Sequence[int], queries: Sequence[int]) -> str:
         """Return some atoms in words, those of the conditions of some queries."""
-        conditions = [self._queries[query].condition for query in queries if query < len(self._queries)]
-        return self._run.cells.describe(self._cells(atoms), conditions)
+        conditions = [self.queries[query].condition for query in queries if query < len(self.queries)]
+        return self.run.rows.describe(self._rows(atoms), conditions)
 
     def _is_given_away(self, atoms: Sequence[int]) -> bool:
         """Return whether groups that are given away make up these atoms."""
-        whole = set(atoms)
-        return whole == {
-            own for atom in atoms for group in self._of_atom.get(atom, ()) if whole.issuperset(group) for own in group
-        }
+        inside = [group for atom in atoms for group in self.groups.get(atom, ()) if {*atoms}.issuperset(group)]
+        return {*atoms} == {atom for group in inside for atom in group}
 
     def _set_sizes(self) -> Iterator[dict[str, Any]]:
         """Yield the queries whose sets are too small or too large."""
-        matrix, k, rows = self._matrix, self._run.k, int(self._run.cells.rows or 0)
-        for place, query in enumerate(self._queries):
-            size = int(matrix.set_sizes[place])
+        k, rows = self.run.k, int(self.run.rows.rows or 0)
+        for place, (name, size) in enumerate(zip(self.names, self.matrix.set_sizes.tolist(), strict=True)):
             # All rows are of no use to anybody but in a difference, which is looked for.
             if k <= size <= rows - k or size == rows:
                 continue
-            unit = np.zeros(matrix.queries, np.int64)
-            unit[place] = 1
-            if size >= k or not size or not self._is_given_away(np.flatnonzero(matrix.combine(unit)).tolist()):
-                by = f"{query.name}, expected {k:,} to {max(k, rows - k):,} rows"
-                own = {"rows": size, "by": by, "queries": 1, "who": query.name}
-                yield {"finding": "set size", "column": self._column, **own}
+            if size >= k or not size or not self._is_given_away(np.flatnonzero(self.matrix.holds(place)).tolist()):
+                by = f"{name}, expected {k:,} to {max(k, rows - k):,} rows"
+                own = {"rows": size, "by": by, "queries": 1, "who": partial(str, name)}
+                yield {"finding": "set size", "column": self.column, **own}
 
     def _overlaps(self) -> Iterator[dict[str, Any]]:
         """Yield the pairs of queries that have too many rows in common."""
-        if self._run.overlap is not None:
-            for a, b, common in overlapping(self._matrix, self._run.overlap):
-                if max(a, b) < len(self._queries):
-                    pair = self._names[a], self._names[b]
-                    own = {"rows": common, "by": f"{pair[0]} and {pair[1]}", "queries": 2, "who": pair}
-                    yield {"finding": "overlap", "column": self._column, **own}
+        if self.run.overlap is not None:
+            for a, b, common in overlapping(self.matrix, self.run.overlap):
+                if max(a, b) < len(self.queries):
+                    pair = self.queries[a].name, self.queries[b].name
+                    own = {"rows": common, "by": " and ".join(pair), "queries": 2, "who": partial(tuple, pair)}
+                    yield {"finding": "overlap", "column": self.column, **own}
 
     def _bounded(self) -> Iterator[dict[str, Any]]:
         """Yield the groups whose values the answers bound."""
-        run, matrix, column = self._run, self._matrix, self._column
+        run, matrix, column = self.run, self.matrix, self.column
         if column is None or column not in run.limits:
             return
-        sums = atom_sums(run.cells, matrix, column)
+        sums = atom_sums(run.rows, matrix, column)
         for bound in value_bounds(matrix, sums, column, *run.limits[column], run.width):
             rows = int(matrix.sizes[bound.atom])
-            if (bound.atom,) not in self._groups or rows > 1:
-                asked = np.flatnonzero(matrix.columns(np.array([bound.atom])).toarray()[:, 0]).tolist()
+            if rows > 1 or (bound.atom,) not in self.groups.get(bound.atom, ()):
+                asked = [query for query in range(matrix.queries) if matrix.holds(query, np.array([bound.atom]))]
                 own: dict[str, Any] = {"rows": rows, "low": bound.low, "high": bound.high, "queries": len(asked)}
                 own |= {"group": self._describe([bound.atom], asked), "by": f"the answers and the bounds of {column}"}
                 yield {"finding": "bounded", "column": column, **own}
-
-
-def _in_words(combination: Combination, queries: Sequence[Query], names: Sequence[str], sizes: Any) -> str:
-    """Return a combination of queries in words, such as "mean before × 10 − mean after × 9"."""
-    terms: list[str] = []
-    for query, number in sorted(combination.numbers.items(), key=lambda own: -own[1]):
-        is_mean = query < len(queries) and queries[query].kind == "mean"
-        times = abs(number) * (int(sizes[query]) or 1 if is_mean else 1)
-        sign = ("− " if number < 0 else "+ ") if terms else "−" if number < 0 else ""
-        unknown = " × its rows" * (is_mean and not sizes[query])
-        terms.append(f"{sign}{names[query]}{f' × {times:,}' if times != 1 else ''}{unknown}")
-    said = " ".join(terms[:MOST_TERMS])
-    if len(terms) > MOST_TERMS:
-        return f"{len(terms):,} queries: {said} ..."
-    return said if combination.denominator == 1 else f"({said}) / {combination.denominator:,}"

@@ -108,19 +108,20 @@ def bound_cells(
         cells = free[inside]
         part = equations[:, inside]
         rows = np.diff(part.indptr) > 0
-        bounds = _bound_group(scipy, part[rows], wanted[rows], low[cells], high[cells], asked[cells], advance)
+        bounds = bound_jointly(part[rows], wanted[rows], low[cells], high[cells], asked[cells], advance)
         lower[cells], upper[cells] = bounds[0] * scale, bounds[1] * scale
     return lower[asked], upper[asked]
 
 
-def _bound_group(
-    scipy: Any, equations: Any, wanted: Floats, low: Floats, high: Floats, asked: Mask, advance: Callable[[], None]
+def bound_jointly(
+    equations: Any, wanted: Floats, low: Floats, high: Floats, asked: Mask, advance: Callable[[], None] = lambda: None
 ) -> tuple[Floats, Floats]:
-    """Return the lowest and the highest value that each asked cell may have, given equations and bounds of all.
+    """Return the lowest and the highest value that each asked cell may have, given sparse equations and bounds of all.
 
     A bound needs no program of its own if a solution of another program attains what a single equation allows. So the
-    first programs are each about many cells that share no equation.
+    first programs are each about many cells that share no equation. Raises InputError if no values fit.
     """
+    scipy = need_scipy("audit")
     highest = np.minimum(high, _highest_alone(equations, wanted, low, high))
     seen_low, seen_high = np.full(len(low), np.inf), np.full(len(low), -np.inf)
     bounds = np.column_stack([low, high])

@@ -19,7 +19,7 @@ KEYS = ("name", "kind", "column", "where")
 
 
 @dataclass(frozen=True)
-class Query:
+class AuditedQuery:
     """A query: a count of rows, or the sum or mean of a column, over the rows that meet a condition.
 
     name: str. The name, different from the names of all other queries.
@@ -55,14 +55,8 @@ class Query:
         """The condition; None for all rows."""
         return None if self.where is None else parse_row_condition(self.where)
 
-    @property
-    def shown(self) -> str:
-        """The query in words."""
-        asked = "count" if self.kind == "count" else f"{self.kind} of {self.column}"
-        return asked if self.where is None else f"{asked} where {self.where}"
 
-
-def read_queries(queries: Any, argument: str = "queries") -> list[Query]:
+def read_queries(queries: Any, argument: str = "queries") -> list[AuditedQuery]:
     """Return the queries in a file of TOML, JSON or YAML, in a list of them or of dictionaries, or in a single one.
 
     A file has a list ``query``, in TOML a table ``[[query]]`` for each. Raises InputError.
@@ -76,7 +70,7 @@ def read_queries(queries: Any, argument: str = "queries") -> list[Query]:
                 f"and nothing else; got {brief(unknown[0]) if unknown else 'none'}."
             )
         queries = document["query"]
-    elif isinstance(queries, Query | Mapping):
+    elif isinstance(queries, AuditedQuery | Mapping):
         queries = [queries]
     elif not isinstance(queries, Iterable):
         raise InputError(f"{argument}: expected the path of a file of queries, or a list; got {brief(queries)}.")
@@ -89,9 +83,9 @@ def read_queries(queries: Any, argument: str = "queries") -> list[Query]:
     return made
 
 
-def _query(argument: str, number: int, given: Any) -> Query:
+def _query(argument: str, number: int, given: Any) -> AuditedQuery:
     """Return a query. number: its number in the workload, from 1, for errors."""
-    if isinstance(given, Query):
+    if isinstance(given, AuditedQuery):
         return given
     if not isinstance(given, Mapping):
         raise InputError(f"{argument}: query {number}: expected keys and values, {KEYS}; got {brief(given)}.")
@@ -103,4 +97,4 @@ def _query(argument: str, number: int, given: Any) -> Query:
             )
     if "name" not in given:
         raise InputError(f'{argument}: query {number}: has no name. Add name = "...".')
-    return Query(**given)
+    return AuditedQuery(**given)

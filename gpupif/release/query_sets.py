@@ -7,9 +7,9 @@ a matrix of queries x rows is never made: a product with it is a product with a 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,10 +21,10 @@ from ..engines.base import Counter
 from ..errors import InputError
 from ..marginals.open_counts import open_counts
 from ..marginals.request import CountRequest
-from ..marginals.set_counts import SetRequest, Total
+from ..marginals.set_counts import Find, SetRequest, Total
 from ..results.cell_condition import Condition, Joined
 from ..utils.progress import Reporter
-from .query_file import Query
+from .query_file import AuditedQuery
 from .row_condition import Comparison, Constants, Not, Places, comparisons_in
 
 Numbers = npt.NDArray[np.int64]
@@ -32,53 +32,67 @@ Numbers = npt.NDArray[np.int64]
 MOST_COMBINATIONS = 1_000_000
 # Parts of a group that are written out.
 MOST_PARTS = 3
-# Keys stay below this, and queries are compared so many at once, a bit for each.
-KEYS, BITS = 1 << 62, 32
+# Keys stay below this. A table by key has at most so many places for each row.
+KEYS, PER_ROW = 1 << 62, 4
+# Random numbers whose sums stand for sets of queries are below this.
+HASHES = 1 << 40
+# Distinct atoms are worth finding if fewer than this share of a sample of so many are distinct.
+SHARE, SAMPLE = 0.95, 4096
 
 
 def distinct(numbers: Sequence[Numbers], rows: int) -> tuple[Numbers, Numbers]:
-    """Return the first row of each distinct row over some columns, and for each row the number of its distinct row."""
+    """Return the first row of each distinct row over some columns, and for each row the number of its distinct row.
+
+    Distinct rows are numbered in the order of their first rows.
+    """
     key, room = np.zeros(rows, np.int64), 1
-    for own in numbers:
-        size = int(own.max(initial=0)) + 1
+    for size, own in sorted(((int(own.max(initial=0)) + 1, own) for own in numbers), key=lambda pair: -pair[0]):
         if room * size >= KEYS:
             key, values = pd.factorize(key)
             room = len(values)
+            if room == rows:
+                break
         key, room = key * size + own, room * size
-    place, _ = pd.factorize(key)
-    # Distinct rows are numbered as they come.
-    return np.flatnonzero(np.diff(np.maximum.accumulate(place), prepend=-1)), place
+    if room > PER_ROW * rows:
+        key, values = pd.factorize(key)
+        room = len(values)
+    first = np.full(room, rows)
+    first[key[::-1]] = np.arange(rows)[::-1]
+    firsts = np.sort(first[first < rows])
+    number = np.empty(room, np.int64)
+    number[key[firsts]] = np.arange(len(firsts))
+    return firsts, number[key]
 
 
 @dataclass(frozen=True)
-class Cells:
-    """The rows of a table, counted by the classes of the columns in conditions.
+class RowsByClass:
+    """The distinct rows of a table over the classes of the columns in conditions.
 
-    constants: of each column in conditions, by name. classes: by column, (cells,) its class. sizes: (cells,) rows; 0
-    without a table. rows: rows of the table; None without a table. codes, values: for the columns with bounds, by name:
-    (cells,) the code of each cell, and the number of each code.
+    constants: of each column in conditions, by name. classes: by column, (distinct rows,) its class. counts: (distinct
+    rows,) rows; 0 without a table. rows: all rows; None without a table. codes, values: for the columns with bounds, by
+    name: (distinct rows,) codes, and the number of each code.
     """
 
     constants: Mapping[str, Constants]
     classes: Mapping[str, Numbers]
-    sizes: Numbers
+    counts: Numbers
     rows: int | None
     codes: Mapping[str, Numbers]
     values: Mapping[str, npt.NDArray[np.float64]]
 
-    def places(self, names: Sequence[str], cells: Numbers) -> dict[str, Places]:
-        """Return the places of some columns' values in some cells, by column."""
+    def places(self, names: Iterable[str], chosen: Numbers) -> dict[str, Places]:
+        """Return the places of some columns' values in the distinct rows that are chosen, by column."""
         own = {name: self.constants[name] for name in names}
-        return {name: Places(of.first[self.classes[name][cells]], of.values) for name, of in own.items()}
+        return {name: Places(of.first[self.classes[name][chosen]], of.values) for name, of in own.items()}
 
-    def describe(self, cells: Numbers, conditions: Sequence[Condition | None]) -> str:
-        """Return in words the cells that some conditions tell from all others."""
+    def describe(self, chosen: Numbers, conditions: Sequence[Condition | None]) -> str:
+        """Return in words the distinct rows that are chosen, which some conditions tell from all others."""
         comparisons = comparisons_by_column(conditions)
         class_of = {name: self.constants[name].told_apart(own)[1] for name, own in comparisons.items()}
-        places = self.places(list(comparisons), cells)
+        places = self.places(comparisons, chosen)
         numbers = [class_of[name][places[name].places] for name in comparisons]
         said = []
-        for number in distinct(numbers, len(cells))[0].tolist():
+        for number in distinct(numbers, len(chosen))[0].tolist():
             of_columns = zip(comparisons, numbers, strict=True)
             alike = [(name, np.flatnonzero(class_of[name] == own[number]).tolist()) for name, own in of_columns]
             said.append(" and ".join(self.constants[name].describe(own) for name, own in alike))
@@ -87,7 +101,7 @@ class Cells:
         return " or ".join(said) or "all rows"
 
 
-def condition_of(query: Query, has_table: bool) -> Condition | None:
+def condition_of(query: AuditedQuery, has_table: bool) -> Condition | None:
     """Return the condition on the rows that a query looks at. With a table, a sum needs a value; None: all rows."""
     if query.column is None or not has_table:
         return query.condition
@@ -99,18 +113,18 @@ def comparisons_by_column(conditions: Iterable[Condition | None]) -> dict[str, l
     """Return the comparisons in some conditions, by column."""
     comparisons: dict[str, dict[Comparison, None]] = {}
     for condition in conditions:
-        for comparison in () if condition is None else comparisons_in(condition):
+        for comparison in comparisons_in(condition):
             comparisons.setdefault(comparison.name, {})[comparison] = None
     return {name: list(own) for name, own in comparisons.items()}
 
 
-def _constants(queries: Sequence[Query], has_table: bool) -> dict[str, Constants]:
+def _constants(queries: Sequence[AuditedQuery], has_table: bool) -> dict[str, Constants]:
     """Return the constants of each column in the conditions of queries, by name."""
     comparisons = comparisons_by_column(condition_of(query, has_table) for query in queries)
     return {name: Constants(name, own) for name, own in comparisons.items()}
 
 
-def formal_cells(queries: Sequence[Query]) -> Cells:
+def formal_rows(queries: Sequence[AuditedQuery]) -> RowsByClass:
     """Return all combinations of classes, as if each had rows. Raises InputError for more than `MOST_COMBINATIONS`."""
     constants = _constants(queries, False)
     sizes = [len(own.first) for own in constants.values()]
@@ -121,64 +135,55 @@ def formal_cells(queries: Sequence[Query]) -> Cells:
             f"without one all are looked at, at most {MOST_COMBINATIONS:,}. Give the table: then those that occur are."
         )
     classes = dict(zip(constants, np.indices(sizes).reshape(len(sizes), -1), strict=True))
-    return Cells(constants, classes, np.zeros(number, np.int64), None, {}, {})
+    return RowsByClass(constants, classes, np.zeros(number, np.int64), None, {}, {})
 
 
-@dataclass(frozen=True)
-class _MakeFind:
-    """Makes the function that counts the cells of a partition. used: columns by number, and their constants.
+def _make_find(used: Sequence[tuple[int, Constants | None]], columns: Sequence[Column], total: Total) -> Find:
+    """Return the function that counts the distinct rows of a partition. used: columns by number, and their constants.
 
-    A column without constants keeps its codes. Dask sends this to workers.
+    A column without constants keeps its codes.
     """
-
-    used: Sequence[tuple[int, Constants | None]]
-
-    def __call__(self, columns: Sequence[Column], total: Total) -> _FindCells:
-        classes = [None if constants is None else constants.classes(columns[number]) for number, constants in self.used]
-        return _FindCells([number for number, _ in self.used], classes)
+    classes = [(number, None if own is None else own.classes(columns[number])) for number, own in used]
+    return partial(_find_rows, classes)
 
 
-@dataclass(frozen=True)
-class _FindCells:
-    """Counts the cells of a partition, see `set_counts.Find`. numbers: of columns. classes: of their codes, or None."""
-
-    numbers: Sequence[int]
-    classes: Sequence[Numbers | None]
-
-    def __call__(self, columns: Sequence[int], counter: Counter, place: int) -> tuple[list[Numbers], Numbers]:
-        counted = counter.combinations(place, ordered=False)
-        codes = [counted.codes[list(columns).index(number)] for number in self.numbers]
-        pairs = zip(self.classes, codes, strict=True)
-        return merge([np.asarray(code, np.int64) if own is None else own[code] for own, code in pairs], counted.counts)
+def _find_rows(
+    classes: Sequence[tuple[int, Numbers | None]], columns: Sequence[int], counter: Counter, place: int
+) -> tuple[list[Numbers], Numbers]:
+    """Count the distinct rows of a partition, see `set_counts.Find`. classes: of columns by number, by code."""
+    counted = counter.combinations(place, ordered=False)
+    codes = [(np.asarray(counted.codes[list(columns).index(number)], np.int64), own) for number, own in classes]
+    return merge([code if own is None else own[code] for code, own in codes], counted.counts)
 
 
 def merge(numbers: Sequence[Numbers], counts: Numbers) -> tuple[list[Numbers], Numbers]:
     """Return the distinct rows over some columns, and the sum of the counts of each."""
     first, place = distinct(numbers, len(counts))
-    sizes = np.zeros(len(first), np.int64)
-    np.add.at(sizes, place, counts)
-    return [own[first] for own in numbers], sizes
+    return [own[first] for own in numbers], _sums(place, counts)
 
 
-def cell_request(queries: Sequence[Query]) -> CountRequest:
+def _sums(place: Numbers, counts: Numbers) -> Numbers:
+    """Return the sums of counts by their place; counts that sum to less than 2^53 are added exactly."""
+    return np.bincount(place, counts).astype(np.int64)
+
+
+def query_request(queries: Sequence[AuditedQuery]) -> CountRequest:
     """Return the request for the columns that queries name."""
-    names: dict[Hashable, None] = {}
-    for query in queries:
-        names |= dict.fromkeys([] if query.column is None else [query.column])
-        names |= dict.fromkeys([] if query.condition is None else query.condition.names)
+    named = ((query.column, *(own.names if (own := query.condition) else ())) for query in queries)
+    names = dict.fromkeys(name for own in named for name in own if name is not None)
     return CountRequest(list(names) or None, argument="queries")
 
 
-def count_cells(table: Any, queries: Sequence[Query], bounded: Sequence[str], report: Reporter) -> Cells:
-    """Return the cells of a table of any kind. bounded: columns whose values are needed. Raises as `gpupif.audit`."""
+def count_rows(table: Any, queries: Sequence[AuditedQuery], bounded: Sequence[str], report: Reporter) -> RowsByClass:
+    """Count the distinct rows of any table. bounded: columns whose values are needed. Raises as `gpupif.audit`."""
     constants = _constants(queries, True)
-    with open_counts(table, cell_request(queries), report) as counts:
+    with open_counts(table, query_request(queries), report) as counts:
         names = [str(name) for name in counts.names]
         constants = constants or {names[0]: Constants(names[0], [])}
         used: list[tuple[int, Constants | None]] = [(names.index(name), own) for name, own in constants.items()]
         used += [(names.index(name), None) for name in bounded]
         # A column that has conditions and bounds is counted once.
-        found = counts.count([SetRequest(sorted({number for number, _ in used}))], _MakeFind(used))
+        found = counts.count([SetRequest(sorted({number for number, _ in used}))], partial(_make_find, used))
     [parts] = found.found
     numbers = [np.concatenate(own) for own in zip(*(own for own, _ in parts), strict=True)]
     numbers, sizes = merge(numbers, np.concatenate([own for _, own in parts]))
@@ -190,7 +195,7 @@ def count_cells(table: Any, queries: Sequence[Query], bounded: Sequence[str], re
             raise InputError(f"bounds: expected a column of numbers, {name!r} has other values. Leave it out.")
     classes = dict(zip(constants, numbers, strict=False))
     codes = dict(zip(bounded, numbers[len(constants) :], strict=True))
-    return Cells(constants, classes, sizes, found.total.rows, codes, values)
+    return RowsByClass(constants, classes, sizes, found.total.rows, codes, values)
 
 
 class _Group(NamedTuple):
@@ -210,14 +215,12 @@ class _Group(NamedTuple):
 class Membership:
     """The 0/1 matrix of queries x atoms: whether the rows of an atom are in the set of a query.
 
-    queries: int. The number of queries. sizes: (atoms,) rows. cell: (atoms,) a cell of each atom. atom: (cells,) the
-    atom of each cell.
+    queries: int. The number of queries. sizes: (atoms,) rows. atom: (distinct rows,) the atom of each distinct row.
     """
 
     queries: int
     groups: Sequence[_Group]
     sizes: Numbers
-    cell: Numbers
     atom: Numbers
 
     @cached_property
@@ -225,13 +228,11 @@ class Membership:
         """The rows in the set of each query."""
         return self.times(self.sizes)
 
-    def times(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the product with a vector over atoms: for each query the sum over its set."""
-        result = np.zeros(self.queries, vector.dtype)
+    def times(self, vector: Numbers) -> Numbers:
+        """Return the product with a vector over atoms, of sum below 2^53: for each query the sum over its set."""
+        result = np.zeros(self.queries, np.int64)
         for group in self.groups:
-            sums = np.zeros(group.matrix.shape[1], vector.dtype)
-            np.add.at(sums, group.place, vector)
-            result[group.queries] = _product(group.matrix, sums)
+            result[group.queries] = group.matrix @ _sums(group.place, vector)
         return result
 
     def combine(self, vector: npt.NDArray[Any], atoms: Numbers | slice = slice(None)) -> npt.NDArray[Any]:
@@ -240,9 +241,10 @@ class Membership:
         atoms: their numbers. Default: all.
         """
         result = np.zeros(len(self.sizes[atoms]), vector.dtype)
-        for number in self.used(vector):
-            group = self.groups[number]
-            result += _product(group.transposed, vector[group.queries])[group.place[atoms]]
+        for group in self.groups:
+            own = vector[group.queries]
+            if own.any():
+                result += _product(group.transposed, own)[group.place[atoms]]
         return result
 
     def columns(self, atoms: Numbers) -> Any:
@@ -254,13 +256,40 @@ class Membership:
         entries = rows, np.concatenate([part.col for part in parts])
         return coo_array((np.ones(len(rows), np.int64), entries), (self.queries, len(atoms))).tocsr()
 
-    def used(self, vector: npt.NDArray[Any]) -> tuple[int, ...]:
-        """Return the groups of the queries at which a vector is not 0."""
-        return tuple(number for number, group in enumerate(self.groups) if vector[group.queries].any())
+    @cached_property
+    def _place_of(self) -> dict[int, tuple[_Group, int]]:
+        """The group of each query, and its place there."""
+        return {query: (group, place) for group in self.groups for place, query in enumerate(group.queries.tolist())}
 
-    def distinct_atoms(self, groups: Sequence[int], atoms: Numbers) -> Numbers:
+    def holds(self, query: int, atoms: Numbers | slice = slice(None)) -> npt.NDArray[np.bool_]:
+        """Return for each atom whether it is in the set of a query. atoms: their numbers. Default: all."""
+        group, place = self._place_of[query]
+        held = np.zeros(group.matrix.shape[1], bool)
+        held[group.matrix.indices[group.matrix.indptr[place] : group.matrix.indptr[place + 1]]] = True
+        return held[group.place[atoms]]
+
+    def vanish(self, vectors: Numbers, atoms: Numbers) -> npt.NDArray[np.bool_]:
+        """Return for each vector over queries, a row, whether its product with the matrix is 0 at all these atoms."""
+        used = np.array([vectors[:, group.queries].any(axis=1) for group in self.groups]).T
+        kinds, kind = np.unique(used, axis=0, return_inverse=True)
+        result = np.zeros(len(vectors), bool)
+        # One of the atoms that no used group tells apart will do. It is among the distinct atoms of more groups, too.
+        known = [(np.ones(len(self.groups), bool), atoms)]
+        for number in np.argsort(-kinds.sum(axis=1), kind="stable").tolist():
+            own = kinds[number]
+            among = min((some for groups, some in known if groups[own].all()), key=len)
+            sample = among[:: len(among) // SAMPLE + 1]
+            if len(self._distinct(own, sample)) < SHARE * len(sample):
+                among = self._distinct(own, among)
+                known.append((own, among))
+            for place in np.flatnonzero(kind.reshape(-1) == number).tolist():
+                result[place] = not self.combine(vectors[place], among).any()
+        return result
+
+    def _distinct(self, groups: npt.NDArray[np.bool_], atoms: Numbers) -> Numbers:
         """Return some of these atoms: of those that the queries of some groups do not tell apart, the first."""
-        return atoms[distinct([self.groups[number].place[atoms] for number in groups], len(atoms))[0]]
+        places = [group.place[atoms] for group, used in zip(self.groups, groups, strict=True) if used]
+        return atoms[distinct(places, len(atoms))[0]]
 
 
 def _product(matrix: Any, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -273,67 +302,64 @@ def _product(matrix: Any, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return result
 
 
-def membership(cells: Cells, conditions: Sequence[Condition | None]) -> Membership:
+def membership(rows: RowsByClass, conditions: Sequence[Condition | None]) -> Membership:
     """Return the matrix of queries with these conditions."""
     from scipy.sparse import csr_array
 
-    number = len(cells.sizes)
+    number = len(rows.counts)
     by_columns: dict[tuple[str, ...], list[int]] = {}
     for query, condition in enumerate(conditions):
         by_columns.setdefault(tuple(sorted(set(() if condition is None else condition.names))), []).append(query)
     groups = []
     for names, queries in by_columns.items():
-        first, place = distinct([cells.classes[name] for name in names], number)
-        places = cells.places(names, first)
-        ids, members = np.zeros(len(first), np.int64), []
-        for start in range(0, len(queries), BITS):
-            word = np.zeros(len(first), np.int64)
-            for bit, query in enumerate(queries[start : start + BITS]):
-                condition = conditions[query]
-                held = np.ones(len(first), bool) if condition is None else condition.holds(places.__getitem__)
-                members.append(np.flatnonzero(held))
-                word |= held.astype(np.int64) << bit
-            kept, ids = distinct([ids, word], len(first))
+        first, place = distinct([rows.classes[name] for name in names], number)
+        places = rows.places(names, first)
+        holding = (None if (own := conditions[query]) is None else own.holds(places.__getitem__) for query in queries)
+        members = [np.arange(len(first)) if held is None else np.flatnonzero(held) for held in holding]
         ends = np.cumsum([0, *map(len, members)])
         ones = np.ones(ends[-1], np.int64)
-        matrix = csr_array((ones, np.concatenate(members), ends), shape=(len(queries), len(first)))[:, kept]
+        matrix = csr_array((ones, np.concatenate(members), ends), shape=(len(queries), len(first)))
+        kept, ids = _distinct_rows(matrix.T.tocsr())
+        matrix = matrix[:, kept]
         groups.append(_Group(np.array(queries), matrix, matrix.T.tocsr(), ids[place]))
-    cell, atom = distinct([group.place for group in groups], number)
-    sizes = np.zeros(len(cell), np.int64)
-    np.add.at(sizes, atom, cells.sizes)
-    groups = [group._replace(place=group.place[cell]) for group in groups]
-    return Membership(len(conditions), groups, sizes, cell, atom)
+    first, atom = distinct([group.place for group in groups], number)
+    groups = [group._replace(place=group.place[first]) for group in groups]
+    return Membership(len(conditions), groups, _sums(atom, rows.counts), atom)
+
+
+def _distinct_rows(matrix: Any) -> tuple[Numbers, Numbers]:
+    """Return the first row of each distinct row of a sparse matrix, and for each row the number of its distinct row."""
+    random = np.random.default_rng(0)
+    while True:
+        # Equal rows have equal products with a random vector. Others hardly ever have; if they do, it is drawn again.
+        products = matrix @ random.integers(0, HASHES, matrix.shape[1])
+        first, number = distinct([pd.factorize(products)[0]], matrix.shape[0])
+        if not (matrix != matrix[first[number]]).nnz:
+            return first, number
 
 
 def nested(matrix: Membership, k: int) -> list[tuple[int, int]]:
     """Return the pairs of queries (outer, inner) whose sets differ by 1 to k - 1 rows, the inner being in the outer."""
     sizes = matrix.set_sizes
-    probes = [np.zeros(matrix.queries, np.int64) for _ in range(3)]
+    probes = np.zeros((3, matrix.queries), np.int64)
     for group in matrix.groups:
         an_atom = np.zeros(group.matrix.shape[1], np.int64)
         an_atom[group.place] = np.arange(len(group.place))
         first, last = group.matrix.indptr[:-1], group.matrix.indptr[1:] - 1
+        has_rows = last >= first
         for probe, place in zip(probes, (first, last, (first + last) // 2), strict=True):
-            has_rows = last >= first
             probe[group.queries[has_rows]] = an_atom[group.matrix.indices[place[has_rows]]]
     columns = [matrix.columns(probe) for probe in probes]
     # An outer set has each atom of the inner set, so also these three.
     found = columns[0].multiply(columns[1]).multiply(columns[2]).tocoo()
     more = sizes[found.row] - sizes[found.col]
     near = (more > 0) & (more < k) & (sizes[found.col] > 0)
+    outers, inners = found.row[near], found.col[near]
     pairs = []
-    for inner in np.unique(found.col[near]):
-        atoms = np.flatnonzero(matrix.combine(_unit(matrix, inner)))
-        outers = found.row[near & (found.col == inner)]
-        pairs += [(int(own), int(inner)) for own in outers if matrix.combine(_unit(matrix, own), atoms).all()]
+    for inner in np.unique(inners).tolist():
+        atoms = np.flatnonzero(matrix.holds(inner))
+        pairs += [(own, inner) for own in outers[inners == inner].tolist() if matrix.holds(own, atoms).all()]
     return pairs
-
-
-def _unit(matrix: Membership, query: int) -> Numbers:
-    """Return the vector over queries that is 1 at a query and 0 elsewhere."""
-    unit = np.zeros(matrix.queries, np.int64)
-    unit[query] = 1
-    return unit
 
 
 def overlapping(matrix: Membership, most: int) -> list[tuple[int, int, int]]:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from ..encoding.column import Column, numbers_of
 from ..errors import InputError, marked
-from ..results.cell_condition import MOST_NESTED, Condition, ConditionParser, Joined
+from ..results.cell_condition import MOST_NESTED, Condition, ConditionParser
 from ..utils.validation import brief
 
 
@@ -104,51 +104,47 @@ class _RowParser(ConditionParser):
         return super()._one(depth)
 
     def _comparison(self) -> Condition:
-        if any(self._at("name", word) for word in self.words):
-            raise self._unexpected("the name of a column first, or '('")
-        name = self._take("name") or self._take("quoted")
+        is_word = self._at("name") and self._tokens[self._next][1].lower() in self.words
+        name = None if is_word else self._take("name") or self._take("quoted")
         if name is None:
             raise self._unexpected("the name of a column first, or '('")
-        if self._take("name", "is"):
-            negated = bool(self._take("name", "not"))
-            if not self._take("name", "missing"):
-                raise self._unexpected("'missing'")
-            found: Condition = Comparison(name, "missing")
+        sign = self._take("comparison")
+        if sign is not None:
+            found: Condition = Comparison(name, sign.removeprefix("!"), (self._value(),))
+            return Not(found) if sign == "!=" else found
+        is_missing = bool(self._take("name", "is"))
+        negated = bool(self._take("name", "not"))
+        if is_missing:
+            self._need("name", "missing", "'missing'")
+            found = Comparison(name, "missing")
         else:
-            negated = bool(self._take("name", "not"))
-            if self._take("name", "in"):
-                found = Comparison(name, "in", tuple(self._list()))
-            else:
-                sign = None if negated else self._take("comparison")
-                if sign is None:
-                    raise self._unexpected(f"'in'{'' if negated else ', is, or one of = != > >= < <='} behind {name!r}")
-                negated = sign == "!="
-                found = Comparison(name, sign.removeprefix("!"), (self._value(),))
+            self._need("name", "in", f"'in'{'' if negated else ', is, or one of = != > >= < <='} behind {name!r}")
+            self._need("bracket", "(", "'(' and a list of values")
+            values = [self._value()]
+            while self._take("bracket", ","):
+                values.append(self._value())
+            self._need("bracket", ")", "',' or ')'")
+            found = Comparison(name, "in", tuple(values))
         return Not(found) if negated else found
 
-    def _list(self) -> Iterator[Any]:
-        """Yield the values of a list in brackets."""
-        if not self._take("bracket", "("):
-            raise self._unexpected("'(' and a list of values")
-        yield self._value()
-        while self._take("bracket", ","):
-            yield self._value()
-        if not self._take("bracket", ")"):
-            raise self._unexpected("',' or ')'")
+    def _need(self, kind: str, text: str, expected: str) -> None:
+        """Go on behind the next token if it is this text. Raises InputError, which says what was expected."""
+        if not self._take(kind, text):
+            raise self._unexpected(expected)
 
     def _value(self) -> Any:
         """Return the number or the text that comes next."""
+        number = self._take("number")
+        if number is not None and np.isfinite(float(number)):
+            return int(number) if re.fullmatch(r"[+-]?\d+", number) else float(number)
+        self._next -= number is not None
         text = self._take("text")
         if text is not None:
             return text.replace("''", "'")
-        for word in ("true", "false"):
-            if self._take("name", word):
-                return word
-        number = self._take("number")
-        if number is None or not np.isfinite(float(number)):
-            self._next -= number is not None
+        word = self._take("name", "true") or self._take("name", "false")
+        if word is None:
             raise self._unexpected("a number, or a text in single quotes,")
-        return int(number) if re.fullmatch(r"[+-]?\d+", number) else float(number)
+        return word.lower()
 
 
 @lru_cache(1 << 16)
@@ -159,15 +155,12 @@ def parse_row_condition(text: Any) -> Condition:
     return _RowParser(text).parse()
 
 
-def comparisons_in(condition: Condition) -> Iterator[Comparison]:
-    """Yield the comparisons in a condition."""
+def comparisons_in(condition: Condition | None) -> Iterator[Comparison]:
+    """Yield the comparisons in a condition. None, the condition of all rows, has none."""
     if isinstance(condition, Comparison):
         yield condition
-    elif isinstance(condition, Not):
-        yield from comparisons_in(condition.part)
-    elif isinstance(condition, Joined):
-        for part in condition.parts:
-            yield from comparisons_in(part)
+    for part in (condition.part,) if isinstance(condition, Not) else getattr(condition, "parts", ()):
+        yield from comparisons_in(part)
 
 
 class Constants:

@@ -32,12 +32,12 @@ from gpupif.kernels.modular import BLOCK, PRIME, add_reduced, back_substitute, e
 
 from .query_sets import Membership, Numbers
 
-# Random sums that stand for the atoms of a core, beside one for each query.
-SPARE = 64
+# The fewest random sums that stand for the atoms of a core. They are doubled until they are more than its rank.
+FEWEST_SUMS = 256
 # The most atoms of which groups of three and four are looked for, and the most groups of each kind that are returned.
 MOST_ATOMS, MOST_GROUPS = 2_000, 10_000
-# Atoms that are looked at as pivots, for each query: those of the fewest queries.
-PER_QUERY = 16
+# The most atoms that are looked at as pivots, for each query and for each set of classes.
+PER_QUERY, PER_SET = 16, 2
 # Whole numbers above this are left to Python's.
 LARGE = 1 << 36
 
@@ -52,23 +52,20 @@ class Combination(NamedTuple):
     denominator: int
 
 
-class _Round(NamedTuple):
-    """Queries that are left with a single atom each, and these atoms, in pairs."""
-
-    queries: Numbers
-    atoms: Numbers
-
-
 class RowSpace:
-    """The row space of a matrix of queries x atoms."""
+    """The row space of a matrix of queries x atoms.
+
+    certain: the atoms that single queries give away once others are taken out.
+    """
 
     def __init__(self, matrix: Membership) -> None:
         self.matrix, self._random = matrix, np.random.default_rng(0)
-        self._rounds: list[_Round] = []
-        self._distinct: dict[tuple[int, ...], Numbers] = {}
-        active = self._take_single_atoms()
-        self._peel(active)
-        sums = len(self._core) + SPARE + 1
+        # Queries that are left with a single atom each, and these atoms, in the order in which they are taken out.
+        self._rounds: list[tuple[Numbers, Numbers]] = []
+        self._peel(self._take_single_atoms())
+        self.certain = {atom for _, atoms in self._rounds for atom in atoms.tolist()}
+        number = len(self._others)
+        sums = number if number <= len(self._core) + FEWEST_SUMS else FEWEST_SUMS
         while not self._eliminate(sums):
             sums *= 2
 
@@ -82,48 +79,53 @@ class RowSpace:
             queries[left == 0] = 0
             chosen = np.flatnonzero(left == 1)
             if not len(chosen):
-                self._free = atoms
+                self._left = np.flatnonzero(atoms)
                 return np.flatnonzero(queries)
             single = matrix.times(atoms * np.arange(len(atoms)))[chosen]
             single, kept = np.unique(single, return_index=True)
-            self._rounds.append(_Round(chosen[kept], single))
+            self._rounds.append((chosen[kept], single))
             queries[chosen[kept]] = 0
             atoms[single] = 0
 
+    def _pivot_candidates(self, active: Numbers) -> Numbers:
+        """Return the atoms that are looked at as pivots: for each set of classes some in the fewest queries."""
+        atoms, most = self._left, PER_QUERY * len(active)
+        if len(atoms) <= most or not most:
+            return atoms[:most]
+        mask = np.zeros(self.matrix.queries, np.int64)
+        mask[active] = 1
+        # Later writes win, so the atoms in the fewest queries come last.
+        order = atoms[np.argsort(-self.matrix.combine(mask, atoms), kind="stable")]
+        chosen = np.zeros(len(self.matrix.sizes), bool)
+        for group in self.matrix.groups:
+            place = group.place[order]
+            for start in range(PER_SET):
+                an_atom = np.full(group.matrix.shape[1], order[-1])
+                an_atom[place[start::PER_SET]] = order[start::PER_SET]
+                chosen[an_atom] = True
+        atoms = np.flatnonzero(chosen)
+        return atoms[:: -(-len(atoms) // most)]
+
     def _peel(self, active: Numbers) -> None:
         """Set queries aside, each with an atom that the queries set aside later lack; the others are the core."""
-        atoms = np.flatnonzero(self._free)
-        if len(atoms) > PER_QUERY * len(active):
-            mask = np.zeros(self.matrix.queries, np.int64)
-            mask[active] = 1
-            degrees = self.matrix.combine(mask, atoms)
-            atoms = np.sort(atoms[np.argsort(degrees, kind="stable")[: PER_QUERY * len(active)]])
+        atoms = self._pivot_candidates(active)
         rows = self.matrix.columns(atoms)[active]
         by_atom = rows.tocsc()
         pivots = np.zeros((2, len(active)), np.int64)
         order = np.argsort(-self.matrix.set_sizes[active], kind="stable")
-        number = peel(
-            rows.indptr.astype(np.int64),
-            rows.indices.astype(np.int64),
-            by_atom.indptr.astype(np.int64),
-            by_atom.indices.astype(np.int64),
-            order,
-            np.ones(len(active), np.uint8),
-            np.diff(by_atom.indptr).astype(np.int64),
-            np.empty(len(atoms), np.int64),
-            pivots,
-        )
+        lists = [rows.indptr, rows.indices, by_atom.indptr, by_atom.indices, order]
+        work = np.ones(len(active), np.uint8), np.diff(by_atom.indptr).astype(np.int64), np.empty(len(atoms), np.int64)
+        number = peel(*(own.astype(np.int64) for own in lists), *work, pivots)
         self._peeled, self._peeled_atoms = active[pivots[0, :number]], atoms[pivots[1, :number]]
         self._core = np.setdiff1d(active, self._peeled)
-        self._free[self._peeled_atoms] = 0
-        self._others = np.flatnonzero(self._free)
+        self._others = np.setdiff1d(self._left, self._peeled_atoms, assume_unique=True)
         pivot_columns = self.matrix.columns(self._peeled_atoms)
         self._core_rows, triangle = pivot_columns[self._core], pivot_columns[self._peeled]
         self._triangle_rows = triangle.indptr.astype(np.int64), triangle.indices.astype(np.int64)
 
     def _eliminate(self, sums: int) -> bool:
         """Eliminate the core; return whether its rational rank is known. sums: of atoms that are used."""
-        from scipy.sparse import csc_array
+        from scipy.sparse import csr_array
 
         number = len(self._others)
         if sums < number:
@@ -132,13 +134,15 @@ class RowSpace:
             sums, to, factors = number, np.arange(number), np.ones(number, np.int64)
         self._to, self._factors, self._sums = to, factors, sums
         order, ends = np.argsort(to, kind="stable"), np.cumsum(np.bincount(to + 1, minlength=sums + 1))
+        atoms, factors_in_order = self._others[order], factors[order]
         whole = np.zeros((self.matrix.queries, sums), np.int64)
         for group in self.matrix.groups if len(self._core) else ():
-            places = group.place[self._others[order]]
-            classes = csc_array((factors[order], places, ends), shape=(group.matrix.shape[1], sums))
-            whole[group.queries] = (group.matrix @ classes).toarray()
+            classes = csr_array((factors_in_order, group.place[atoms], ends), shape=(sums, group.matrix.shape[1]))
+            whole[group.queries] = (classes @ group.transposed).toarray().T
         left = (whole[self._core] + self._core_rows @ self._pivot_values(whole)) % PRIME
         self._inverse, self._pivot_rows, self._pivot_columns = inverse_of(left)
+        if len(self._pivot_columns) == sums < min(number, len(self._core)):
+            return False
         dependent = np.setdiff1d(np.arange(len(self._core)), self._pivot_rows)
         return self._all_depend(left, dependent)
 
@@ -158,31 +162,12 @@ class RowSpace:
         core[dependent, np.arange(len(dependent))] = 1
         peeled = np.ascontiguousarray(-(self._core_rows.T @ core) % PRIME)
         forward_substitute(*self._triangle_rows, peeled)
-        numbers = np.zeros((self.matrix.queries, len(dependent)), np.int64)
-        numbers[self._core], numbers[self._peeled] = core % PRIME, peeled
+        numbers = np.zeros((len(dependent), self.matrix.queries), np.int64)
+        numbers[:, self._core], numbers[:, self._peeled] = core.T % PRIME, peeled.T
         # Most are small whole numbers. Whatever they are, they are checked.
-        numbers = np.ascontiguousarray(np.where(numbers > PRIME // 2, numbers - PRIME, numbers).T)
-        return all(
-            self._vanishes(own) or self._depends(left, int(row)) for own, row in zip(numbers, dependent, strict=True)
-        )
-
-    def _vanishes(self, numbers: npt.NDArray[Any]) -> bool:
-        """Return whether a combination of queries is 0 at all atoms but those that single queries give away."""
-        groups = self.matrix.used(numbers)
-        if groups not in self._distinct:
-            self._distinct[groups] = self.matrix.distinct_atoms(groups, self._others)
-        return not self.matrix.combine(numbers, self._distinct[groups]).any()
-
-    def _depends(self, left: Numbers, row: int) -> bool:
-        """Return whether a query of the core is a rational combination of other queries. left: see `_eliminate`."""
-        right = left[row, self._pivot_columns].astype(object)
-        for numbers, denominator in self._solutions(right, row):
-            combined = np.zeros(len(self._core), object)
-            combined[self._pivot_rows] = -numbers
-            combined[row] = denominator
-            if self._vanishes(_narrow(self._extended(combined, {}))):
-                return True
-        return False
+        numbers -= PRIME * (numbers > PRIME // 2)
+        unknown = self._core[dependent[~self.matrix.vanish(numbers, self._left)]].tolist()
+        return all(self._express(self.matrix.holds(query).astype(object)) for query in unknown)
 
     def _extended(self, core: npt.NDArray[Any], wanted: dict[int, int]) -> npt.NDArray[Any]:
         """Return numbers of all queries, of which the core has some, such that peeled atoms get what is wanted.
@@ -216,39 +201,26 @@ class RowSpace:
         np.add.at(sums, self._to[used], values[used].astype(object) * self._factors[used].astype(object))
         return sums[self._pivot_columns]
 
-    def _solutions(self, right: npt.NDArray[Any], row: int | None = None) -> Iterator[tuple[npt.NDArray[Any], int]]:
-        """Yield numbers of the pivot rows of the core, and their denominator, that have `right` at pivot columns.
+    def _solutions(self, right: npt.NDArray[Any]) -> Iterator[tuple[npt.NDArray[Any], int]]:
+        """Yield numbers of the core's queries, and their denominator, that have `right` at pivot columns.
 
         They hold modulo ever higher powers of the prime. The last ones hold; earlier ones may. right: (pivots,) whole
-        numbers of Python; of a row of the core, whose numbers it has modulo the prime only, if `row` is given.
+        numbers of Python.
         """
-        power, solution, rest = 1, np.zeros(len(right), object), right
-        if row is not None:
-            # Its exact numbers, where the first power of the prime does not do.
-            core = np.zeros(len(self._core), object)
-            core[row] = 1
-        for step in range(1, self._most_steps + 1):
-            digits = _times(np.array([rest % PRIME], np.float64), self._inverse)[0].astype(object)
+        power, solution = 1, np.zeros(len(self._core), object)
+        # The digits that numerators and denominators may have together, by Hadamard's bound.
+        rank = self.matrix.queries + 1
+        most = int(rank * np.log2(rank) / np.log2(PRIME)) + 3
+        for step in range(1, most + 1):
+            digits = np.zeros(len(self._core), object)
+            digits[self._pivot_rows] = _times(np.array([right % PRIME], np.float64), self._inverse)[0].astype(object)
             solution, power = solution + digits * power, power * PRIME
-            if step & (step - 1) == 0 or step == self._most_steps:
+            if step & (step - 1) == 0 or step == most:
                 found = _rational(solution, power)
                 if found is not None:
                     yield found
-            if step == 1 and row is not None:
-                rest = self._product(core)
-            combined = np.zeros(len(self._core), object)
-            combined[self._pivot_rows] = digits
-            rest = (rest - self._product(combined)) // PRIME
-
-    def _product(self, core: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the row that numbers of the core's queries have at pivot columns, once peeled atoms are eliminated."""
-        return self._reduce(self.matrix.combine(self._extended(core, {}), self._others))
-
-    @property
-    def _most_steps(self) -> int:
-        """The digits that numerators and denominators may have together, by Hadamard's bound."""
-        rank = self.matrix.queries + 1
-        return int(rank * np.log2(rank) / np.log2(PRIME)) + 3
+            row = self.matrix.combine(self._extended(digits, {}), self._others)
+            right = (right - self._reduce(row)) // PRIME
 
     @cached_property
     def _null_vectors(self) -> Numbers:
@@ -302,40 +274,31 @@ class RowSpace:
             fits &= (self._null_vectors[groups[:, part]].sum(axis=1) % PRIME).any(axis=1)
         return np.unique(groups[fits], axis=0)[:MOST_GROUPS]
 
-    @property
-    def certain(self) -> Numbers:
-        """The atoms that single queries give away once others are taken out."""
-        return np.concatenate([np.zeros(0, np.int64), *(own.atoms for own in self._rounds)])
-
     def combination(self, atoms: Sequence[int]) -> Combination | None:
         """Return the combination of queries that gives the sum of some atoms away; None if there is none."""
-        unit = np.zeros(len(self.matrix.sizes), object)
-        unit[list(atoms)] = 1
-        wanted = {int(place): 1 for place in np.flatnonzero(np.isin(self._peeled_atoms, atoms))}
-        none = np.zeros(len(self._core), object)
-        full = self._extended(none, wanted)
-        missing = unit[self._others] - self.matrix.combine(_narrow(full), self._others)
-        if not missing.any():
-            return self._checked(full, 1, unit)
-        for numbers, denominator in self._solutions(self._reduce(missing)):
-            core = none.copy()
-            core[self._pivot_rows] = numbers
-            full = self._extended(core, dict.fromkeys(wanted, denominator))
-            checked = self._checked(full, denominator, unit)
-            if checked is not None:
-                return checked
-        return None
+        target = np.zeros(len(self.matrix.sizes), object)
+        target[list(atoms)] = 1
+        return self._express(target)
 
-    def _checked(self, numbers: npt.NDArray[Any], denominator: int, unit: npt.NDArray[Any]) -> Combination | None:
-        """Return a combination with the numbers of single-atom queries added, if it has the row that it should."""
-        for own in reversed(self._rounds):
-            others = self.matrix.combine(_narrow(numbers), own.atoms)
-            numbers[own.queries] = denominator * unit[own.atoms] - others.astype(object)
-        if (self.matrix.combine(_narrow(numbers)) != denominator * unit).any():
-            return None
-        used = np.flatnonzero(numbers)
-        common = gcd(denominator, *numbers[used])
-        return Combination({int(query): int(numbers[query]) // common for query in used}, denominator // common)
+    def _express(self, target: npt.NDArray[Any]) -> Combination | None:
+        """Return the combination of queries, of which the core has its pivot rows, whose row is `target`, if any.
+
+        target: whole numbers of Python, (atoms,).
+        """
+        wanted = {place: value for place, value in enumerate(target[self._peeled_atoms].tolist()) if value}
+        none = np.zeros(len(self._core), object)
+        numbers = self._extended(none, wanted)
+        missing = target[self._others] - self.matrix.combine(_narrow(numbers), self._others)
+        for core, denominator in self._solutions(self._reduce(missing)) if missing.any() else [(none, 1)]:
+            numbers = self._extended(core, {place: denominator * value for place, value in wanted.items()})
+            for queries, atoms in reversed(self._rounds):
+                others = self.matrix.combine(_narrow(numbers), atoms)
+                numbers[queries] = denominator * target[atoms] - others.astype(object)
+            if (self.matrix.combine(_narrow(numbers)) == denominator * target).all():
+                used = np.flatnonzero(numbers)
+                common = gcd(denominator, *numbers[used])
+                return Combination({int(query): int(numbers[query]) // common for query in used}, denominator // common)
+        return None
 
 
 def _narrow(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .query_sets import Cells, Membership
+from .linear import bound_jointly
+from .query_sets import Membership, RowsByClass
 
 # The most atoms of a workload, each of which takes two linear programs. HiGHS is exact to about this share.
 MOST_ATOMS, TOLERANCE = 1_000, 1e-6
 
 
 class Bounds(NamedTuple):
-    """The bounds of each value in an atom. exact: the atom. low, high: the lowest and highest possible value."""
+    """The lowest and the highest possible value of each row in an atom."""
 
     atom: int
     low: float
     high: float
 
 
-def atom_sums(cells: Cells, matrix: Membership, column: str) -> npt.NDArray[np.float64]:
+def atom_sums(rows: RowsByClass, matrix: Membership, column: str) -> npt.NDArray[np.float64]:
     """Return the sum of a column over the rows of each atom, rounded once; rows without a value count 0."""
-    values = np.nan_to_num(cells.values[column][cells.codes[column]])
+    values = np.nan_to_num(rows.values[column][rows.codes[column]])
     order = np.argsort(matrix.atom, kind="stable")
     starts = np.searchsorted(matrix.atom[order], np.arange(len(matrix.sizes) + 1))
-    terms = values[order] * cells.sizes[order]
+    terms = values[order] * rows.counts[order]
     return np.array([math.fsum(terms[start:stop]) for start, stop in pairwise(starts)])
 
 
@@ -43,33 +44,25 @@ def value_bounds(
 
     Raises InputError for more than `MOST_ATOMS` atoms.
     """
-    from scipy.optimize import linprog
-
     asked = np.flatnonzero((matrix.combine(np.ones(matrix.queries, np.int64)) > 0) & (matrix.sizes > 0))
     if len(asked) > MOST_ATOMS:
         raise InputError(
             f"bounds: the sums of {column!r} tell {len(asked):,} groups of rows apart; expected at most "
             f"{MOST_ATOMS:,}, since each takes two linear programs. Audit fewer queries, or leave the bounds out."
         )
-    rows, sizes = matrix.columns(asked), matrix.sizes[asked].astype(float)
+    rows, sizes = matrix.columns(asked).astype(float), matrix.sizes[asked].astype(float)
     answers = rows @ sums[asked]
-    limits = [(size * low if low > -math.inf else None, size * high if high < math.inf else None) for size in sizes]
-    found = []
-    for place, size in enumerate(sizes):
-        ends: list[float] = []
-        for sign in (1.0, -1.0):
-            objective = np.zeros(len(sizes))
-            objective[place] = sign
-            solved: Any = linprog(objective, A_eq=rows, b_eq=answers, bounds=limits, method="highs")
-            if solved.status not in (0, 3):
-                raise InputError(
-                    f"bounds: no values of {column!r} within these bounds have these sums ({solved.message.strip()}). "
-                    "Do all values of the column lie within the bounds?"
-                )
-            ends.append(sign * solved.fun if solved.status == 0 else -sign * math.inf)
-        rest = size - 1
-        lowest = max(low, ends[0] - (rest * high if rest else 0.0))
-        highest = min(high, ends[1] - (rest * low if rest else 0.0))
-        if highest - lowest <= width + TOLERANCE * max(1.0, abs(lowest)):
-            found.append(Bounds(int(asked[place]), lowest, highest))
-    return found
+    try:
+        lowest, highest = bound_jointly(rows, answers, sizes * low, sizes * high, np.ones(len(asked), bool))
+    except InputError:
+        raise InputError(
+            f"bounds: no values of {column!r} within these bounds have these sums. Do all values of the column lie "
+            "within the bounds?"
+        ) from None
+    several = sizes > 1
+    rest = sizes[several] - 1
+    lowest[several], highest[several] = lowest[several] - rest * high, highest[several] - rest * low
+    lowest, highest = np.maximum(low, lowest), np.minimum(high, highest)
+    is_narrow = highest - lowest <= width + TOLERANCE * np.maximum(1.0, np.abs(lowest))
+    narrow = np.flatnonzero(is_narrow & np.isfinite(lowest))
+    return [Bounds(int(asked[place]), float(lowest[place]), float(highest[place])) for place in narrow]

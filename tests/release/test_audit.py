@@ -10,7 +10,7 @@ import pytest
 import gpupif
 from gpupif.release.audit import ALL_ROWS
 from gpupif.release.query_file import read_queries
-from gpupif.release.query_sets import count_cells, membership
+from gpupif.release.query_sets import count_rows, membership
 from gpupif.release.row_space import RowSpace
 from gpupif.utils.progress import Reporter
 
@@ -28,6 +28,11 @@ MR_R = [MEAN | {"name": "mean before"}, MEAN | {"name": "mean after", "where": "
 
 def sums(**conditions):
     return [{"name": name, "kind": "sum", "column": "salary", "where": where} for name, where in conditions.items()]
+
+
+def matrix_of(table, queries):
+    asked = read_queries(queries)
+    return membership(count_rows(table, asked, [], Reporter(False)), [query.condition for query in asked])
 
 
 def rank(rows):
@@ -153,6 +158,7 @@ def test_bounds():
     found = gpupif.audit(queries[1:], table, bounds={"v": (0, 4)}, width=3)
     assert found.findings[["low", "high"]].values.tolist() == [[1.0, 4.0]]
     assert gpupif.audit(queries[1:], table, bounds={"v": (0, 4)}, width=2.9).disclosed == 0
+    assert gpupif.audit(queries, table, bounds={"v": (None, None)}).disclosed == 0
 
 
 def test_missing_values_are_in_no_sum():
@@ -174,16 +180,17 @@ def test_conditions_hold_as_pandas_has_it():
         'd = true and "n" not in (1, 2.5)': [2, 4],
         "t != 'a' and n <= 3": [1, 2],
     }.items():
-        cells = count_cells(table, read_queries({"name": "q", "where": where}), [], Reporter(False))
-        condition = read_queries({"name": "q", "where": where})[0].condition
-        assert int(membership(cells, [condition]).set_sizes[0]) == len(rows), where
+        assert matrix_of(table, {"name": "q", "where": where}).set_sizes.tolist() == [len(rows)], where
 
 
-@pytest.mark.parametrize("spare", [0, 3])
-def test_what_follows_is_what_is_in_the_row_space(spare, monkeypatch):
+@pytest.mark.parametrize(("sums", "most"), [(1, 16), (3, 1)])
+def test_what_follows_is_what_is_in_the_row_space(sums, most, monkeypatch):
     """Every group, and every combination, against elimination over fractions."""
-    monkeypatch.setattr("gpupif.release.row_space.SPARE", spare)
-    random = np.random.default_rng(spare)
+    # Few random sums, few atoms as pivots, and hashes that are equal too often.
+    monkeypatch.setattr("gpupif.release.row_space.FEWEST_SUMS", sums)
+    monkeypatch.setattr("gpupif.release.row_space.PER_QUERY", most)
+    monkeypatch.setattr("gpupif.release.query_sets.HASHES", 50)
+    random = np.random.default_rng(sums)
     given_away = in_groups = 0
     for _ in range(40):
         table = pd.DataFrame({"a": np.arange(8), "b": random.integers(0, 3, 8)})
@@ -194,9 +201,7 @@ def test_what_follows_is_what_is_in_the_row_space(spare, monkeypatch):
         ]
         if not queries:
             continue
-        asked = read_queries(queries)
-        cells = count_cells(table, asked, [], Reporter(False))
-        matrix = membership(cells, [query.condition for query in asked])
+        matrix = matrix_of(table, queries)
         dense = matrix.columns(np.arange(len(matrix.sizes))).toarray()
         space = RowSpace(matrix)
         found = {int(atom): space.combination([int(atom)]) for atom in space.candidates()}
@@ -231,9 +236,7 @@ def test_combinations_with_large_numbers():
         {"name": str(number), "where": f"a in ({', '.join(map(str, np.flatnonzero(own)))})"}
         for number, own in enumerate(held)
     ]
-    asked = read_queries(queries)
-    cells = count_cells(pd.DataFrame({"a": np.arange(25)}), asked, [], Reporter(False))
-    space = RowSpace(membership(cells, [query.condition for query in asked]))
+    space = RowSpace(matrix_of(pd.DataFrame({"a": np.arange(25)}), queries))
     assert rank(held) == 25
     combination = space.combination([7])
     dense = space.matrix.columns(np.arange(25)).toarray().astype(object)
