@@ -123,7 +123,7 @@ def in_a_copy(function) -> int:
 def run_once(arguments: list[str]) -> None:
     """Run the command with its output in another place, so that copies of this process have all imported and loaded."""
     with tempfile.TemporaryDirectory() as folder:
-        options = dict(zip(arguments, arguments[1:], strict=False))
+        options = dict(itertools.pairwise(arguments))
         elsewhere = {options[name]: f"{folder}/{Path(options[name]).name}" for name in OUTPUTS if name in options}
         sys.argv = ["gpupif", *(elsewhere.get(argument, argument) for argument in arguments)]
         with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):

@@ -279,6 +279,7 @@ def parts_of(state):
     return sorted((state / "parts").glob("*.part"))
 
 
+@pytest.mark.slow
 def test_damage_to_any_byte_is_found_and_mended(folder, tmp_path):
     state = tmp_path / "state"
     keep(folder, state)
@@ -440,6 +441,7 @@ def test_files_without_rows_are_refused(tmp_path):
         KeptTable.of_files(folder.path, tmp_path / "state")
 
 
+@pytest.mark.slow
 @given(
     table=st.lists(
         st.tuples(st.integers(0, 3), st.sampled_from("abc") | st.none(), st.just(0.5)), min_size=1, max_size=30

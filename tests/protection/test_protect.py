@@ -29,6 +29,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("criteria", "arguments"), QUESTIONS)
 def test_the_plan_is_the_best_of_all_nodes(criteria, arguments, seed):

@@ -38,7 +38,7 @@ def is_ours(kernel: Any) -> bool:
 
 
 def modules_of(kernel: Any, types: Sequence[Any], folder: str = CACHE_FOLDER) -> list[str]:
-    """Return a kernel's IR, see `ir.portable`: of our kernels from its file, which is in the folder of their sources."""
+    """Return a kernel's IR, see `ir.portable`: that of our kernels from a file, in the folder of their sources."""
     function = kernel.py_func
     folder = folder if is_ours(kernel) else ""
     key = repr((function.__module__, function.__qualname__, types, installed_version("numba-cuda"), _compiled_by()))
