@@ -158,6 +158,7 @@ for command in {commands!r}:
     assert done.stderr.count("gpupif: error: ") == 5
 
 
+@pytest.mark.slow
 @reads_modules
 def test_modules_that_benchmarks_and_tests_import_exist():
     """Other packages, such as the libraries of a GPU, are not installed everywhere and are not checked."""

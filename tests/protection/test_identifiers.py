@@ -141,6 +141,7 @@ def test_a_warning_names_free_text_and_unnamed_codes():
     assert "'remark' (free text), 'x17' (nearly unique values)" in said[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_cpu")
 def test_only_the_first_rows_are_examined(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "LOOKED_AT", 60)

@@ -156,6 +156,7 @@ def frames_of(table, folder):
     return [table, folder / "table.parquet", dd.from_pandas(table, npartitions=3)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_cpu")
 @pytest.mark.parametrize(
     "criteria",

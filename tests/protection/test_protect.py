@@ -293,6 +293,7 @@ def nominal_and_ordered_differ():
     return pd.DataFrame({name: rng.choice(values, 40) for name, values in columns.items()})
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "sensitive",
     [
