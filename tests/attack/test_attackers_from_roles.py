@@ -33,6 +33,7 @@ def expected(people):
     return float(scores.pif(95))
 
 
+@pytest.mark.slow
 def test_every_function_knows_the_attacker_from_the_roles(people, expected):
     roles, table = gpupif.read_roles(people / "roles.toml"), people / TABLE
     frame = pandas.read_csv(table)

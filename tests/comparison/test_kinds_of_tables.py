@@ -116,6 +116,7 @@ def test_dask_tables_that_do_not_fit_each_other_are_refused(both):
             gpupif.compare(cut(before, [10]), cut(wrong, [9]), **options)
 
 
+@pytest.mark.slow
 def test_different_kinds_of_frames_compare_as_pandas_frames(both, expected):
     before, after = both
     assert found(pl.from_pandas(before), pa.Table.from_pandas(after), **PLACES) == expected[0]
@@ -136,6 +137,7 @@ def test_streams_are_read_once(both, expected):
     assert found(*map(Stream, both), **PLACES) == expected[0]
 
 
+@pytest.mark.slow
 def test_threads_and_order_of_rows_change_no_figure(both, expected):
     before, after = both
     with gpupif.config(threads=1):

@@ -47,6 +47,7 @@ def compared(before, after):
         return gpupif.compare(frame(before), frame(after))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(tables())
 def test_every_figure_of_utility_follows_its_definition(both):

@@ -99,6 +99,7 @@ def test_a_refused_process_is_no_error(monkeypatch):
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.subprocess
 def test_compiling_processes_find_the_modules_of_their_parent():
     """The helpers have the module path of this process, in any current folder."""
@@ -136,6 +137,7 @@ ahead.compile_needed("scores", [])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.subprocess
 @pytest.mark.parametrize("moment", ["__del__", "write_whole"])
 def test_a_terminated_compiling_process_leaves_no_partial_file(tmp_path, moment):

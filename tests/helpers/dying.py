@@ -10,15 +10,20 @@ negative for a signal.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+
+import typer.main
 
 from gpupif.cli import main as cli
 from gpupif.io import checkpoints as store
@@ -33,6 +38,8 @@ sys.path.append(str(Path(__file__).parent.parent.parent))
 
 from tests.helpers.pieces import in_pieces
 
+# Options that name what a command writes.
+OUTPUTS = ("-o", "--record")
 # More steps than a run of these small tables has.
 MOST_RUNS = 100
 
@@ -113,17 +120,31 @@ def in_a_copy(function) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+def run_once(arguments: list[str]) -> None:
+    """Run the command with its output in another place, so that copies of this process have all imported and loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = dict(itertools.pairwise(arguments))
+        elsewhere = {options[name]: f"{folder}/{Path(options[name]).name}" for name in OUTPUTS if name in options}
+        sys.argv = ["gpupif", *(elsewhere.get(argument, argument) for argument in arguments)]
+        with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
+            cli.main()
+
+
 def main() -> None:
     number, chunk_rows, partition_rows = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    arguments = sys.argv[5:]
     at_marks = sys.argv[4] in ("next", "mark")
     moments = [sys.argv[4]] * MOST_RUNS if at_marks else [*sys.argv[4].split(","), ""]
 
     def run(moment: str) -> None:
         die_at(moment, number)
-        sys.argv = ["gpupif", *sys.argv[5:]]
+        sys.argv = ["gpupif", *arguments]
         cli.main()
 
+    # The parser of all commands is built once for all copies, too.
+    typer.main.get_command = cache(typer.main.get_command)
     with in_pieces(chunk_rows, partition_rows):
+        run_once(arguments)
         for moment in moments:
             code = in_a_copy(partial(run, moment))
             print(code, flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import cache
 
 import numpy as np
 
@@ -63,10 +64,16 @@ def classes(rows, known, matching):
     if not matching:
         return [(row, own) for own in naive.classes(rows, known).values() for row in own]
 
-    def match(row, other):
-        return all(row[name] is None or other[name] is None or row[name] == other[name] for name in known)
+    cells = [tuple(row[name] for name in known) for row in rows]
+    # Rows with the same cells match the same rows.
+    matched = {own: [row for row, other in zip(rows, cells, strict=True) if match(own, other)] for own in {*cells}}
+    return [(row, matched[own]) for row, own in zip(rows, cells, strict=True)]
 
-    return [(row, [other for other in rows if match(row, other)]) for row in rows]
+
+@cache
+def match(cells, others):
+    """Whether cells are the same but for those that are missing in either."""
+    return all(own is None or other is None or own == other for own, other in zip(cells, others, strict=True))
 
 
 def left_rows(rows, criteria, weighted=False, matching=False, whole=None):

@@ -162,6 +162,7 @@ def test_every_way_to_run_gives_the_same_facts(monkeypatch, found, way, parts):
     same(way(gpupif.inspect, TABLE), in_memory(gpupif.inspect, TABLE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [1, 3])
 def test_types_in_csv_are_those_of_whole_columns(tmp_path, monkeypatch, parts):
     """Take the type of all values of a column, whichever chunk they are in."""

@@ -17,7 +17,7 @@ NAMES = st.text(st.characters(codec="utf-8"), max_size=12)
     st.one_of(st.none(), NAMES),
     st.text(max_size=200),
 )
-@settings(max_examples=80, deadline=None)
+@settings(deadline=None)
 def test_written_roles_are_read_back(tmp_path_factory, roles, weight, reason):
     """Write any names of columns and any comments."""
     columns = {**roles, **({} if weight is None else {weight: "weight"})}

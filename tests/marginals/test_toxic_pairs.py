@@ -145,6 +145,7 @@ def test_kind_of_table_and_order_of_rows_do_not_matter(tmp_path):
     assert json.loads(documents[0])["columns"] == ["c", "a", "b"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ending", ["parquet", "csv", "feather"])
 @pytest.mark.parametrize("size", [2, 3])
 def test_streams_give_the_same_pairs(counting_engine, tmp_path, monkeypatch, ending, size):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 
+import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
@@ -122,6 +123,7 @@ def document_of(settings):
     return as_written(settings.model_dump(mode="json"))
 
 
+@pytest.mark.slow
 @given(SETTINGS, st.text(max_size=200))
 @hypothesis(max_examples=40, deadline=None)
 def test_a_written_configuration_is_read_back(tmp_path_factory, settings, remark):

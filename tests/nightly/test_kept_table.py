@@ -279,6 +279,7 @@ def parts_of(state):
     return sorted((state / "parts").glob("*.part"))
 
 
+@pytest.mark.slow
 def test_damage_to_any_byte_is_found_and_mended(folder, tmp_path):
     state = tmp_path / "state"
     keep(folder, state)
@@ -323,6 +324,7 @@ class Killed(BaseException):
     """What a kill is in these tests."""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "step", ["section_file.SectionWriter.add", "section_file.SectionWriter.close", "write.os.fsync", "write.os.replace"]
 )
@@ -440,6 +442,7 @@ def test_files_without_rows_are_refused(tmp_path):
         KeptTable.of_files(folder.path, tmp_path / "state")
 
 
+@pytest.mark.slow
 @given(
     table=st.lists(
         st.tuples(st.integers(0, 3), st.sampled_from("abc") | st.none(), st.just(0.5)), min_size=1, max_size=30
@@ -484,6 +487,7 @@ FRAME = pd.DataFrame(
 )
 
 
+@pytest.mark.slow
 def test_batches_of_a_query_make_a_kept_table(tmp_path, monkeypatch):
     monkeypatch.setattr(kept_source, "CHUNK_ROWS", 2)
     state, file = tmp_path / "state", tmp_path / "table.parquet"
@@ -523,6 +527,7 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 def test_every_function_takes_a_kept_table_in_place_of_a_path(folder, tmp_path, question, on_disk):

@@ -502,6 +502,7 @@ def test_a_run_without_results_leaves_no_scores(tmp_path, monkeypatch, error, st
     assert not (nights.state / "scores" / "run-000001").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failures", [1, 2, 9])
 def test_a_run_that_a_full_disk_keeps_off_the_record_is_broken(tmp_path, monkeypatch, failures):
     """The run is reported as broken, not as killed, even if no outcome can be put on record."""

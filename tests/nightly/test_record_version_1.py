@@ -184,6 +184,7 @@ def test_a_run_changed_by_hand_is_not_migrated(state, number, script):
     assert version(state) == 2
 
 
+@pytest.mark.slow
 def test_a_kill_during_the_migration_leaves_the_record_whole(state):
     def open_and_die(at):
         statements = []

@@ -70,6 +70,7 @@ def slow(tables, several, by, holds=None):
     return both, newly
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("by", ["row key", "place"])
 @pytest.mark.parametrize("parts", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("kind", ["all", "cells"])

@@ -198,6 +198,7 @@ def test_a_run_resumed_with_less_memory_is_refused(census, expected, tmp_path, m
         assert_same(gpupif.score_files(census, scores_path, FEW, known=2, resume=True), expected)
 
 
+@pytest.mark.slow
 def test_a_run_killed_after_its_last_step_is_finished_by_resume(census, expected, tmp_path, monkeypatch):
     """The last mark holds the result of a run that only has to clean up."""
     scores_path = tmp_path / "out"

@@ -182,6 +182,7 @@ def test_files_of_all_partitions_can_be_open_together(monkeypatch, files):
     assert 1024 - budget.SPARE_FILES - 4 * files < 2 * files * parts + 2 * 5 <= 1024 - budget.SPARE_FILES
 
 
+@pytest.mark.slow
 def test_distinct_scores_of_all_partitions_have_their_share_of_memory(tmp_path, monkeypatch):
     """Distinct scores of all partitions are in memory at once; columns with too many are stored row by row."""
     source = census_folder(tmp_path / "in", rows=3000)

@@ -53,6 +53,7 @@ def test_a_message_says_whether_a_run_is_resumed(tmp_path, monkeypatch, capfd):
     assert "going on with a run that was ended" in capfd.readouterr().err
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("known", "by"), [(None, None), (None, "wcig"), (1, None)], ids=["top", "weighted", "any"])
 def test_a_resumed_run_selects_cells_from_the_stored_scores(tmp_path, monkeypatch, known, by):
     """The stored scores survive a kill; a selection of other cells is another run."""

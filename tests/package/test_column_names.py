@@ -153,6 +153,7 @@ def test_arguments_for_columns_are_found():
         assert case in CASES
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "argument"), CASES)
 def test_a_single_name_is_taken_as_a_list_of_one(name, argument, tmp_path):
     function = functions()[name]

@@ -105,6 +105,7 @@ def test_few_names_are_at_the_top_of_the_package():
     assert set(NAMESPACES) <= set(names)
 
 
+@pytest.mark.slow
 def test_names_in_modules_can_be_imported_from_there():
     code = (
         "from gpupif.treatments import Round; from gpupif.results import Summary; import gpupif.models; print('done')"
@@ -157,6 +158,7 @@ for command in {commands!r}:
     assert done.stderr.count("gpupif: error: ") == 5
 
 
+@pytest.mark.slow
 @reads_modules
 def test_modules_that_benchmarks_and_tests_import_exist():
     """Other packages, such as the libraries of a GPU, are not installed everywhere and are not checked."""

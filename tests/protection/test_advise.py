@@ -144,6 +144,7 @@ def test_every_way_gives_the_same_bits(way):
             pd.testing.assert_frame_equal(found.changes, expected.changes, check_exact=True)
 
 
+@pytest.mark.slow
 def test_every_kind_of_frame_gets_the_same_advice(tmp_path):
     table = people().drop(columns="born")
     table.to_parquet(tmp_path / "t.parquet")

@@ -141,6 +141,7 @@ def test_a_warning_names_free_text_and_unnamed_codes():
     assert "'remark' (free text), 'x17' (nearly unique values)" in said[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_cpu")
 def test_only_the_first_rows_are_examined(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "LOOKED_AT", 60)
@@ -213,6 +214,7 @@ def pieces_of_few_rows(table, folder):
     yield dd.concat([dd.from_pandas(table.iloc[:1], npartitions=1), dd.from_pandas(table.iloc[1:], npartitions=7)])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_cpu")
 def test_chunks_are_gathered_until_there_are_enough_rows(tmp_path):
     """The first chunk alone does not show that a column has identifiers."""
@@ -222,6 +224,7 @@ def test_chunks_are_gathered_until_there_are_enough_rows(tmp_path):
         assert "column 'email' (e-mail addresses) looks like" in protect(kind, **KNOWN)[1][0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_cpu")
 def test_a_column_is_examined_from_its_first_value_on(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "LOOKED_AT", 20)

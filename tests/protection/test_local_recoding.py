@@ -113,6 +113,7 @@ def check(seed, criteria, share, weighted=False, matching=False):
     return len(rounds)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("seed", "share"), [(0, 0.5), pytest.param(1, 0.1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("criteria", CRITERIA, ids=" and ".join)
 def test_each_round_takes_the_best_node_for_the_rows_that_are_left(criteria, share, seed):
@@ -130,6 +131,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("criteria", [*OTHERS, ["k>=3", "t<=0.451"], ["entropy_l>=1.9"]], ids=" and ".join)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_rows_are_recoded_further_by_weights_and_against_any_attacker(criteria, seed):
@@ -139,6 +141,7 @@ def test_rows_are_recoded_further_by_weights_and_against_any_attacker(criteria, 
         check(seed, criteria, 0.4)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("criteria", [["known=2: k>=5", "k>=3"], ["k>=4"]], ids=" and ".join)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_rows_with_missing_values_match_rows_of_their_round(criteria, seed):
@@ -153,6 +156,7 @@ def frames_of(table, folder):
     return [table, folder / "table.parquet", dd.from_pandas(table, npartitions=3)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_cpu")
 @pytest.mark.parametrize(
     "criteria",

@@ -57,6 +57,7 @@ def found_of(table, hierarchies, objective, criteria="k>=3", **arguments):
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("seed", "share"), [(0, 0.1), (1, 0), pytest.param(2, 0.1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_plan_is_the_best_of_all_nodes(objective, share, seed):
@@ -73,6 +74,7 @@ def test_the_plan_is_the_best_of_all_nodes(objective, share, seed):
         )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("share", [0, 0.1])
 @pytest.mark.parametrize("objective", OF_COLUMNS)
 def test_importance_weighs_the_columns(objective, share):
@@ -83,6 +85,7 @@ def test_importance_weighs_the_columns(objective, share):
     assert tuple(found.levels.values()) == node
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("seed", "share"), [(0, 0.1), pytest.param(1, 0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_criteria_that_coarser_values_break_are_met_at_the_least_cost(objective, share, seed):
@@ -186,6 +189,7 @@ def test_a_time_limit_leaves_a_gap_that_holds(monkeypatch):
     assert found.loss * (1 - found.gap) <= loss <= found.loss
 
 
+@pytest.mark.slow
 def test_the_loss_is_that_of_compare():
     table, hierarchies = people(3)
     for objective, figure in [

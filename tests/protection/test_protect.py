@@ -29,6 +29,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("criteria", "arguments"), QUESTIONS)
 def test_the_plan_is_the_best_of_all_nodes(criteria, arguments, seed):
@@ -292,6 +293,7 @@ def nominal_and_ordered_differ():
     return pd.DataFrame({name: rng.choice(values, 40) for name, values in columns.items()})
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "sensitive",
     [

@@ -124,6 +124,7 @@ def arguments(words, seed):
     return {name: every[name] for name in words.split()}
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("criterion", QUESTIONS)
 def test_the_plan_is_the_best_of_all_nodes(criterion, seed, monkeypatch):
@@ -319,6 +320,7 @@ def test_disclosure_measures_count_weights_and_missing_values_match():
 CELLS = ["pif90<=1.2", "max cig<=2", "mean cig(ill)<=0.2", "mean csf<=0.2", "min cohort_size>=6", "known=1: p95 cig<=2"]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("zero_weights", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("criterion", [*CELLS, "max individual_risk<=0.2", "known=1: t<=0.3", "known=1: alpha<=0.7"])
 def test_cells_are_scored_by_sampling_weights(criterion, zero_weights, monkeypatch):

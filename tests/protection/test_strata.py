@@ -21,6 +21,7 @@ def strata_of(seed, **more):
     return table, {"hierarchies": given, "sensitive": "ill", "strata": "c"} | more, hierarchies
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("share", [pytest.param(0.05, marks=pytest.mark.slow), 0.2])
 @pytest.mark.parametrize("criteria", CRITERIA, ids=" and ".join)
 def test_the_plan_is_the_best_of_all_nodes_within_strata(criteria, share):
@@ -99,6 +100,7 @@ def test_bad_input_is_refused(arguments, message):
         gpupif.protect(table, **({"require": "k>=2", "sensitive": "ill"} | arguments))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_cpu")
 def test_every_kind_of_table_gives_the_same_plan(tmp_path):
     from dask import dataframe as dd

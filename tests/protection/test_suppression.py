@@ -196,6 +196,7 @@ def test_the_result_says_so_if_the_treated_table_breaks_a_criterion():
     assert found.verdict()[2].startswith("Risk left: t(S)<=0.35 is NOT MET: 0.48 (before: ")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("criteria", [["distinct_l(ill)>=2"], ["distinct_l(ill)>=2", "distinct_l(pay)>=2"]])
 @pytest.mark.parametrize("seed", [3, pytest.param(0, marks=pytest.mark.slow)])
 def test_cells_are_suppressed_without_k(criteria, seed):

@@ -91,6 +91,7 @@ def check(seed, criteria, share, weighted=False, matching=False):
     return table, found
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     ("seed", "share"), [(0, 0.3), *(pytest.param(*own, marks=pytest.mark.slow) for own in [(1, 0.0), (2, 0.1)])]
 )
@@ -99,6 +100,7 @@ def test_the_plan_is_the_best_of_all_nodes(criteria, share, seed):
     check(seed, criteria, share)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("seed", "share"), [(0, 0.3), pytest.param(1, 0.1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "criteria", [*WEIGHTED, *(own for own in CASES.values() if "k>" not in own[0])], ids=" and ".join
@@ -190,6 +192,7 @@ ALONE = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("criteria", ALONE, ids=" and ".join)
 @pytest.mark.parametrize("seed", some_slow([0], [1]))
@@ -207,6 +210,7 @@ def test_rows_go_until_no_class_of_any_attacker_breaks_a_criterion(criteria, wei
     pd.testing.assert_frame_equal(stays[["zip", "ill", "w"]], table[["zip", "ill", "w"]])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("on_cpu")
 @pytest.mark.parametrize(("weighted", "missing"), [(False, None), (True, None), (True, "wildcard")])
 def test_the_same_rows_go_in_every_kind_of_table(tmp_path, weighted, missing):

@@ -96,6 +96,7 @@ def test_a_memory_limit_changes_no_result(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_files_read_in_streams_give_the_same_bits(tmp_path, monkeypatch, ending):
     monkeypatch.setattr(budget, "MOST_CHUNK", 300)

@@ -115,6 +115,7 @@ OF_SDCMICRO = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("texts", "scores"), OF_SDCMICRO.items())
 def test_scores_with_missing_values_are_those_of_sdcmicro(way, texts, scores):

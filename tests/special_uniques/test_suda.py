@@ -90,6 +90,7 @@ def test_blocks_of_few_columns_are_searched_right(rows, columns, low, data):
     check(found, table, largest)
 
 
+@pytest.mark.slow
 def test_many_columns_give_the_special_uniques_of_counting():
     """There are more columns than bits of a block."""
     random = np.random.default_rng(4)

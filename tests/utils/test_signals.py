@@ -257,7 +257,7 @@ def collect_garbage():
         send(signal.SIGTERM)
 
     gc.callbacks.append(collected)
-    gc.collect()
+    gc.collect(0)
 
 
 @pytest.mark.parametrize("swallow", [drop_object, drop_generator, drop_finalized, drop_referred, collect_garbage])

@@ -122,6 +122,7 @@ def test_another_key_place_or_column_draws_other_values():
         assert abs(np.mean(np.array(other) == np.array(found)) - 0.25) < 5 * math.sqrt(0.25 * 0.75 / 1000)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("keep", [0.25, 0.5])
 @pytest.mark.parametrize("replaced", ["uniform", "prior"])
 def test_estimates_are_unbiased_and_their_errors_right(keep, replaced):

@@ -116,6 +116,7 @@ def test_a_permutation_has_the_same_values(values):
     assert set(found) == set(values)
 
 
+@pytest.mark.slow
 def test_a_permutation_is_drawn_from_all():
     """Check over many keys that all six orders are equally frequent, to four standard deviations; types stay."""
     counts = {}

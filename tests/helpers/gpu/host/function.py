@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import itertools
+import json
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 
+from gpupif.gpu import compile as gpu_compile
 from gpupif.gpu.compile import CompiledKernel
 from gpupif.gpu.kernel_arguments import pack
+from gpupif.kernels.cache import CACHE_FOLDER, write_whole
+from gpupif.utils.versions import installed_version
 
 from . import ir
 from .arrays import Copies
@@ -25,12 +32,37 @@ _linker = llvm.create_lljit_compiler()
 _numbers = itertools.count()
 
 
+def is_ours(kernel: Any) -> bool:
+    """Whether a kernel is the package's, and not a test's."""
+    return bool(kernel.py_func.__module__.startswith("gpupif."))
+
+
+def modules_of(kernel: Any, types: Sequence[Any], folder: str = CACHE_FOLDER) -> list[str]:
+    """Return a kernel's IR, see `ir.portable`: that of our kernels from a file, in the folder of their sources."""
+    function = kernel.py_func
+    folder = folder if is_ours(kernel) else ""
+    key = repr((function.__module__, function.__qualname__, types, installed_version("numba-cuda"), _compiled_by()))
+    file = Path(folder) / f"{function.__name__}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.ir.json"
+    if folder and file.exists():
+        return list(json.loads(file.read_text()))
+    compiled = CompiledKernel(kernel, types, CAPABILITY)
+    modules = ir.portable(compiled.modules, compiled.name)
+    if folder:
+        write_whole(file, json.dumps(modules).encode())
+    return modules
+
+
+@functools.cache
+def _compiled_by() -> tuple[str, ...]:
+    """Return the text of what makes the IR."""
+    return tuple(Path(str(module.__file__)).read_text() for module in (gpu_compile, ir))
+
+
 class HostFunction:
     """A kernel for arguments of these Numba types. first: the test that was the first to launch it."""
 
     def __init__(self, kernel: Any, types: Sequence[Any]) -> None:
-        compiled = CompiledKernel(kernel, types, CAPABILITY)
-        modules = ir.portable(compiled.modules, compiled.name)
+        modules = modules_of(kernel, types)
         library = llvm.JITLibraryBuilder().add_object_img(object_code(modules))
         for name, address in symbols().items():
             library.import_symbol(name, address)

@@ -9,12 +9,8 @@ from typing import Any
 
 import pytest
 
+from .function import is_ours
 from .library import functions
-
-
-def is_ours(kernel: Any) -> bool:
-    """Whether a kernel is the package's, and not a test's."""
-    return bool(kernel.py_func.__module__.startswith("gpupif."))
 
 
 def signature(kernel: Any, types: Any) -> str:
