@@ -65,9 +65,13 @@ class FileRoles:
         """Return the sensitive attributes."""
         return self.take("sensitive", given, "sensitive")
 
-    def identifiers(self, others: Iterable[str] = ()) -> list[str]:
-        """Return the identifiers of the file, without columns to which further options give a role."""
+    def identifiers(self, others: Iterable[str] = (), measured_by: Iterable[str | None] = ()) -> list[str]:
+        """Return the identifiers of the file, without columns to which other options give a role.
+
+        measured_by: columns of options such as --household; they stay identifiers.
+        """
         if self.file is not None:
+            self._filled.given.difference_update(measured_by)
             self._filled.given.update(others)
         return self.take("identifiers", None, "identifier") or []
 
