@@ -172,7 +172,7 @@ def audit(draws: int) -> Iterator[Figure]:
     yield _attacked("choice, epsilon 1", least_epsilon(middle[0], middle[1], 0), chosen.loss)
     # A person alone with a value: the value may show with probability delta at most.
     hidden = mechanisms.threshold(1.0, 0.01, 1)
-    shown = len(mechanisms.drawn_keys(hidden, dict.fromkeys(range(draws), 1)))
+    shown = len(hidden.drawn(dict.fromkeys(range(draws), 1)))
     from scipy.stats import beta
 
     least = float(beta.ppf(1 - CONFIDENCE, shown, draws - shown + 1)) if shown else 0.0

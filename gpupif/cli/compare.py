@@ -63,13 +63,10 @@ def compare(
         as_names(quasi_identifiers, "quasi_identifiers"),
         as_names(sensitive, "sensitive"),
     )
-    if plan is not None and given is None and known is None and attributes is None:
+    if plan is not None:
         from ..treatment.record import plan_of
 
-        # The attacker against whom the plan was made.
-        agreed = plan_of(plan)
-        known = [str(name) for name in agreed.quasi_identifiers] or None
-        attributes = [str(name) for name in agreed.sensitive] or None
+        known, attributes = plan_of(plan).attacker(given, known, attributes)
     from_file = FileRoles(roles, before, shared.sep, [*(known or ()), *(attributes or ()), row_id, weights], given)
     if roles is not None:
         known = from_file.quasi_identifiers("quasi-identifiers", known)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..dask.cluster_client import Place
-    from ..io.base import Pick
+    from ..io.base import Input, Pick
     from ..utils.display import Displayable
     from .option_values import FileRoles
 
@@ -281,11 +281,11 @@ class ReadOptions(PrintOptions):
     )
     temp: Annotated[Path | None, place_option("FOLDER", "For temporary files. Default: the system's.")] = None
 
-    def check(self, table: Path) -> None:
-        """Raise what `find_input` does: at once, before what a command needs is imported."""
+    def check(self, table: Path) -> Input:
+        """Return the files of a table. Raises what `find_input` does, before what a command needs is imported."""
         from ..io.paths import find_input
 
-        find_input(table, self.sep)
+        return find_input(table, self.sep)
 
     @contextlib.contextmanager
     def configured(
@@ -340,10 +340,10 @@ class ClusterOptions(ReadOptions):
 
         return Place(self.scheduler, self.workers)
 
-    def check(self, table: Path) -> None:
+    def check(self, table: Path) -> Input:
         from ..io.paths import find_input
 
-        find_input(table, None if self.place.named else self.sep)
+        return find_input(table, None if self.place.named else self.sep)
 
     def find(self, find: Callable[..., Found], table: Path, pick: Pick) -> Found:
         """Return what a function finds in a table, here or on a cluster, see `find_anywhere`."""

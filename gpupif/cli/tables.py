@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from ..errors import InputError
 from . import options
@@ -49,7 +49,7 @@ def tables(
     shared: ClusterOptions,
 ) -> None:
     """Count the rows of TABLE, or sum a column, by combinations of values, and protect the counts for publication."""
-    shared.check(table)
+    inputs = [*shared.check(table).places, *filter(None, (key_file, p_table))]
     to = ReportFile(report, overwrite, table, redact)
     names = as_names(by, "by") or []
     record = as_names(record_id, "record_id")
@@ -57,18 +57,17 @@ def tables(
     from_file = FileRoles(roles, table, shared.sep, [*names, *(record or ()), value, weights])
     weights = weights if value is not None or method == "cell-key" else from_file.weights(weights)
     with shared.configured(device):
-        from ..io.paths import find_input
         from ..io.write import check_output
-        from ..release.tables import request_columns
+        from ..release.cells import CellRequest
         from ..release.tables import tables as make_tables
 
         if output is not None:
-            inputs = [*find_input(table, None if shared.place.named else shared.sep).places]
-            check_output(output, overwrite, inputs + [file for file in (key_file, p_table) if file is not None])
-        given: dict[str, Any] = {"value": value, "weights": weights, "record_id": record, "missing": missing}
+            check_output(output, overwrite, inputs)
         find = partial(
             make_tables,
             by=names,
+            value=value,
+            weights=weights,
             round=round,
             method=method,
             suppress_below=suppress_below,
@@ -76,12 +75,14 @@ def tables(
             p_percent=p_percent,
             width=width,
             key=key_file,
+            record_id=record,
             p_table=p_table,
+            missing=missing,
             totals=not no_totals,
             total=total,
-            **given,
         )
-        found = shared.find(find, table, request_columns(names, method=method, **given).pick)
+        request = CellRequest.from_arguments(names, value, weights, method, record, missing)
+        found = shared.find(find, table, request.columns().pick)
         if output is not None:
             found.write(output, overwrite)
     shared.report(found, from_file, to=to, input=table, output=output)

@@ -168,8 +168,7 @@ def compare(
     wanted = None if k is None else whole_number("k", k, "rows of a class")
     started = time.perf_counter()
     agreed = Plan([]) if plan is None else plan_of(plan)
-    if all(given is None for given in (columns, quasi_identifiers, sensitive)):
-        quasi_identifiers, sensitive = agreed.quasi_identifiers or None, agreed.sensitive or None
+    quasi_identifiers, sensitive = agreed.attacker(columns, quasi_identifiers, sensitive)
     nested = {**open_hierarchies(hierarchies), **agreed.hierarchies}
     before, after = hold(before, "before"), hold(after, "after")
     before, quasi_identifiers, sensitive, by_roles = classes_by_roles(

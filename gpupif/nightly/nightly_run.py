@@ -25,7 +25,6 @@ from ..utils.signals import held_back
 from . import event_log
 from .configuration.config import Config, loaded
 from .configuration.error_keys import error_text
-from .configuration.mistakes import key_of
 from .configuration.settings import TELL_FILES
 from .exit_codes import ENDED, RELEASE_FAILED, Status
 from .gates.findings import Findings, measure_table, measure_treated
@@ -143,8 +142,7 @@ def _check_places(config: Config, state: Path) -> None:
         raise InputError(f"run.state: {state} lies in the folder of the table, {table}. Name a folder elsewhere.")
     paths = {key: getattr(config.settings.tell, key) for key in TELL_FILES}
     written = [(f"tell.{key}", config.resolve(path)) for key, path in paths.items() if path is not None]
-    outputs = config.settings.release.outputs.items()
-    written += [(key_of(("release", *key), {}), config.resolve(path)) for key, path in outputs]
+    written += [(key, config.resolve(path)) for key, path in config.settings.release.outputs.items()]
     seen: dict[Path, str] = {}
     for key, file in written:
         taken = "the configuration" if _is_within(file, config.file) else ""

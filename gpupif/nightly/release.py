@@ -27,7 +27,6 @@ from ..treatment.treat_files import treat_source
 from ..utils.display import json_text
 from ..utils.progress import Reporter, announce_compilation
 from .configuration.config import Config
-from .configuration.mistakes import key_of
 from .configuration.settings import CountTableSettings
 from .record.state_folder import file_digest, state_folder, write_file
 from .table.kept_table import KeptTable, table_identity
@@ -62,7 +61,7 @@ class NightlyRelease(NamedTuple):
         used, no or a damaged ledger, an output that cannot be written.
         """
         asked, resolve = config.settings.release, config.resolve
-        outputs = {key_of(("release", *key), {}): resolve(path) for key, path in asked.outputs.items()}
+        outputs = {key: resolve(path) for key, path in asked.outputs.items()}
         if not outputs:
             return None
         inputs = [resolve(path) for path in (asked.plan, asked.queries, asked.ledger, asked.key) if path is not None]
@@ -101,7 +100,7 @@ class NightlyRelease(NamedTuple):
             for key in ("by", "value", "weights", "record_id"):
                 given = getattr(table, key)
                 names = [given] if isinstance(given, str) else given or []
-                found.append((key_of(("release", "tables", number, key), {}), names))
+                found.append((f"release.tables[{number}].{key}", names))
             if table.method == "cell-key" and table.record_id is None:
                 found.append(("release.tables", None))
         return found
@@ -130,7 +129,7 @@ class NightlyRelease(NamedTuple):
         facts, answers = self._answers(table, state_folder(state / FOLDER)) if self.queries else ({}, None)
         # The answers are paid for and kept: a run that fails from here on is run again, and publishes them.
         for number, found in enumerate(counted):
-            key = key_of(("release", "tables", number, "output"), {})
+            key = f"release.tables[{number}].output"
             with _about(key):
                 found.write(self.outputs[key], overwrite=True)
         if treated is not None:
@@ -149,7 +148,6 @@ class NightlyRelease(NamedTuple):
         from ..release.tables import tables
 
         resolve, key = self.config.resolve, self.config.settings.release.key
-        section = key_of(("release", "tables", number), {})
         given = asked.model_dump(exclude={"output"})
         given["key"] = resolve(key) if key is not None and asked.is_keyed else None
         given["p_table"] = None if asked.p_table is None else resolve(asked.p_table)
@@ -158,7 +156,7 @@ class NightlyRelease(NamedTuple):
         except GpupifError as error:
             named = str(error).partition(": ")[0]
             is_key = named in CountTableSettings.model_fields
-            raise error.about(section + f".{named}" * is_key, f"{named}: " * is_key) from None
+            raise error.about(f"release.tables[{number}]" + f".{named}" * is_key, f"{named}: " * is_key) from None
 
     def _answers(self, table: KeptTable, folder: Path) -> tuple[dict[str, Any], bytes]:
         """Return the facts of the charge, and the answers as JSON: those that this input was charged for, or new ones.

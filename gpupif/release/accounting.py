@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import reduce
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..utils.validation import brief, is_number
+from ..treatment.field_checks import positive, set_checked, whole
+from ..utils.validation import brief, check_word, is_number, whole_number
 
 KINDS = ("laplace", "gaussian", "discrete_laplace", "discrete_gaussian", "pure")
 GAUSSIAN = ("gaussian", "discrete_gaussian")
@@ -34,8 +36,31 @@ MOST_STEPS = 1024
 MOST_LOSS, MOST_DISCRETE_SCALE = 200.0, 1e6
 # The most that a sensitivity may be of a scale: squares stay finite.
 MOST_RATIO = 1e6
+# A larger epsilon promises nothing: e^epsilon is how much likelier a row can make an answer.
+MOST_EPSILON = 100.0
+# The theorems of `Composition` in words.
+THEOREMS = {
+    "sum": "sum of all",
+    "zcdp": "zero-concentrated DP",
+    "rdp": "Renyi DP",
+    "pld": "privacy loss distributions",
+}
 # The rounding of epsilons, relative.
 ROUNDING = 1e-12
+
+
+def check_epsilon(argument: str, value: Any) -> float:
+    """Return epsilon, in nats; raises InputError for a value out of range."""
+    if not is_number(value) or not 0 < value <= MOST_EPSILON:
+        raise InputError(f"{argument}: expected a number above 0 and up to {MOST_EPSILON:g}, got {brief(value)}.")
+    return float(value)
+
+
+def check_delta(argument: str, value: Any, least: str = "from 0") -> float:
+    """Return delta; raises InputError for a value out of range. least: "from 0" or "above 0"."""
+    if not is_number(value) or not 0 <= value < 1 or (least == "above 0" and not value):
+        raise InputError(f"{argument}: expected a number {least} to below 1, got {brief(value)}.")
+    return float(value)
 
 
 @dataclass(frozen=True)
@@ -54,41 +79,31 @@ class Loss:
     """
 
     kind: str
-    scale: float
-    sensitivity: float = 1
-    times: int = 1
-    epsilon: float | None = None
-    delta: float = 0.0
-    failure: float = 0.0
+    scale: Annotated[float, positive]
+    sensitivity: Annotated[float, positive] = 1
+    times: Annotated[int, whole("values")] = 1
+    epsilon: float = None  # type: ignore[assignment]
+    delta: Annotated[float, check_delta] = 0.0
+    failure: Annotated[float, check_delta] = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("scale", "sensitivity", "times", "epsilon", "delta", "failure"):
-            if is_number(value := getattr(self, name)) and not isinstance(value, int | float):
-                # Numbers of NumPy have no JSON.
-                object.__setattr__(self, name, float(value))
-        whole = self.kind.startswith("discrete") if isinstance(self.kind, str) else False
-        if self.kind not in KINDS:
-            raise InputError(f"kind: expected {', '.join(map(repr, KINDS))}; got {brief(self.kind)}.")
-        for name, least in (("scale", False), ("sensitivity", False), ("times", False), ("delta", True)):
-            value = getattr(self, name)
-            if not (is_number(value) and math.isfinite(value) and (value > 0 or (least and value == 0))):
-                raise InputError(f"{name}: expected a number above 0, got {brief(value)}.")
-        if not is_number(self.failure) or not 0 <= self.failure < 1 or self.delta >= 1:
-            raise InputError(f"delta: expected a number from 0 to below 1, got {brief(self.failure or self.delta)}.")
-        if int(self.times) != self.times or (whole and int(self.sensitivity) != self.sensitivity):
-            raise InputError(f"sensitivity: expected a whole number for discrete noise, got {brief(self.sensitivity)}.")
+        check_word("kind", self.kind, KINDS)
+        set_checked(self)
+        if self.kind.startswith("discrete"):
+            whole_number("sensitivity", self.sensitivity, "steps")
         if self.sensitivity / self.scale > MOST_RATIO:
             raise InputError(f"scale: expected a millionth of the sensitivity or more, got {brief(self.scale)}.")
-        if self.delta and self.kind not in GAUSSIAN:
+        is_gaussian = self.kind in GAUSSIAN
+        if self.delta and not is_gaussian:
             raise InputError("delta: is of Gaussian noise. Give the delta of another mechanism by failure=.")
-        own = math.inf if self.kind in GAUSSIAN else self.times * self.sensitivity / self.scale
-        if self.epsilon is None:
-            object.__setattr__(self, "epsilon", own)
-        elif not (is_number(self.epsilon) and self.epsilon > 0):
-            raise InputError(f"epsilon: expected a number above 0, got {brief(self.epsilon)}.")
-        elif self.kind not in GAUSSIAN and self.epsilon < own * (1 - ROUNDING):
-            raise InputError(f"epsilon: expected at least {own:.6g}, which this noise loses; got {self.epsilon:.6g}.")
-        elif self.kind in GAUSSIAN and self.delta < (fails := self._gaussian_delta(self.epsilon)) * (1 - ROUNDING):
+        least = math.inf if is_gaussian else self.times * self.sensitivity / self.scale
+        epsilon = least if self.epsilon is None else self.epsilon
+        if not is_number(epsilon) or not epsilon > 0:
+            raise InputError(f"epsilon: expected a number above 0, got {brief(epsilon)}.")
+        object.__setattr__(self, "epsilon", float(epsilon))
+        if not is_gaussian and epsilon < least * (1 - ROUNDING):
+            raise InputError(f"epsilon: expected at least {least:.6g}, which this noise loses; got {epsilon:.6g}.")
+        if is_gaussian and self.delta < (fails := self._gaussian_delta(epsilon)) * (1 - ROUNDING):
             raise InputError(f"delta: expected at least {fails:.6g}, its chance to fail; got {self.delta:.6g}.")
 
     def _gaussian_delta(self, epsilon: float) -> float:
@@ -99,15 +114,6 @@ class Loss:
             return math.erfc(-place / math.sqrt(2)) / 2
 
         return below(shift / 2 - epsilon / shift) - math.exp(min(epsilon, 700)) * below(-shift / 2 - epsilon / shift)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields for JSON; None for an infinite epsilon."""
-        return asdict(self) | {"epsilon": None if math.isinf(self.epsilon or 0) else self.epsilon}
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Loss:
-        """Return the loss from the dictionary of `to_dict`. Raises InputError, KeyError or TypeError if damaged."""
-        return cls(**{field.name: given[field.name] for field in fields(cls)})
 
     @property
     def rho(self) -> float:
@@ -147,7 +153,7 @@ class Loss:
         else:
             steps, epsilon = self._steps()
             found = made.from_discrete_laplace_mechanism(epsilon, steps)
-        return found.self_compose(int(self.times))
+        return found.self_compose(self.times)
 
 
 def _discrete_losses(steps: int, epsilon: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -195,11 +201,11 @@ def compose(losses: Sequence[Loss], delta: float, enough: float | None = None) -
     """
     if not losses:
         return Composition(0.0, 0.0, 0.0, 0.0)
-    spent = exact_sum([own.delta for own in losses]) + exact_sum([own.failure for own in losses])
+    without_failures = exact_sum([delta, *(-own.failure for own in losses)])
     total = math.inf
-    if spent <= Fraction(repr(float(delta))) and all(math.isfinite(own.epsilon or 0) for own in losses):
-        total = float(exact_sum([own.epsilon or 0 for own in losses]))
-    left = float(Fraction(repr(float(delta))) - exact_sum([own.failure for own in losses]))
+    if without_failures >= exact_sum([own.delta for own in losses]) and all(own.epsilon < math.inf for own in losses):
+        total = float(exact_sum([own.epsilon for own in losses]))
+    left = float(without_failures)
     if left <= 0:
         return Composition(total, math.inf, math.inf, math.inf)
     rho = math.fsum(own.rho for own in losses)
@@ -217,11 +223,9 @@ def compose(losses: Sequence[Loss], delta: float, enough: float | None = None) -
     if rdp > MOST_LOSS or any(own.kind == GAUSSIAN[1] and own.scale > MOST_DISCRETE_SCALE for own in alike):
         return Composition(total, concentrated, float(rdp), math.inf)
     # Never by an accountant's count=: dp-accounting 0.6 ignores it for randomised response.
-    whole = None
-    for own, number in alike.items():
-        part = own.distribution().self_compose(number)
-        whole = part if whole is None else whole.compose(part)
-    return Composition(total, concentrated, float(rdp), float(whole.get_epsilon_for_delta(left)))  # type: ignore[union-attr]
+    distributions = [own.distribution().self_compose(number) for own, number in alike.items()]
+    composed = reduce(lambda first, second: first.compose(second), distributions)
+    return Composition(total, concentrated, float(rdp), float(composed.get_epsilon_for_delta(left)))
 
 
 def needs(package: str) -> None:

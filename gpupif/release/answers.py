@@ -16,11 +16,12 @@ from ..encoding.column import Column
 from ..marginals.open_counts import open_counts
 from ..marginals.request import CountRequest
 from ..marginals.set_counts import CountResult, Find, SetRequest, Total
-from ..utils.display import Displayable, Heading, as_cell, as_text, draw_line, draw_table, draw_verdict, plural
+from ..utils.display import Displayable, Heading, as_cell, as_text, draw_verdict, plural
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import Columns
+from ..utils.validation import Columns, check_exist
 from .ledger import Budget, LedgerState, as_budget
 from .queries import Counts, Histogram, Mean, Quantile, Query, TrueCounts, read_queries, value_texts
+from .table_results import draw_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 # Columns of more distinct values are in the fingerprint of a table by their number only.
 MOST_VALUES = 4096
-# Most rows of an answer that are printed, and the longest name of a column that is a heading.
-MOST_PRINTED, LONGEST_HEADING = 40, 24
 
 
 @dataclass(frozen=True)
@@ -69,31 +68,19 @@ class Answer(Displayable):
 
     def verdict(self, redact: bool = False) -> list[str]:
         """See `Displayable.verdict`."""
-        error = "" if self.standard_error is None else f", standard error {as_cell(self.standard_error)}"
         if self.table is None:
             shown = "hidden" if redact else as_cell(self.value)
-            return [f"{as_text(self.name)}: {shown}{error} (epsilon {as_cell(self.epsilon)})."]
-        cells = len(self.table)
-        above = "" if self.threshold is None else f" of at least {self.threshold:,}"
-        return [
-            f"{as_text(self.name)}: {cells:,} {plural(cells, 'count')}{above}{error} (epsilon {as_cell(self.epsilon)})."
-        ]
+        else:
+            shown = f"{len(self.table):,} {plural(len(self.table), 'count')}"
+            shown += "" if self.threshold is None else f" of at least {self.threshold:,}"
+        error = "" if self.standard_error is None else f", standard error {as_cell(self.standard_error)}"
+        return [f"{as_text(self.name)}: {shown}{error} (epsilon {as_cell(self.epsilon)})."]
 
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)
         if self.table is not None and len(self.table):
-            names = [as_text(name) for name in self.table.columns[:-1]]
-            found = self.table.head(MOST_PRINTED).itertuples(index=False, name=None)
-            rows = [[*map(_python, row)] for row in found]
-            if max(map(len, names)) > LONGEST_HEADING:
-                # A heading is never broken: long names stand beside each value.
-                pairs = ([f"{name} = {as_cell(own)}" for name, own in zip(names, row, strict=False)] for row in rows)
-                rows = [["; ".join(pair), row[-1]] for pair, row in zip(pairs, rows, strict=True)]
-                names = ["values"]
-            headings = [*(Heading(name, text=True) for name in names), Heading("count")]
-            console.print(draw_table("", headings, rows, keys=len(names)))
-            if len(self.table) > MOST_PRINTED:
-                draw_line(console, f"The first {MOST_PRINTED} of {len(self.table):,}.", "dim")
+            rows = self.table.to_numpy(object).tolist()
+            draw_cells(console, "Counts", list(self.table.columns[:-1]), [Heading("count")], rows)
 
 
 @dataclass(frozen=True)
@@ -186,7 +173,8 @@ def answer_as(
     with Reporter() as report, announce_compilation(), open_counts(table, CountRequest(), report) as counts:
         names = list(counts.names)
         for query in asked:
-            query.check_columns(names)
+            for name, argument in query.columns.items():
+                check_exist(argument, [name], names)
         requests = [SetRequest([names.index(name) for name in by]) for by in sets] or [SetRequest([0])]
         counted = counts.count(requests, _make_combinations)
         true = TrueCounts(
@@ -280,8 +268,7 @@ def _answer(query: Query, exact: Any, noises: Sequence[Any]) -> Answer:
 
     found = query.answered(exact, noises)
     if "table" in found:
-        columns: Any = [*query.keys, "count"]
-        found["table"] = pd.DataFrame.from_records(found["table"], columns=columns)
+        found["table"] = pd.DataFrame.from_records(found["table"], columns=[*query.keys, "count"])
     name = query.described if query.name is None else query.name
     return Answer(name, query.ask, query.epsilon, getattr(query, "delta", None), **found)
 
@@ -320,8 +307,3 @@ def fingerprint(counted: CountResult) -> str:
         facts.append([str(column.name), len(column.labels), column.missing_rows, values])
     facts.sort(key=lambda fact: str(fact[0]))
     return hashlib.sha256(json.dumps([counted.total.rows, facts]).encode()).hexdigest()
-
-
-def _python(value: Any) -> Any:
-    """Return a value as Python has it, for printing."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from ..encoding.column import numbers_of
 from ..errors import InputError
@@ -26,9 +27,12 @@ from ..utils.validation import check_exist
 ROUNDING = 1e-9
 COLUMNS = ("count", "noise", "probability")
 # The default: noise of mean 0 and of at most 2; a count of 1 becomes 0, 1 or 2. The last count is for all higher ones.
-DEFAULT = (
-    *((1, noise, probability) for noise, probability in ((-1, 0.25), (0, 0.5), (1, 0.25))),
-    *((2, noise, probability) for noise, probability in ((-2, 0.1), (-1, 0.2), (0, 0.4), (1, 0.2), (2, 0.1))),
+DEFAULT = pa.table(
+    {
+        "count": [1, 1, 1, 2, 2, 2, 2, 2],
+        "noise": [-1, 0, 1, -2, -1, 0, 1, 2],
+        "probability": [0.25, 0.5, 0.25, 0.1, 0.2, 0.4, 0.2, 0.1],
+    }
 )
 
 
@@ -52,16 +56,10 @@ class NoiseTable:
         Raises InputError for other columns or numbers, probabilities that do not sum to 1 and noise below -count, and
         TableReadError.
         """
-        if given is None:
-            return cls._from_rows(np.array(DEFAULT))
-        frame = open_table(given, lambda names: None)
+        frame = open_table(DEFAULT if given is None else given, lambda names: None)
         check_exist("p_table", COLUMNS, frame.names, "the p-table")
         table = frame.arrow()
         rows = np.column_stack([numbers_of(table.column(name).combine_chunks()) for name in COLUMNS])
-        return cls._from_rows(rows)
-
-    @classmethod
-    def _from_rows(cls, rows: npt.NDArray[np.float64]) -> NoiseTable:
         counts, noise, probability = rows.T
         whole = (counts == np.floor(counts)) & (noise == np.floor(noise)) & (np.abs(noise) < 2**31)
         right = whole & (probability >= 0) & (probability <= 1) & (noise >= -counts)

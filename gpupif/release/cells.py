@@ -48,6 +48,14 @@ class CellRequest(NamedTuple):
     missing: str = "category"
     totals: bool = True
 
+    @classmethod
+    def from_arguments(
+        cls, by: Sequence[Hashable], value: Hashable, weights: Hashable, method: str, record_id: Any, missing: str
+    ) -> CellRequest:
+        """Return the request of `gpupif.tables` with these arguments, without keys, and with totals."""
+        amount, argument = (weights, "weights") if value is None else (value, "value")
+        return cls(by, amount, argument, record_id if method == "cell-key" else (), missing=missing)
+
     def columns(self) -> CountRequest:
         """Return the columns that are read."""
         amount = {} if self.amount is None else {self.amount: self.argument}
@@ -62,31 +70,25 @@ class Cells:
     """The cells of a table. Arrays have an axis for each column of `by`; with totals, the last place is the total.
 
     by: names of the columns. labels: the texts of the values of each column, in the order of the values, without the
-    total; None for a missing value. rows: the rows of each cell. units: the sum of each cell in units; None for counts.
-    unit: the amount of one unit. keys: uint64, the sum of row keys modulo 2^64; None without keys. largest: the largest
-    contributions to each cell, in units, ascending, along one more axis. totals: whether there are totals.
+    total; None for a missing value. totals: whether there are totals. unit: the amount of one unit. rows: the rows of
+    each cell. units: the sum of each cell in units; None for counts. keys: uint64, the sum of row keys modulo 2^64;
+    None without keys. largest: the largest contributions to each cell, in units, ascending, along one more axis; None
+    if none were asked for.
     """
 
     by: Sequence[Hashable]
     labels: Sequence[Sequence[str | None]]
-    rows: Whole
-    units: Whole | None
-    unit: float
-    keys: npt.NDArray[np.uint64] | None
-    largest: Whole
     totals: bool
+    unit: float
+    rows: Whole
+    units: Whole | None = None
+    keys: npt.NDArray[np.uint64] | None = None
+    largest: Whole | None = None
 
     @property
     def figures(self) -> npt.NDArray[Any]:
         """The figure of each cell: its rows in int64, or its sum in float64."""
         return self.rows if self.units is None else self.units * self.unit
-
-    def is_total(self) -> npt.NDArray[np.bool_]:
-        """Return a mask of the cells that are totals."""
-        total = np.zeros(self.rows.shape, np.bool_)
-        for axis in range(total.ndim if self.totals else 0):
-            np.moveaxis(total, axis, 0)[-1] = True
-        return total
 
     def texts(self) -> list[str]:
         """Return a text that names each cell by its values alone, equal in every table that has the cell.
@@ -95,12 +97,18 @@ class Cells:
         smaller table.
         """
         coded = [
-            [f"{len(name)}:{name}={'-' if label is None else f'{len(label)}:{label}'}" for label in own]
-            + [""] * self.totals
-            for name, own in ((str(name), own) for name, own in zip(self.by, self.labels, strict=True))
+            [f"{_measured(str(name))}={_measured(label)}" for label in own] + [""] * self.totals
+            for name, own in zip(self.by, self.labels, strict=True)
         ]
         order = sorted(range(len(self.by)), key=lambda place: str(self.by[place]))
         return [";".join(text for place in order if (text := cell[place])) for cell in product(*coded)]
+
+
+def mask_totals(shape: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Return a mask of the cells that are totals, flat: those in the last place along an axis of a table."""
+    places = np.unravel_index(np.arange(math.prod(shape)), shape)
+    mask: npt.NDArray[np.bool_] = np.any([own == size - 1 for own, size in zip(places, shape, strict=True)], axis=0)
+    return mask
 
 
 def count_cells(table: Any, request: CellRequest) -> Cells:
@@ -108,40 +116,31 @@ def count_cells(table: Any, request: CellRequest) -> Cells:
 
     Raises InputError, also for more than `MOST_CELLS` cells, TableReadError, OutputError, DeviceError.
     """
-    columns = request.columns()
-    with Reporter() as report, announce_compilation(), open_counts(table, columns, report) as counts:
-        places = [list(counts.names).index(name) for name in request.by]
-        others = [place for place in range(len(counts.names)) if place not in places]
-        make = partial(_SumRows, list(counts.names), request)
+    with Reporter() as report, announce_compilation(), open_counts(table, request.columns(), report) as counts:
+        names = list(counts.names)
+        places = [names.index(name) for name in request.by]
+        others = [place for place in range(len(names)) if place not in places]
+        make = partial(_SumRows, names, request)
         result = counts.count([SetRequest([*places, *others], places)], make)
-    read = [_ascending(result.columns[place]) for place in places]
-    shape = [len(own.labels) for own in read]
+    columns = [result.columns[place] for place in places]
+    shape = [column.cardinality for column in columns]
     if math.prod(size + request.totals for size in shape) > MOST_CELLS:
         raise InputError(
             f"by: expected at most {MOST_CELLS:,} cells with totals, got {' x '.join(f'{size:,}' for size in shape)} "
             "values. Name fewer columns, or make them coarser first."
         )
-    units = None if request.amount is None else _units(request, list(counts.names), result.columns)
+    unit = 1.0 if request.amount is None else _units(request, names, result.columns)[1]
+    labels, order = [_ascending(column) for column in columns], [value_order(column) for column in columns]
     arrays: dict[str, npt.NDArray[Any]] = {}
-    for part in result.found[0]:
-        index = tuple(own.place[codes] for own, codes in zip(read, part.codes, strict=True))
-        for name, sums in part.sums.items():
+    for by_codes, all_sums in result.found[0]:
+        index = tuple(own[codes] for own, codes in zip(order, by_codes, strict=True))
+        for name, sums in all_sums.items():
             array = arrays.setdefault(name, np.zeros((*shape, *sums.shape[1:]), sums.dtype))
             array[index] = sums
     if request.totals:
         for axis in range(len(shape)):
             arrays = {name: _with_total(name, array, axis) for name, array in arrays.items()}
-    sizes = arrays["rows"].shape
-    return Cells(
-        request.by,
-        [own.labels for own in read],
-        arrays["rows"],
-        arrays.get("units"),
-        1.0 if units is None else units[1],
-        arrays.get("keys"),
-        arrays.get("largest", np.zeros((*sizes, 0), np.int64)),
-        request.totals,
-    )
+    return Cells(request.by, labels, request.totals, unit, **arrays)
 
 
 def _with_total(name: str, array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
@@ -153,13 +152,6 @@ def _with_total(name: str, array: npt.NDArray[Any], axis: int) -> npt.NDArray[An
     else:
         total = array.sum(axis=axis, dtype=array.dtype)
     return np.concatenate([array, np.expand_dims(total, axis)], axis)
-
-
-class _Values(NamedTuple):
-    """The texts of the values of a column, ascending by value, and the place of each code among them."""
-
-    labels: list[str | None]
-    place: Whole
 
 
 def _plain_labels(column: Column) -> pa.Array:
@@ -175,11 +167,11 @@ def _plain_labels(column: Column) -> pa.Array:
     return labels
 
 
-def _ascending(column: Column) -> _Values:
+def _ascending(column: Column) -> list[str | None]:
+    """Return the texts of the values of a column, in the order of the values, as `value_order` has it."""
     labels = _plain_labels(column)
-    place = value_order(column)
-    ordered = labels.take(pa.array(np.argsort(place)[: len(labels)]))
-    return _Values(texts(ordered).to_pylist() + [None] * column.missing, place)
+    ordered = labels.take(pa.array(np.argsort(value_order(column))[: len(labels)]))
+    return [*texts(ordered).to_pylist(), *[None] * column.missing]
 
 
 def _units(request: CellRequest, names: Sequence[Hashable], columns: Sequence[Column]) -> tuple[Whole, float]:
@@ -206,15 +198,11 @@ def _units(request: CellRequest, names: Sequence[Hashable], columns: Sequence[Co
     return units, 2.0**-exponent
 
 
-class _Sums(NamedTuple):
-    """The cells of a partition: their codes by column, and their sums, named as the fields of `Cells`."""
-
-    codes: list[npt.NDArray[Any]]
-    sums: dict[str, npt.NDArray[Any]]
-
-
 class _SumRows:
-    """Sums the rows of each cell in a partition that has all rows of its cells."""
+    """Sums the rows of each cell in a partition that has all rows of its cells.
+
+    Returns the codes of the cells by column, and their sums, named as the fields of `Cells`.
+    """
 
     def __init__(
         self, names: Sequence[Hashable], request: CellRequest, columns: Sequence[Column], total: Total
@@ -222,7 +210,9 @@ class _SumRows:
         self._names, self._request, self._columns = names, request, columns
         self._units = None if request.amount is None else _units(request, names, columns)[0]
 
-    def __call__(self, columns: Sequence[int], counter: Counter, place: int) -> _Sums:
+    def __call__(
+        self, columns: Sequence[int], counter: Counter, place: int
+    ) -> tuple[list[npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
         found = counter.combinations(place)
         width = len(self._request.by)
         rows = found.counts.astype(np.int64)
@@ -245,7 +235,7 @@ class _SumRows:
                 result["largest"] = _largest(each, rows, np.cumsum(new) - 1, result["rows"], self._request.largest)
         if self._request.draws is not None:
             result["keys"] = sums(self._row_keys(codes) * rows.astype(np.uint64))
-        return _Sums([own[starts] for own in by], result)
+        return [own[starts] for own in by], result
 
     def _row_keys(self, codes: dict[int, npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
         """Return the key of each combination: random numbers that the secret key makes of the record's values."""
@@ -254,15 +244,15 @@ class _SumRows:
         parts = []
         for place in sorted((self._names.index(name) for name in record), key=lambda own: str(self._names[own])):
             used, number = np.unique(codes[place], return_inverse=True)
-            parts.append(np.array(_coded_texts(self._columns[place], used), object)[number])
+            labels = _plain_labels(self._columns[place])
+            found = texts(labels.take(pa.array(used, mask=used >= len(labels)))).to_pylist()
+            parts.append(np.array(list(map(_measured, found)), object)[number])
         return self._request.draws.of_values(map("".join, zip(*parts, strict=True)))
 
 
-def _coded_texts(column: Column, codes: npt.NDArray[Any]) -> list[str]:
-    """Return the text of each code with its length before it, so that joined texts differ if any value does."""
-    labels = _plain_labels(column)
-    found = texts(labels.take(pa.array(codes[codes < len(labels)]))).to_pylist()
-    return [*(f"{len(text)}:{text}" for text in found), *(["-"] if len(found) < len(codes) else [])]
+def _measured(text: str | None) -> str:
+    """Return a text with its length before it, so that joined texts differ if any of them does; "-" for None."""
+    return "-" if text is None else f"{len(text)}:{text}"
 
 
 def _largest(each: Whole, rows: Whole, cell: Whole, cell_rows: Whole, most: int) -> Whole:

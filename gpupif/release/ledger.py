@@ -20,52 +20,31 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import InputError, OutputError
 from ..io.documents import parse_json
 from ..io.file_errors import denied, disk_errors
 from ..io.write import check_output, write_text
-from ..utils.display import Displayable, Heading, as_cell, draw_line, draw_table, draw_verdict, plural
-from ..utils.private_folder import open_as_is, read_own
-from ..utils.validation import brief, check_path, check_word, is_number, whole_number
-from .accounting import ROUNDING, Composition, Loss, compose
+from ..treatment.field_checks import set_checked, whole
+from ..utils.display import Displayable, Heading, as_cell, as_json, draw_line, draw_table, draw_verdict, plural
+from ..utils.private_folder import open_as_is, read_own, sync
+from ..utils.validation import brief, check_path, check_word
+from .accounting import ROUNDING, THEOREMS, Composition, Loss, check_delta, check_epsilon, compose
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 FORMAT = 1
 NEIGHBOURS = ("add-remove", "replace")
-# A larger epsilon promises nothing: e^epsilon is how much likelier a row can make an answer.
-MOST_EPSILON = 100.0
 # The most rows that are protected together: sums, in their steps, stay whole numbers of 64 bits.
 MOST_ROWS = 2**20
 # Seconds that a charge waits for another one, which takes a moment.
 LOCK_SECONDS = 5.0
-THEOREMS = {
-    "sum": "sum of all",
-    "zcdp": "zero-concentrated DP",
-    "rdp": "Renyi DP",
-    "pld": "privacy loss distributions",
-}
-
-
-def check_epsilon(argument: str, value: Any) -> float:
-    """Return epsilon, in nats; raises InputError for a value out of range."""
-    if not is_number(value) or not 0 < value <= MOST_EPSILON:
-        raise InputError(f"{argument}: expected a number above 0 and up to {MOST_EPSILON:g}, got {brief(value)}.")
-    return float(value)
-
-
-def check_delta(argument: str, value: Any, least: str = "from 0") -> float:
-    """Return delta; raises InputError for a value out of range. least: "from 0" or "above 0"."""
-    if not is_number(value) or not 0 <= value < 1 or (least == "above 0" and not value):
-        raise InputError(f"{argument}: expected a number {least} to below 1, got {brief(value)}.")
-    return float(value)
 
 
 @dataclass(frozen=True)
@@ -79,19 +58,15 @@ class Terms:
     group: int. The number of persons that are protected together.
     """
 
-    epsilon: float
-    delta: float = 0.0
+    epsilon: Annotated[float, check_epsilon]
+    delta: Annotated[float, check_delta] = 0.0
     neighbours: str = "add-remove"
-    contributions: int = 1
-    group: int = 1
+    contributions: Annotated[int, whole("rows of a person", most=MOST_ROWS)] = 1
+    group: Annotated[int, whole("persons", most=MOST_ROWS)] = 1
 
     def __post_init__(self) -> None:
         check_word("neighbours", self.neighbours, NEIGHBOURS)
-        contributions = whole_number("contributions", self.contributions, "rows of a person", most=MOST_ROWS)
-        group = whole_number("group", self.group, "persons", most=MOST_ROWS)
-        own = {"epsilon": check_epsilon("epsilon", self.epsilon), "delta": check_delta("delta", self.delta)}
-        for name, value in (own | {"contributions": contributions, "group": group}).items():
-            object.__setattr__(self, name, value)
+        set_checked(self)
         if self.rows > MOST_ROWS:
             raise InputError(
                 f"group: expected at most {MOST_ROWS:,} rows together, got {self.rows:,}. Take fewer persons."
@@ -108,6 +83,9 @@ class Terms:
         return self.neighbours == "replace"
 
 
+TERMS = [own.name for own in fields(Terms)]
+
+
 @dataclass(frozen=True)
 class Charge:
     """A charge of a ledger.
@@ -121,16 +99,6 @@ class Charge:
     what: Sequence[str]
     losses: Sequence[Loss]
     table: str | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the charge ready for JSON."""
-        return {**vars(self), "what": [*self.what], "losses": [loss.to_dict() for loss in self.losses]}
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Charge:
-        """Return the charge from the dictionary of `to_dict`; raises KeyError, TypeError or InputError if damaged."""
-        losses = [Loss.from_dict(loss) for loss in given["losses"]]
-        return cls(int(given["number"]), str(given["time"]), list(map(str, given["what"])), losses, given["table"])
 
 
 @dataclass(frozen=True)
@@ -208,7 +176,8 @@ def parse_ledger(file: Path, content: bytes) -> LedgerState:
                 salt = str(given.pop("salt"))
                 terms = Terms(**given)
             else:
-                charges.append(Charge.from_dict(given))
+                what, losses = list(map(str, given["what"])), [Loss(**loss) for loss in given["losses"]]
+                charges.append(Charge(int(given["number"]), str(given["time"]), what, losses, given["table"]))
         except (InputError, AttributeError, KeyError, TypeError, ValueError):
             raise InputError(
                 f"ledger: {file}: line {number} is damaged, or is none of a ledger. Put back a copy of the ledger that "
@@ -271,41 +240,29 @@ class Budget(Displayable):
         """
         check_path("ledger", ledger, "a ledger")
         self.path = Path(ledger)
-        given = {
-            "epsilon": epsilon,
-            "delta": delta,
-            "neighbours": neighbours,
-            "contributions": contributions,
-            "group": group,
-        }
-        given = {name: value for name, value in given.items() if value is not None}
+        terms = zip(TERMS, (epsilon, delta, neighbours, contributions, group), strict=True)
+        given: dict[str, Any] = {name: value for name, value in terms if value is not None}
         if not os.path.lexists(self.path):
             if epsilon is None:
                 raise InputError(
                     f"ledger: there is no {self.path}. Say what it may spend to make it: epsilon=1, say, and delta=."
                 )
-            self._make(Terms(**given))  # type: ignore[arg-type]
+            self._make(Terms(**given))
         self.state = self._read()
-        terms = asdict(self.terms)
         for name, value in given.items():
-            if value != terms[name]:
+            if value != (own := getattr(self.terms, name)):
                 raise InputError(
-                    f"{name}: the ledger {self.path} was made with {terms[name]!r}, got {brief(value)}. Leave it out: "
-                    "the terms of a ledger stay."
+                    f"{name}: the ledger {self.path} was made with {own!r}, got {brief(value)}. Leave it out: the "
+                    "terms of a ledger stay."
                 )
 
     def _make(self, terms: Terms) -> None:
         """Write a new ledger, on the disk before anything is charged to it."""
         check_output(self.path, False, endings=("",))
-        began = datetime.now(UTC).isoformat(timespec="seconds")
-        first = {"gpupif_ledger": FORMAT, "began": began, "salt": secrets.token_hex(32), **asdict(terms)}
+        first = {"gpupif_ledger": FORMAT, "began": _now(), "salt": secrets.token_hex(32), **asdict(terms)}
         write_text(_line("", first), self.path, False, private=True)
         with disk_errors(self.path):
-            folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            sync(self.path.parent)
 
     def _read(self) -> LedgerState:
         try:
@@ -354,9 +311,8 @@ class Budget(Displayable):
                     f"table: the ledger {self.path} belongs to another table: columns, rows or values differ. Make a "
                     "ledger for each table; nothing was spent."
                 )
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            charge = Charge(len(state.charges) + 1, now, list(what), list(losses), table)
-            line = _line(state.head, charge.to_dict()).encode()
+            charge = Charge(len(state.charges) + 1, _now(), list(what), list(losses), table)
+            line = _line(state.head, as_json(charge)).encode()
             if len(content) > state.size:
                 # A killed run left the start of a line; it gave no answer.
                 os.ftruncate(number, state.size)
@@ -422,26 +378,19 @@ class Budget(Displayable):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the budget as a dictionary for JSON; None for a theorem that says nothing."""
-        spent = {**asdict(self.spent), "least": self.spent.least}
         charges = [
             {
                 "number": charge.number,
                 "time": charge.time,
-                "what": list(charge.what),
-                "epsilon": _finite(math.fsum(loss.epsilon or 0 for loss in charge.losses)),
+                "what": charge.what,
+                "epsilon": math.fsum(loss.epsilon for loss in charge.losses),
                 "delta": math.fsum(loss.delta + loss.failure for loss in charge.losses),
             }
             for charge in self.charges
         ]
-        spent = {name: _finite(value) for name, value in spent.items()}
-        return {
-            "ledger": str(self.path),
-            **asdict(self.terms),
-            "spent": spent,
-            "left": self.left,
-            "head": self.state.head,
-            "charges": charges,
-        }
+        spent = {**asdict(self.spent), "least": self.spent.least}
+        document = {"ledger": self.path, **asdict(self.terms), "spent": spent, "left": self.left}
+        return as_json({**document, "head": self.state.head, "charges": charges})  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"<Budget {self.path}: epsilon {self.terms.epsilon:g}, delta {self.terms.delta:g}>"
@@ -455,31 +404,27 @@ class Budget(Displayable):
         console.print()
         document = self.to_dict()
         spent = document["spent"]
-        lines = [
-            (name, "says nothing" if spent[key] is None else as_cell(spent[key]))
-            for key, name in THEOREMS.items()
-            if self.charges
-        ]
-        if lines:
-            headings = [Heading("composition", text=True), Heading("epsilon spent", show=str)]
+        if self.charges:
+            lines = [(name, spent[key]) for key, name in THEOREMS.items()]
+            headings = [Heading("composition", text=True), Heading("epsilon spent", show=_amount)]
             console.print(draw_table("Spent, by each theorem; the smallest holds", headings, lines))
             console.print()
-        charges = [
-            (own["number"], "; ".join(own["what"]), *map(_amount, (own["epsilon"], own["delta"])), own["time"])
-            for own in document["charges"]
-        ]
-        columns = [Heading("", show=str), Heading("what", text=True), Heading("epsilon"), Heading("delta")]
-        if charges:
-            console.print(draw_table("Charges", [*columns, Heading("time (UTC)", text=True, optional=True)], charges))
+            charges = [
+                (own["number"], "; ".join(own["what"]), own["epsilon"], own["delta"], own["time"])
+                for own in document["charges"]
+            ]
+            headings = [Heading("", show=str), Heading("what", text=True), Heading("epsilon", show=_amount)]
+            headings += [Heading("delta"), Heading("time (UTC)", text=True, optional=True)]
+            console.print(draw_table("Charges", headings, charges))
         draw_line(console, f"Ledger {self.path}, last line {self.state.head[:16]}", "dim")
 
 
-def _amount(value: float | None) -> str:
-    return "" if value is None else as_cell(float(value))
+def _amount(epsilon: float | None) -> str:
+    return "says nothing" if epsilon is None else as_cell(epsilon)
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def as_budget(given: Any) -> Budget:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..utils.validation import brief, whole_number, within
+from ..utils.validation import brief, is_number, whole_number, within
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,12 +25,9 @@ class Dominance(NamedTuple):
     @classmethod
     def from_any(cls, given: object) -> Dominance:
         """Return the rule of a pair (n, k). Raises InputError unless n is 1 or more and k above 0 and below 100."""
-        if not isinstance(given, list | tuple) or len(given) != 2:
-            raise InputError(f"dominance: expected a pair (n, k), such as (2, 85); got {brief(given)}.")
-        n = whole_number("dominance", given[0], "largest contributions", most=100)
-        if not within(given[1], 0, 100) or given[1] in (0, 100):
-            raise InputError(f"dominance: expected k above 0 and below 100 percent, got {brief(given[1])}.")
-        return cls(n, float(given[1]))
+        if not isinstance(given, list | tuple) or len(given) != 2 or not (is_number(given[1]) and 0 < given[1] < 100):
+            raise InputError(f"dominance: expected a pair (n, k), such as (2, 85), k in percent; got {brief(given)}.")
+        return cls(whole_number("dominance", given[0], "largest contributions", most=100), float(given[1]))
 
     def margin(self, sums: Floats, largest: Floats) -> Floats:
         """Return how far the bounds of each cell have to be from its sum: above 0 for an unsafe cell, else 0 or less.

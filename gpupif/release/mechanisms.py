@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,9 +48,9 @@ class Noise:
         scale = self.loss.scale
         return scale if self.loss.kind in GAUSSIAN else 1 / (math.sqrt(2) * math.sinh(1 / (2 * scale)))
 
-    def drawn(self, numbers: Sequence[int]) -> list[int]:
-        """Return whole numbers with noise."""
-        return list(self.draw(list(numbers))) if len(numbers) else []
+    def drawn(self, numbers: Any) -> Any:
+        """Return whole numbers with noise; of `threshold` those that pass, by key. OpenDP takes no empty ones."""
+        return self.draw(numbers) if numbers else numbers
 
 
 def _calibrated(make: Callable[[float], Any], scale: float, shift: int, epsilon: float) -> tuple[Any, float]:
@@ -72,8 +72,7 @@ def laplace(epsilon: float, sensitivity: int, times: int = 1) -> Noise:
     made, scale = _calibrated(
         lambda scale: library.m.make_laplace(*space, scale=scale), all_shifts / epsilon, all_shifts, epsilon
     )
-    loss = Loss("discrete_laplace", scale, sensitivity, times, epsilon)
-    return Noise(loss, made)
+    return Noise(Loss("discrete_laplace", scale, sensitivity, times, epsilon), made)
 
 
 def gaussian(epsilon: float, delta: float, sensitivity: int, times: int = 1) -> Noise:
@@ -96,8 +95,7 @@ def gaussian(epsilon: float, delta: float, sensitivity: int, times: int = 1) -> 
             f"epsilon: no Gaussian noise is ({epsilon:g}, {delta:g})-differentially private that OpenDP can draw. Ask "
             "for more."
         ) from None
-    loss = Loss("discrete_gaussian", scale, sensitivity, times, epsilon, delta)
-    return Noise(loss, make(scale))
+    return Noise(Loss("discrete_gaussian", scale, sensitivity, times, epsilon, delta), make(scale))
 
 
 def threshold(epsilon: float, delta: float, sensitivity: int, times: int = 1) -> Noise:
@@ -142,8 +140,3 @@ def choice(epsilon: float, sensitivity: int) -> Noise:
         epsilon,
     )
     return Noise(Loss("pure", 1 / epsilon, 1, 1, epsilon), made)
-
-
-def drawn_keys(noise: Noise, counts: Mapping[int, int]) -> dict[int, int]:
-    """Return the noisy counts of the keys that pass the threshold of `threshold`, by key."""
-    return dict(noise.draw(dict(counts))) if counts else {}

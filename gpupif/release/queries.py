@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,19 +20,22 @@ import pyarrow as pa
 
 from ..encoding.column import Column, amounts
 from ..encoding.plain_values import family, texts_of
-from ..errors import ColumnTypeError, InputError, did_you_mean, listed
+from ..errors import ColumnTypeError, InputError
 from ..io.documents import read_document
-from ..treatment.field_checks import is_finite
+from ..treatment.field_checks import check_keys, is_finite, probability, set_checked
 from ..utils.display import as_cell, quoted
-from ..utils.validation import as_list, brief, check_exist, check_path, check_word
-from .ledger import Terms, check_delta, check_epsilon
-from .mechanisms import Noise, choice, drawn_keys, gaussian, laplace, threshold
+from ..utils.validation import as_columns, brief, check_exist, check_path, check_word
+from .accounting import check_delta, check_epsilon
+from .ledger import Terms
+from .mechanisms import Noise, choice, gaussian, laplace, threshold
 
 # Most cells of a table of counts, and most candidates for a quantile.
 MOST_CELLS = 1_000_000
 # Steps of a sum for half the width of its bounds: sums are whole numbers, so that their sensitivity is exact.
 STEPS = 1 << 30
 HALF = 1 << 15
+# The errors of values that have no text in common, such as intervals, or numbers of more than 64 bits.
+NOT_PLAIN = (pa.ArrowException, OverflowError)
 # Candidates for a quantile that bounds make, and the denominator of the quantile.
 CANDIDATES, DENOMINATOR = 1_000, 10_000
 
@@ -53,13 +56,11 @@ class Query(ABC):
     """A query of one table. epsilon: what it may spend, in nats. name: of its answer. Default: what it asks."""
 
     ask: ClassVar[str]
-    epsilon: float
-    name: str | None = None
+    epsilon: Annotated[float, check_epsilon]
+    name: Annotated[str | None, _check_text] = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon("epsilon", self.epsilon))
-        if not isinstance(self.name, str | None):
-            raise InputError(f"name: expected a text, got {brief(self.name)}.")
+        set_checked(self)
 
     @property
     @abstractmethod
@@ -81,7 +82,7 @@ class Query(ABC):
 
     @abstractmethod
     def answered(self, exact: Any, noises: Sequence[Noise]) -> dict[str, Any]:
-        """Return the answer, drawn anew: `table` as a list of records or `value`, and what goes with it.
+        """Return fields of the answer, drawn anew: `value`, or the rows of `table`, and what goes with it.
 
         exact: the result of `exact`. noises: the result of `noises`.
         """
@@ -91,22 +92,12 @@ class Query(ABC):
         """The columns of the answer, if it is a table, before its counts."""
         return list(self.columns)
 
-    def check_columns(self, names: Sequence[Hashable]) -> None:
-        """Raise ColumnNotFoundError for a column that the table lacks."""
-        for name, argument in self.columns.items():
-            check_exist(argument, [name], names)
-
 
 @dataclass(frozen=True, kw_only=True)
 class NumberQuery(Query):
     """A query of a column of numbers."""
 
-    column: Hashable
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.column, Hashable):
-            raise InputError(f"column: expected the name of a column, got {brief(self.column)}.")
+    column: Annotated[Hashable, _check_name]
 
     @property
     def columns(self) -> dict[Hashable, str]:
@@ -132,30 +123,59 @@ class NumberQuery(Query):
         return values[known], column.counts[known]
 
 
-def check_bounds(bounds: Any) -> tuple[float, float]:
+def _check_text(argument: str, value: Any) -> Any:
+    if not isinstance(value, str | None):
+        raise InputError(f"{argument}: expected a text, got {brief(value)}.")
+    return value
+
+
+def _check_name(argument: str, value: Any) -> Any:
+    if not isinstance(value, Hashable):
+        raise InputError(f"{argument}: expected the name of a column, got {brief(value)}.")
+    return value
+
+
+def _as_values(argument: str, values: Any) -> list[Any]:
+    """Return a list as values of Python, None for NaN. Raises InputError for an empty list, and for no list."""
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise InputError(f"{argument}: expected a list of values, got {'none' if values is None else brief(values)}.")
+    plain = values.tolist() if hasattr(values, "tolist") else list(values)
+    if not plain:
+        raise InputError(f"{argument}: expected at least one value, got an empty list.")
+    return [None if value is None or value != value else value for value in plain]
+
+
+def check_bins(argument: str, bins: Any) -> list[float]:
+    """Return the edges of bins as a list. Raises InputError unless they are ascending numbers, two or more."""
+    edges = _as_values(argument, bins)
+    if len(edges) < 2 or not all(map(is_finite, edges)):
+        raise InputError(f"{argument}: expected a list of edges, two or more numbers; got {brief(bins)}.")
+    if not all(low < high for low, high in pairwise(edges)):
+        raise InputError(f"{argument}: expected ascending edges, got {brief(edges)}.")
+    if len(edges) > MOST_CELLS:
+        raise InputError(f"{argument}: expected at most {MOST_CELLS:,} bins, got {len(edges) - 1:,}.")
+    return edges
+
+
+def check_bounds(argument: str, bounds: Any) -> tuple[float, float]:
     """Return the lower and the upper bound; raises InputError if they are missing or the wrong way round."""
     if bounds is None:
         raise InputError(
-            "bounds: expected bounds=(lowest, highest), got none. Take them from what is known without the table."
+            f"{argument}: expected bounds=(lowest, highest), got none. Take them from what is known without the table."
         )
-    pair = list(bounds) if isinstance(bounds, Sequence | np.ndarray) and not isinstance(bounds, str) else []
+    pair = _as_values(argument, bounds)
     if len(pair) != 2 or not all(map(is_finite, pair)):
-        raise InputError(f"bounds: expected two numbers, the lowest and the highest; got {brief(bounds)}.")
+        raise InputError(f"{argument}: expected two numbers, the lowest and the highest; got {brief(bounds)}.")
     if not pair[0] < pair[1]:
-        raise InputError(f"bounds: expected the lower bound first, got {brief(bounds)}. Turn them round.")
+        raise InputError(f"{argument}: expected the lower bound first, got {brief(bounds)}. Turn them round.")
     if not (pair[0] / 2 < pair[1] / 2 and math.isfinite(float(pair[1]) - float(pair[0]))):
-        raise InputError(f"bounds: expected a distance between them that is a usual float, got {brief(bounds)}.")
+        raise InputError(f"{argument}: expected a distance between them that is a usual float, got {brief(bounds)}.")
     return float(pair[0]), float(pair[1])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counts(Query):
-    """The number of rows with each combination of values of some columns.
-
-    by: list of columns. values: by column, all values that are counted, None for missing; a list for a single column.
-    Default None: the values that pass a threshold, which takes `delta`. delta: of the threshold, or of Gaussian noise.
-    mechanism: "laplace" or "gaussian". Default "laplace".
-    """
+    """The number of rows with each combination of values of some columns; fields as of `gpupif.release.counts`."""
 
     ask: ClassVar[str] = "counts"
     by: Sequence[Hashable]
@@ -165,51 +185,41 @@ class Counts(Query):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        names = as_list("by", self.by)
-        if not names:
-            raise InputError("by: expected at least one column, got an empty list.")
-        object.__setattr__(self, "by", names)
+        object.__setattr__(self, "by", as_columns("by", self.by, None))
         check_word("mechanism", self.mechanism, ("laplace", "gaussian"))
-        needs_delta = self.values is None or self.mechanism == "gaussian"
-        if self.values is None and self.mechanism == "gaussian":
+        is_gaussian = self.mechanism == "gaussian"
+        if self.values is None and is_gaussian:
             raise InputError("mechanism: a threshold takes 'laplace'. Give values=, or leave mechanism out.")
-        if needs_delta and self.delta is None:
+        if self.values is None and self.delta is None:
             raise InputError(
                 "values: expected all values of each column, or delta= for a threshold that hides rare values; got "
                 "neither."
-                if self.values is None
-                else "delta: expected the delta of Gaussian noise, got none. Give it, or take mechanism='laplace'."
             )
+        if is_gaussian and self.delta is None:
+            raise InputError("delta: expected the delta of Gaussian noise, got none. Give it, or leave mechanism out.")
+        if self.values is not None:
+            object.__setattr__(self, "values", self._checked_values())
+            if self.delta is not None and not is_gaussian:
+                raise InputError("delta: Laplace noise on known values needs none. Leave it out.")
         if self.delta is not None:
             object.__setattr__(self, "delta", check_delta("delta", self.delta, "above 0"))
-            if not needs_delta:
-                raise InputError("delta: Laplace noise on known values needs none. Leave it out.")
-        if self.values is not None:
-            object.__setattr__(self, "values", self._checked_values(names))
 
-    def _checked_values(self, names: Sequence[Hashable]) -> dict[Hashable, list[Any]]:
+    def _checked_values(self) -> dict[Hashable, list[Any]]:
         """Return the values by column. Raises InputError for an empty domain, and for too large a table."""
-        given = self.values
+        given = self.values if isinstance(self.values, Mapping) or len(self.by) > 1 else {self.by[0]: self.values}
         if not isinstance(given, Mapping):
-            if len(names) > 1 or isinstance(given, str) or not hasattr(given, "__iter__"):
-                raise InputError(f"values: expected a dictionary with a list for each column, got {brief(given)}.")
-            given = {names[0]: given}
-        check_exist("values", given, names, "by")
-        domains = {}
-        for name in names:
-            if name not in given:
-                raise InputError(f"values: expected a list for each column of by=, got none for {name!r}. Add it.")
-            domain = given[name]
-            if isinstance(domain, str) or not hasattr(domain, "__iter__"):
-                raise InputError(f"values: column {name!r}: expected a list of values, got {brief(domain)}.")
-            domains[name] = _plain_values(domain)
-            if not domains[name]:
-                raise InputError(f"values: column {name!r}: expected at least one value, got an empty list.")
+            raise InputError(f"values: expected a dictionary with a list for each column, got {brief(given)}.")
+        check_exist("values", given, self.by, "by")
+        domains = {name: _as_values(f"values: column {name!r}", given.get(name)) for name in self.by}
         cells = math.prod(map(len, domains.values()))
         if cells > MOST_CELLS:
             raise InputError(f"values: expected at most {MOST_CELLS:,} cells, got {cells:,}. Take fewer values.")
         for name, domain in domains.items():
-            if len({*_texts(name, domain)}) < len(domain):
+            try:
+                texts = _texts(domain)
+            except NOT_PLAIN:
+                raise InputError(f"values: column {name!r}: expected plain values, got {brief(domain)}.") from None
+            if len({*texts}) < len(domain):
                 raise InputError(f"values: column {name!r}: a value was given twice in {brief(domain)}.")
         return domains
 
@@ -235,14 +245,13 @@ class Counts(Query):
         codes, counts = true.combinations[tuple(self.by)]
         columns = [true.columns[name] for name in self.by]
         if self.values is None:
-            values = [column.values() for column in columns]
-            each = zip(*(code.tolist() for code in codes), strict=True)
-            cells = [tuple(own[code] for own, code in zip(values, place, strict=True)) for place in each]
-            return list(zip(cells, counts.tolist(), strict=True))
+            labels = [column.values() for column in columns]
+            values = [[own[code] for code in codes_of] for own, codes_of in zip(labels, codes, strict=True)]
+            return list(zip(zip(*values, strict=True), counts.tolist(), strict=True))
         places, inside = np.zeros(len(counts), np.int64), np.ones(len(counts), bool)
         for column, code in zip(columns, codes, strict=True):
             domain = self.values[column.name]
-            place_of = {text: place for place, text in enumerate(_texts(column.name, domain))}
+            place_of = {text: place for place, text in enumerate(_texts(domain))}
             place = np.array([place_of.get(text, -1) for text in value_texts(column)], np.int64)
             inside &= place[code] >= 0
             places = places * len(domain) + place[code]
@@ -250,39 +259,22 @@ class Counts(Query):
 
     def answered(self, exact: Any, noises: Sequence[Noise]) -> dict[str, Any]:
         [noise] = noises
-        said = {"standard_error": noise.standard_error, "mechanism": noise.loss.kind}
         if self.values is None:
-            passed = drawn_keys(noise, {key: count for key, (_, count) in enumerate(exact)})
-            lines = [(exact[key][0], count) for key, count in passed.items()]
+            passed = noise.drawn({key: count for key, (_, count) in enumerate(exact)})
             # The order of keys depends on the table.
+            lines = [(exact[key][0], count) for key, count in passed.items()]
             lines.sort(key=lambda line: [repr(value) for value in line[0]])
-            said["threshold"] = noise.threshold
         else:
             lines = list(zip(product(*self.values.values()), noise.drawn(exact), strict=True))
-        table = [{**dict(zip(self.by, values, strict=True)), "count": count} for values, count in lines]
-        return {"table": table, **said}
+        return _table_of_counts(lines, noise)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram(NumberQuery):
-    """The number of rows in each bin of a column of numbers.
-
-    bins: edges, ascending. A bin holds its lower edge; the last bin holds its upper edge too.
-    """
+    """The number of rows in each bin of a column of numbers; fields as of `gpupif.release.histogram`."""
 
     ask: ClassVar[str] = "histogram"
-    bins: Sequence[float]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        edges = _plain_values(self.bins) if hasattr(self.bins, "__iter__") and not isinstance(self.bins, str) else []
-        if len(edges) < 2 or not all(map(is_finite, edges)):
-            raise InputError(f"bins: expected a list of edges, two or more numbers; got {brief(self.bins)}.")
-        if not all(low < high for low, high in pairwise(edges)):
-            raise InputError(f"bins: expected ascending edges, got {brief(edges)}.")
-        if len(edges) > MOST_CELLS:
-            raise InputError(f"bins: expected at most {MOST_CELLS:,} bins, got {len(edges) - 1:,}.")
-        object.__setattr__(self, "bins", edges)
+    bins: Annotated[Sequence[float], check_bins]
 
     @property
     def described(self) -> str:
@@ -304,24 +296,15 @@ class Histogram(NumberQuery):
 
     def answered(self, exact: Any, noises: Sequence[Noise]) -> dict[str, Any]:
         [noise] = noises
-        edges = zip(self.bins, self.bins[1:], noise.drawn(exact), strict=False)
-        table = [{"from": low, "to": high, "count": count} for low, high, count in edges]
-        return {"table": table, "standard_error": noise.standard_error, "mechanism": noise.loss.kind}
+        return _table_of_counts(zip(pairwise(self.bins), noise.drawn(exact), strict=True), noise)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mean(NumberQuery):
-    """The mean of a column of numbers, and the number of its values; each for half of epsilon.
-
-    bounds: the lowest and the highest value; others count as the bound that is nearest.
-    """
+    """The mean of a column of numbers, and the number of its values; fields as of `gpupif.release.mean`."""
 
     ask: ClassVar[str] = "mean"
-    bounds: Any = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "bounds", check_bounds(self.bounds))
+    bounds: Annotated[Any, check_bounds] = None
 
     @property
     def described(self) -> str:
@@ -366,28 +349,23 @@ class Mean(NumberQuery):
 class Quantile(NumberQuery):
     """A quantile of a column of numbers: the candidate whose rank is nearest to it, chosen with noise.
 
-    q: from 0 to 1, in steps of 0.0001. bounds: the lowest and the highest candidate. candidates: list of numbers in
-    place of bounds. Default: all whole numbers within whole bounds if they are few, else 1,001 evenly spaced numbers.
+    Fields are as of `gpupif.release.quantile`. Of q, steps of 0.0001 count.
     """
 
     ask: ClassVar[str] = "quantile"
-    q: float
+    q: Annotated[float, probability]
     bounds: Any = None
     candidates: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not is_finite(self.q) or not 0 <= self.q <= 1:
-            raise InputError(f"q: expected a number from 0 to 1, got {brief(self.q)}.")
-        if self.candidates is not None:
-            given = _plain_values(self.candidates)
-            if self.bounds is not None or not given or not all(map(is_finite, given)) or len(given) > MOST_CELLS:
-                raise InputError(
-                    f"candidates: expected up to {MOST_CELLS:,} numbers, and no bounds; got {brief(self.candidates)}."
-                )
-            object.__setattr__(self, "candidates", sorted(map(float, given)))
-        else:
-            object.__setattr__(self, "bounds", check_bounds(self.bounds))
+        if self.candidates is None:
+            object.__setattr__(self, "bounds", check_bounds("bounds", self.bounds))
+            return
+        given = _as_values("candidates", self.candidates)
+        if self.bounds is not None or not all(map(is_finite, given)) or len(given) > MOST_CELLS:
+            raise InputError(f"candidates: expected up to {MOST_CELLS:,} numbers, and no bounds; got {brief(given)}.")
+        object.__setattr__(self, "candidates", sorted(map(float, given)))
 
     @property
     def described(self) -> str:
@@ -432,19 +410,13 @@ def query_from(said: str, given: Any) -> Query:
     """Return the query that a dictionary describes. said: the beginning of errors. Raises InputError."""
     if not isinstance(given, Mapping):
         raise InputError(f"{said}: expected keys and values, got {brief(given)}.")
-    kind = KINDS.get(given.get("ask", "")) if isinstance(given.get("ask", ""), str) else None
+    kind = next((own for ask, own in KINDS.items() if ask == given.get("ask")), None)
     if kind is None:
         raise InputError(f"{said}: ask: expected {', '.join(map(repr, KINDS))}; got {brief(given.get('ask'))}.")
-    known = {own.name: own for own in fields(kind)}
-    for key in given:
-        if key != "ask" and key not in known:
-            hint = did_you_mean(str(key), known)
-            raise InputError(f"{said}: there is no key {brief(key)}.{hint} Expected some of {listed(list(known), 9)}.")
-    for name, own in known.items():
-        if own.default is MISSING and name not in given:
-            raise InputError(f"{said}: expected a key {name!r}, got none. Add it.")
+    keys = {key: value for key, value in given.items() if key != "ask"}
+    check_keys(said, kind, keys)
     try:
-        return kind(**{key: value for key, value in given.items() if key != "ask"})
+        return kind(**keys)
     except InputError as error:
         raise error.about(said) from None
 
@@ -474,26 +446,22 @@ def _summed(places: npt.NDArray[Any], counts: npt.NDArray[np.int64], cells: int)
     return sums.tolist()
 
 
-def _plain_values(values: Any) -> list[Any]:
-    """Return values as a list of Python values; None for NaN."""
-    several = values.tolist() if hasattr(values, "tolist") else list(values)
-    return [None if value is None or value != value else value for value in several]
+def _table_of_counts(lines: Iterable[tuple[tuple[Any, ...], int]], noise: Noise) -> dict[str, Any]:
+    """Return fields of an answer. lines: the values of each cell, and its count with noise."""
+    said = {"standard_error": noise.standard_error, "mechanism": noise.loss.kind, "threshold": noise.threshold}
+    return {"table": [(*values, count) for values, count in lines], **said}
 
 
 def value_texts(column: Column) -> list[str | None]:
     """Return the texts of the values of a column by code, as `_texts` has them; None for a missing value."""
     try:
-        return _texts(column.name, column.values())
-    except (InputError, OverflowError):
+        return _texts(column.values())
+    except NOT_PLAIN:
         # Intervals and the like.
         return column.texts()[: column.cardinality]
 
 
-def _texts(name: Hashable, values: Sequence[Any]) -> list[str | None]:
+def _texts(values: Sequence[Any]) -> list[str | None]:
     """Return the texts by which values of all kinds of tables are compared; None for missing ones."""
-    known = [value for value in values if value is not None]
-    try:
-        texts = iter(texts_of(known))
-    except pa.ArrowException:
-        raise InputError(f"values: column {name!r}: expected plain values, got {brief(known)}.") from None
+    texts = iter(texts_of(value for value in values if value is not None))
     return [None if value is None else next(texts) for value in values]

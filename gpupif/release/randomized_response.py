@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..treatment.field_checks import probability
@@ -17,27 +17,13 @@ from ..utils.validation import brief, whole_number, within
 if TYPE_CHECKING:
     from rich.console import Console
 
-# What is printed of the figures, and its unit.
-LINES = {
-    "keep": "probability that a value is kept, t",
-    "epsilon": "epsilon, nats",
-    "epsilon_bits": "epsilon, bits",
-    "likelihood_ratio": "likelihood ratio, at most (e^epsilon)",
-    "prior": "share of the people with the value, p",
-    "recorded": "records that say so, expected or given",
-    "posterior": "posterior if the record says so",
-    "posterior_otherwise": "posterior if the record says the other value",
-    "odds": "posterior odds",
-    "privacy_loss": "privacy loss, bits (posterior over prior)",
-    "most_learnt_prior": "p at which most is learnt",
-    "most_learnt_posterior": "posterior there",
-    "most_learnt": "posterior less prior there",
-    "estimate": "estimated share of the people",
-    "standard_error": "standard error of the estimate",
-}
+
+def _said(what: str) -> Any:
+    """Return a field of a dataclass that is printed under these words."""
+    return field(metadata={"what": what})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ResponseFacts(Displayable):
     """The figures of randomised response; made by `gpupif.randomized_response`. Prints as a table.
 
@@ -58,22 +44,22 @@ class ResponseFacts(Displayable):
     rows: int or None. The number of records.
     """
 
-    keep: float
+    keep: float = _said("probability that a value is kept, t")
     values: int
-    epsilon: float
-    epsilon_bits: float
-    likelihood_ratio: float
-    prior: float | None
-    recorded: float | None
-    posterior: float | None
-    posterior_otherwise: float | None
-    odds: float | None
-    privacy_loss: float | None
-    most_learnt_prior: float | None
-    most_learnt_posterior: float | None
-    most_learnt: float | None
-    estimate: float | None
-    standard_error: float | None
+    epsilon: float = _said("epsilon, nats")
+    epsilon_bits: float = _said("epsilon, bits")
+    likelihood_ratio: float = _said("likelihood ratio, at most (e^epsilon)")
+    prior: float | None = _said("share of the people with the value, p")
+    recorded: float | None = _said("records that say so, expected or given")
+    posterior: float | None = _said("posterior if the record says so")
+    posterior_otherwise: float | None = _said("posterior if the record says the other value")
+    odds: float | None = _said("posterior odds")
+    privacy_loss: float | None = _said("privacy loss, bits (posterior over prior)")
+    most_learnt_prior: float | None = _said("p at which most is learnt")
+    most_learnt_posterior: float | None = _said("posterior there")
+    most_learnt: float | None = _said("posterior less prior there")
+    estimate: float | None = _said("estimated share of the people")
+    standard_error: float | None = _said("standard error of the estimate")
     rows: int | None
 
     def verdict(self, redact: bool = False) -> list[str]:
@@ -87,17 +73,18 @@ class ResponseFacts(Displayable):
             said.append(
                 f"A record raises the probability from {as_percent(self.prior)} to {as_percent(self.posterior)}{loss}."
             )
-        if self.estimate is not None and self.standard_error is not None and self.rows is not None:
+        if self.estimate is not None and self.standard_error is not None:
             said.append(
-                f"The estimated share of {self.rows:,} {plural(self.rows, 'person')} is {self.estimate:.4g}, with a "
-                f"standard error of {self.standard_error:.4g}.".replace("persons", "people")
+                f"By {self.rows:,} {plural(self.rows or 0, 'record')}, the estimated share is {self.estimate:.4g}, "
+                f"with a standard error of {self.standard_error:.4g}."
             )
         return said
 
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)
         console.print()
-        lines = [(name, getattr(self, key)) for key, name in LINES.items() if getattr(self, key) is not None]
+        said = [(own.metadata.get("what"), getattr(self, own.name)) for own in fields(self)]
+        lines = [(what, value) for what, value in said if what is not None and value is not None]
         console.print(draw_table("Randomised response", [Heading("what", text=True), Heading("figure")], lines))
 
 

@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
 from .linear import TOLERANCE, Additivity, Floats, Mask, bound_cells, need_scipy
 
-# The most cells, totals included, of a table with suppressed cells: each takes linear programs over all of them.
-MOST_CELLS = 20_000
 # The cost of a cell that is suppressed already, in units of the largest figure: less than that of most other cells.
 NEXT_TO_NOTHING = 1e-9
 # Bounds of whole numbers are rounded inwards unless they are so close to one.
@@ -51,9 +48,13 @@ class Protection:
         margin: Floats = self.margin[cells]
         below = lower > figures - np.minimum(margin, figures) + close
         failed: Mask = (upper - lower < self.width) | (upper < figures + margin - close)
-        computed: Mask = upper - lower <= (0 if self.whole else close)
-        close_cells: Mask = failed | below | computed
+        close_cells: Mask = failed | below | self.computes(lower, upper)
         return close_cells
+
+    def computes(self, lower: Floats, upper: Floats) -> Mask:
+        """Return a mask of the cells whose bounds, rounded inwards, are equal."""
+        computed: Mask = upper - lower <= (0 if self.whole else TOLERANCE * 10 * np.maximum(1.0, lower))
+        return computed
 
 
 def suppress_more(
@@ -74,14 +75,9 @@ def suppress_more(
     cannot tell the changed table from the true one. The cost of a cell is the square root of its figure: totals cost
     more. The changed tables prove the bounds, so that the audit passes.
 
-    Raises InputError for more than `MOST_CELLS` cells. Source: Kelly, Golden and Assad, Cell suppression: disclosure
+    Raises InputError if SciPy is missing. Source: Kelly, Golden and Assad, Cell suppression: disclosure
     protection for sensitive tabular data, Networks 22 (1992), 397-417.
     """
-    if len(figures) > MOST_CELLS:
-        raise InputError(
-            f"suppress_below: expected at most {MOST_CELLS:,} cells with totals, got {len(figures):,}. Name fewer "
-            "columns, make them coarser first, or round only."
-        )
     scipy = need_scipy("suppress_below")
     equations = scipy.sparse.hstack([totals.matrix, -totals.matrix]).tocsc()
     hidden = primary.copy()

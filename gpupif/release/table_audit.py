@@ -6,16 +6,22 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from ..encoding.column import numbers_of
 from ..encoding.plain_values import texts
 from ..errors import InputError
 from ..frames.open import open_table
+from ..treatment.field_checks import is_finite
 from ..utils.progress import Reporter
-from ..utils.validation import Columns, as_list, brief, check_exist, is_number, table_value
+from ..utils.validation import Columns, as_list, brief, check_exist, table_value
+from .cells import mask_totals
 from .linear import Additivity, Floats, Mask, bound_cells
-from .suppression import MOST_CELLS, Protection
+from .suppression import Protection
 from .table_results import CountTable, TableAudit, make_frame
+
+# The most cells, totals included, of a table with suppressed cells: each takes linear programs over all of them.
+MOST_CELLS = 20_000
 
 
 def audit_table(
@@ -86,9 +92,6 @@ def audit_table(
         slack = table.slack if slack is None else slack
         width = table.audit.width if width is None and table.audit is not None else width
         table, whole = table.counts, table.is_whole
-    for argument, number in (("width", width), ("least", least), ("slack", slack)):
-        if number is not None and not (is_number(number) and 0 <= number < np.inf):
-            raise InputError(f"{argument}: expected a number of 0 or more, got {brief(number)}.")
     frame = open_table(table, lambda names: None)
     rows = frame.arrow()
     figure = frame.names[-1] if figure is None else figure
@@ -99,14 +102,13 @@ def audit_table(
         raise InputError("by: expected columns beside the column of figures. Name them, and figure=.")
     places = {name: place for place, name in enumerate(frame.names)}
     figures = numbers_of(rows.column(places[figure]).combine_chunks())
-    given = np.asarray(rows.column(places[figure]).is_valid())
-    _check_figures(figure, figures, given, rows.column(places[figure]))
+    _check_figures(figure, figures, rows.column(places[figure]))
     values, codes = [], []
     for name in names:
         labels = texts(rows.column(places[name]).combine_chunks()).to_pylist()
-        own = [*dict.fromkeys(label for label in labels if label != total), total]
-        values.append(own)
-        codes.append(np.array(list(map({label: place for place, label in enumerate(own)}.__getitem__, labels))))
+        values.append([*dict.fromkeys(label for label in labels if label != total), total])
+        place_of = {label: place for place, label in enumerate(values[-1])}
+        codes.append(np.array([place_of[label] for label in labels]))
     shape = [len(own) for own in values]
     check_size(shape)
     flat = np.ravel_multi_index(codes, shape)
@@ -114,16 +116,22 @@ def audit_table(
         raise InputError(
             f"table: expected a row for each combination of {', '.join(map(repr, names))}, got two for one."
         )
-    known, hidden = np.zeros(int(np.prod(shape))), np.zeros(int(np.prod(shape)), np.bool_)
-    known[flat], hidden[flat] = np.where(np.isnan(figures), 0, figures), np.isnan(figures)
-    unknown = np.zeros(shape, np.bool_)
-    for axis in range(len(shape)):
-        np.moveaxis(unknown, axis, 0)[-1] = True
-    unknown.flat[flat] = False
+    unknown = mask_totals(shape)
+    known, hidden = np.zeros(len(unknown)), np.zeros_like(unknown)
+    known[flat], hidden[flat], unknown[flat] = np.nan_to_num(figures), np.isnan(figures), False
     whole = whole and bool((known == np.floor(known)).all())
-    protection = Protection(float(whole if width is None else width), np.zeros(len(known)), float(least or 0), whole)
-    totals = Additivity(shape)
-    return find_bounds(names, values, totals, known, hidden, protection, float(slack or 0), unknown.ravel())
+    widest, lowest, off = as_amount("width", width, whole), as_amount("least", least), as_amount("slack", slack)
+    protection = Protection(widest, np.zeros(len(known)), lowest, whole)
+    return find_bounds(names, values, Additivity(shape), known, hidden, protection, off, unknown)
+
+
+def as_amount(argument: str, given: Any, default: float = 0) -> float:
+    """Return a finite number of 0 or more as a float; `default` for None. Raises InputError for any other value."""
+    if given is None:
+        return float(default)
+    if not is_finite(given) or given < 0:
+        raise InputError(f"{argument}: expected a number of 0 or more, got {brief(given)}.")
+    return float(given)
 
 
 def check_size(shape: Sequence[int]) -> None:
@@ -136,16 +144,15 @@ def check_size(shape: Sequence[int]) -> None:
         )
 
 
-def _check_figures(figure: Hashable, figures: Floats, given: Mask, column: Any) -> None:
+def _check_figures(figure: Hashable, figures: Floats, column: Any) -> None:
     """Raise InputError for a figure that is no number, or is below 0."""
-    wrong = np.flatnonzero((given & np.isnan(figures)) | (figures < 0) | np.isinf(figures))
-    for place in wrong.tolist():
-        value = column[place].as_py()
-        if isinstance(value, float) and value != value:
-            continue
+    given = np.asarray(pc.invert(pc.is_null(column, nan_is_null=True)))
+    wrong = np.flatnonzero(given & ~((figures >= 0) & (figures < np.inf)))
+    if len(wrong):
         raise InputError(
             f"figure: column {figure!r}: expected counts or sums of 0 or more, missing where suppressed; got "
-            f"{table_value(value)}. Name the column of figures, and leave suppressed figures empty."
+            f"{table_value(column[int(wrong[0])].as_py())}. Name the column of figures, and leave suppressed figures "
+            "empty."
         )
 
 
@@ -164,20 +171,22 @@ def find_bounds(
     values: of each axis, totals last. figures, hidden: flat, all cells; without a margin of protection, figures of
     hidden cells are not read. unknown: cells that are not published and not audited. Default: none. Raises InputError.
     """
-    unknown = np.zeros(len(figures), np.bool_) if unknown is None else unknown
+    not_asked = np.zeros_like(hidden) if unknown is None else unknown
     with Reporter() as report:
         report.stage("audit", int(hidden.sum()), "cells")
-        lower, upper = bound_cells(
-            totals, figures, hidden | unknown, hidden, protection.least, slack, lambda: report.advance()
-        )
-    inner = protection.inward(lower, upper)
-    places = np.flatnonzero(hidden)
+        bounds = bound_cells(totals, figures, hidden | not_asked, hidden, protection.least, slack, report.advance)
+    lower, upper = protection.inward(*bounds)
     # A reader of the audit of a published table has no true figures: the lower bounds are as good without a margin.
-    true = figures[hidden] if protection.margin.any() else inner[0]
+    true = figures[hidden] if protection.margin.any() else lower
     failed = protection.fails(true, lower, upper, hidden)
-    computed = inner[1] - inner[0] <= (0 if protection.whole else 1e-6 * np.maximum(1.0, np.abs(inner[0])))
     # Adding 0 makes 0 of -0.
-    frame = make_frame(by, values, places, lower=inner[0] + 0.0, upper=inner[1] + 0.0, disclosed=failed)
-    cells = len(figures) - int(unknown.sum())
-    numbers = len(places), int(computed.sum()), int(failed.sum())
-    return TableAudit(cells, *numbers, protection.width, protection.least, frame)
+    frame = make_frame(by, values, np.flatnonzero(hidden), lower=lower + 0.0, upper=upper + 0.0, disclosed=failed)
+    return TableAudit(
+        cells=int((~not_asked).sum()),
+        suppressed=len(frame),
+        computed=int(protection.computes(lower, upper).sum()),
+        disclosed=int(failed.sum()),
+        width=protection.width,
+        least=protection.least,
+        bounds=frame,
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from ..utils.display import (
     Heading,
     as_cell,
     as_found,
-    as_json,
+    as_text,
     draw_line,
     draw_table,
     draw_verdict,
@@ -29,8 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-# How many rows of a table are printed, and over how many columns its last column is spread.
-MOST_PRINTED, MOST_SPREAD = 40, 10
+# How many rows of a table are printed, over how many columns its last column is spread, and the longest word of a
+# heading.
+MOST_PRINTED, MOST_SPREAD, LONGEST_HEADING = 40, 10, 24
 SUPPRESSED = "c"
 NOT_PRIVATE = "cell keys are not differential privacy"
 
@@ -64,38 +64,28 @@ class TableAudit(Displayable):
 
     def verdict(self, redact: bool = False) -> list[str]:
         """See `Displayable.verdict`."""
-        of = f"{self.suppressed:,} of {self.cells:,} {plural(self.cells, 'cell')}"
         if not self.suppressed:
             return [f"No cell of {self.cells:,} is suppressed, so the audit had no bounds to find."]
+        of = f"{self.suppressed:,} of {self.cells:,} {plural(self.cells, 'cell')} are suppressed"
+        closely = f"bounded to less than {as_cell(self.width)}" if self.width else "bounded too closely"
         if self.passes:
-            holds = f"Audit: {of} are suppressed, and none of them can be computed from totals or {self._closely}."
+            holds = f"Audit: {of}, and none of them can be computed from totals or {closely}."
             known = "This audit takes suppressed figures of 0 for possible: say least=1 if no zero is ever suppressed."
             return [holds] if self.least else [holds, known]
-        computed = f"{self.computed:,} can be computed exactly, " if self.computed else ""
         rest = self.disclosed - self.computed
-        close = f"{rest:,} can be {self._closely}" if rest or not computed else ""
-        said = f"Audit fails: {of} are suppressed, yet {computed}{close}".removesuffix(", ")
-        return [f"{said}.", "Suppress further cells of the same rows and columns: gpupif tables finds them."]
-
-    @property
-    def _closely(self) -> str:
-        return f"bounded to less than {as_cell(self.width)}" if self.width else "bounded too closely"
+        return [
+            f"Audit fails: {of}, yet {self.computed:,} can be computed exactly, and {rest:,} more can be {closely}.",
+            "Suppress further cells of the same rows and columns: gpupif tables finds them.",
+        ]
 
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)
         bounds = self.bounds.sort_values("disclosed", ascending=False, kind="stable")
         if len(bounds):
             console.print()
-            shown = f" (the first {MOST_PRINTED} of {len(bounds):,})" if len(bounds) > MOST_PRINTED else ""
-            by = list(bounds.columns)[:-3]
-            headings = [Heading(str(name), text=True, show=as_found) for name in by]
-            headings += [
-                Heading("lowest"),
-                Heading("highest"),
-                Heading("disclosed", show=lambda own: "yes" * bool(own)),
-            ]
-            rows = bounds.head(MOST_PRINTED).to_numpy(object).tolist()
-            console.print(draw_table(f"Suppressed cells{shown}", headings, rows, keys=len(by)))
+            figures = [Heading("lowest"), Heading("highest"), Heading("disclosed", show=lambda own: "yes" * own)]
+            rows = bounds.to_numpy(object).tolist()
+            draw_cells(console, "Suppressed cells", list(bounds.columns)[:-3], figures, rows)
 
 
 @dataclass(frozen=True)
@@ -152,12 +142,7 @@ class CountTable(Displayable):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dictionary for JSON; suppressed figures are None."""
-        names = list(map(str, self.counts.columns))
-        return super().to_dict() | {
-            "counts": [dict(zip(names, map(as_json, row), strict=True)) for row in self._records()],
-            "by": list(map(str, self.by)),
-            "differentially_private": False,
-        }
+        return super().to_dict() | {"by": list(map(str, self.by)), "differentially_private": False}
 
     def __repr__(self) -> str:
         return f"<CountTable of {self.rows:,} rows: {len(self.counts):,} cells>"
@@ -183,14 +168,14 @@ class CountTable(Displayable):
         parts = [self._rounded] if self._rounded else []
         if self.rules:
             why = " or ".join(RULES[name].format(value) for name, value in self.rules.items())
-            are = f"{self.primary:,} {plural(self.primary, 'cell')} {'is' if self.primary == 1 else 'are'}"
-            more = f", {self.secondary:,} more to protect {'it' if self.primary == 1 else 'them'}"
-            if self.totals_suppressed:
-                totals = "is a total" if self.totals_suppressed == 1 else "are totals"
-                more += f" (of all, {self.totals_suppressed:,} {totals})"
-            if redact and self.primary:
-                are, more = f"{self.primary + self.secondary:,} cells are", " and to protect those"
-            parts.append(f"{are} suppressed for {why}{more}" if self.primary else f"no cell is suppressed for {why}")
+            if not self.primary:
+                parts.append(f"no cell is suppressed for {why}")
+            elif redact:
+                parts.append(f"suppressed cells: {self.primary + self.secondary:,} for {why}, and to protect those")
+            else:
+                totals = f"; totals among all of them: {self.totals_suppressed:,}" if self.totals_suppressed else ""
+                said = f"{self.primary:,} for {why}, {self.secondary:,} more to protect those"
+                parts.append(f"suppressed cells: {said}{totals}")
         said = "; ".join(parts) if parts else "no figure is protected: these are exact"
         audit = [] if self.audit is None else self.audit.verdict(redact)[:1]
         if self.one_cell_lines:
@@ -212,33 +197,23 @@ class CountTable(Displayable):
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)
         console.print()
-        names, rows = self._printed()
-        shown = f" (the first {MOST_PRINTED} of {len(rows):,} lines)" if len(rows) > MOST_PRINTED else ""
-        keys = sum(is_key for _, is_key in names)
-        headings = [Heading(name, text=is_key, show=as_found if is_key else _figure) for name, is_key in names]
+        keys, figures, rows = self._printed()
         title = self.figure.capitalize() + ("s" if self.value is None else f"s of {self.value}")
-        console.print(draw_table(f"{title}{shown}", headings, rows[:MOST_PRINTED], keys=keys))
+        draw_cells(console, title, keys, [Heading(name, show=_figure) for name in figures], rows)
         if self.primary or self.secondary:
             draw_line(console, f"{SUPPRESSED}: suppressed.", "dim")
 
-    def _records(self) -> list[list[Any]]:
-        """Return the rows of `counts`, with None for a suppressed figure."""
-        rows = self.counts.to_numpy(object).tolist()
-        given = self.counts[self.figure].notna().tolist()
-        return [row if is_given else [*row[:-1], None] for row, is_given in zip(rows, given, strict=True)]
-
-    def _printed(self) -> tuple[list[tuple[str, bool]], list[list[Any]]]:
-        """Return headings, each with whether it is a key, and lines; a last column of few values is spread."""
-        records = self._records()
+    def _printed(self) -> tuple[Sequence[Hashable], list[str], list[list[Any]]]:
+        """Return the keys, the headings of figures, and the lines; a last column of few values is spread."""
+        rows = self.counts.astype(object)
+        records = rows.where(rows.notna(), None).to_numpy().tolist()
         last = list(dict.fromkeys(record[-2] for record in records))
-        if len(self.by) == 1 or len(last) > MOST_SPREAD:
-            return [*((str(name), True) for name in self.by), (self.figure, False)], records
-        lines = [
-            [*values, *(record[-1] for record in line)]
-            for values, line in ((own, list(line)) for own, line in groupby(records, key=lambda record: record[:-2]))
-        ]
-        spread = [(f"{self.by[-1]} = {as_found(value)}", False) for value in last]
-        return [*((str(name), True) for name in self.by[:-1]), *spread], lines
+        spread = [f"{self.by[-1]} = {as_found(value)}" for value in last[: MOST_SPREAD + 1]]
+        if len(self.by) == 1 or len(spread) > MOST_SPREAD or has_long_word(spread):
+            return self.by, [self.figure], records
+        # Cells are in order: those that differ in the last column follow each other.
+        lines = [records[start : start + len(last)] for start in range(0, len(records), len(last))]
+        return self.by[:-1], spread, [[*line[0][:-2], *(record[-1] for record in line)] for line in lines]
 
 
 # Each rule of primary suppression in words.
@@ -252,6 +227,27 @@ RULES = {
 def _figure(value: Any) -> str:
     """Return a figure as text."""
     return SUPPRESSED if value is None else as_cell(value)
+
+
+def has_long_word(names: Sequence[str]) -> bool:
+    """Return whether a word of some names is too long for a heading, which is never broken."""
+    return max(map(len, " ".join(names).split()), default=0) > LONGEST_HEADING
+
+
+def draw_cells(
+    console: Console, title: str, by: Sequence[Hashable], figures: Sequence[Heading], rows: Sequence[Sequence[Any]]
+) -> None:
+    """Draw the first `MOST_PRINTED` cells of a table. by: columns whose values begin each row; figures follow."""
+    names = list(map(as_text, by))
+    shown = rows[:MOST_PRINTED]
+    if has_long_word(names):
+        # Long names stand beside each value.
+        pairs = [[f"{name} = {as_found(own)}" for name, own in zip(names, row, strict=False)] for row in shown]
+        shown = [["; ".join(pair), *row[len(names) :]] for pair, row in zip(pairs, shown, strict=True)]
+        names = ["values"]
+    headings = [*(Heading(name, text=True, show=as_found) for name in names), *figures]
+    more = f" (the first {MOST_PRINTED} of {len(rows):,})" if len(rows) > MOST_PRINTED else ""
+    console.print(draw_table(f"{title}{more}", headings, shown, keys=len(names)))
 
 
 def make_frame(by: Sequence[Hashable], values: Sequence[Sequence[Any]], places: Any, **figures: Any) -> pd.DataFrame:

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Hashable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..marginals.request import CountRequest
-from ..treatment.plan_run import warn_of_readers
 from ..treatment.random.key import MADE_BY, Key
 from ..utils.progress import Reporter
-from ..utils.validation import Columns, as_columns, brief, check_word, is_number, whole_number
+from ..utils.validation import Columns, as_columns, brief, check_word, whole_number
 from .cell_keys import NoiseTable
-from .cells import CellRequest, Cells, count_cells
-from .linear import Additivity, Floats, Mask, need_scipy
+from .cells import CellRequest, Cells, count_cells, mask_totals
+from .linear import Additivity, Floats, Mask
 from .magnitude import Dominance, PPercent
 from .rounding import round_controlled, round_nearest, round_random
 from .suppression import Protection, suppress_more
-from .table_audit import check_size, find_bounds
+from .table_audit import as_amount, check_size, find_bounds
 from .table_results import CountTable, make_frame
 
 METHODS = ("nearest", "random", "controlled", "cell-key")
@@ -140,18 +138,51 @@ def tables(
     base = None if round is None else whole_number("round", round, "", least=2, most=2**31)
     check_word("method", method, METHODS)
     check_word("missing", missing, ("category", "error"))
-    rules = _rules(suppress_below, dominance, p_percent, value)
-    _check_together(method, base, value, weights, record_id, p_table, key, width, rules)
-    secret = _secret(key, method) if method == "cell-key" or (base and method == "random") else None
-    noise = NoiseTable.from_any(p_table) if method == "cell-key" else None
     record = None if record_id is None else as_columns("record_id", record_id, table)
-    request = _cell_request(names, value, weights, method, record, missing)._replace(
-        draws=secret.draws(0, STREAM, ROW_KEYS) if noise and secret else None,
+    by_key = method == "cell-key"
+    conditions = (
+        ("dominance", dominance, value is not None, "is a rule for sums. Name the column to sum by value="),
+        ("p_percent", p_percent, value is not None, "is a rule for sums. Name the column to sum by value="),
+        ("weights", weights, value is None, "sums of value= take no weights. Sum a column of value times weight"),
+        ("round", round, not by_key, "cell keys draw noise in place of rounding. Take another method"),
+        ("value", value, not by_key, "cell keys are for counts of rows. Take another method"),
+        ("weights", weights, not by_key, "cell keys are for counts of rows. Take another method"),
+        ("record_id", record_id, by_key, "goes with method='cell-key'. Add that"),
+        ("p_table", p_table, by_key, "goes with method='cell-key'. Add that"),
+        ("key", key, by_key or method == "random", "goes with method='random' or 'cell-key'. Add one"),
+    )
+    for argument, given, is_allowed, why in conditions:
+        if given is not None and not is_allowed:
+            raise InputError(f"{argument}: {why}, or leave it out.")
+    if method in ("random", "controlled") and base is None:
+        raise InputError(f"method: {method!r} needs a base. Give it by round=, such as 3.")
+    if not isinstance(total, str) or not total:
+        raise InputError(f"total: expected a text that marks totals, got {brief(total)}.")
+    made: tuple[tuple[str, Any, Callable[[Any], Any]], ...] = (
+        ("suppress_below", suppress_below, partial(whole_number, "suppress_below", noun="rows", least=2)),
+        ("dominance", dominance, Dominance.from_any),
+        ("p_percent", p_percent, PPercent.from_any),
+    )
+    rules = {rule: make(given) for rule, given, make in made if given is not None}
+    if width is not None and not rules:
+        raise InputError("width: goes with suppress_below, dominance or p_percent. Add one, or leave it out.")
+    whole = value is None and weights is None
+    least_width = as_amount("width", width, max(1, rules.get("suppress_below", 2) - 1) if whole else 0)
+    if key is None and method in ("random", "cell-key"):
+        raise InputError(f"key: method {method!r} draws by a secret key of 32 bytes, and there is none. {MADE_BY}.")
+    secret = None if key is None else Key.from_any(key)
+    noise = NoiseTable.from_any(p_table) if by_key else None
+    request = CellRequest.from_arguments(names, value, weights, method, record, missing)._replace(
+        draws=secret.draws(0, STREAM, ROW_KEYS) if by_key and secret else None,
         largest=max(2, rules["dominance"].n if "dominance" in rules else 0) if value is not None else 0,
         totals=totals,
     )
     cells = count_cells(table, request)
-    _check_total(cells, total)
+    for column, labels in zip(names, cells.labels, strict=True):
+        if totals and total in labels:
+            raise InputError(
+                f"total: column {column!r} has the value {total!r}, which marks totals. Choose another text."
+            )
     counted = time.perf_counter()
     values = [[*own, *([total] if totals else [])] for own in cells.labels]
     figures = cells.figures.ravel()
@@ -160,40 +191,35 @@ def tables(
     hidden, audit = primary, None
     if rules:
         check_size(cells.rows.shape)
-        need_scipy("suppress_below")
-        whole = cells.units is None
-        usual = max(1, rules.get("suppress_below", 2) - 1) if whole else 0
-        least_width = float(usual if width is None else width)
-        protection = Protection(least_width, margin, 1.0 if whole else 0.0, whole)
-        exact = figures.astype(np.float64)
+        protection = Protection(least_width, margin, float(whole), whole)
+        exact, there = figures.astype(np.float64), cells.rows.ravel() > 0
         for _ in range(MOST_ROUNDS):
-            if audit is not None and audit.passes:
-                break
             with Reporter() as report:
                 report.stage("suppress", int(hidden.sum()), "cells")
-                there = cells.rows.ravel() > 0
                 hidden = suppress_more(additivity, exact, hidden, there, protection, report.advance)
             audit = find_bounds(names, values, additivity, exact, hidden, protection)
-        if audit is not None and not audit.passes:
+            if audit.passes:
+                break
+        else:
             raise InputError(
-                f"suppress_below: {audit.disclosed:,} cells are still disclosed after {MOST_ROUNDS} rounds of "
-                "secondary suppression. Name fewer columns, make them coarser first, or round only."
+                f"suppress_below: cells are still disclosed after {MOST_ROUNDS} rounds of secondary suppression. Name "
+                "fewer columns, make them coarser first, or round only."
             )
     published, slack = figures, 0.0
-    if noise is not None:
-        assert cells.keys is not None
+    if noise is not None and cells.keys is not None:
         published, slack = noise.perturb(figures, cells.keys.ravel()), float(noise.most)
+    elif base is not None and method == "nearest":
+        published, slack = round_nearest(figures, base), base // 2 if whole else base / 2
     elif base is not None:
-        published = _rounded(figures, base, method, cells, secret, additivity, hidden)
-        # Whole numbers are below the base by at least 1, and rounded to the nearest by at most half of it.
-        slack = (
-            float(base - (cells.units is None))
-            if method != "nearest"
-            else base // 2
-            if cells.units is None
-            else base / 2
-        )
-    name = _free_name("count" if value is None else "sum", names)
+        # Whole numbers are below the base by at least 1.
+        slack = float(base - whole)
+        if secret is None:
+            published = round_controlled(figures, base, additivity, hidden)
+        else:
+            published = round_random(figures, base, secret.draws(0, STREAM, ROUNDING).of_values(cells.texts()))
+    name = "count" if value is None else "sum"
+    while name in map(str, names):
+        name += "_"
     shown = make_frame(names, values, np.arange(len(figures)), **{name: _column(published, hidden)})
     return CountTable(
         rows=int(cells.rows.ravel()[-1] if totals else cells.rows.sum()),
@@ -209,101 +235,13 @@ def tables(
         rules={own: rule if isinstance(rule, int) else str(rule) for own, rule in rules.items()},
         primary=int(primary.sum()),
         secondary=int(hidden.sum() - primary.sum()),
-        totals_suppressed=int((hidden & cells.is_total().ravel()).sum()),
+        totals_suppressed=int((hidden & mask_totals(cells.rows.shape)).sum()) if totals else 0,
         mean_change=float(np.abs(published - figures)[~hidden].mean()) if not hidden.all() else 0.0,
         one_cell_lines=0 if value is not None else _one_cell_lines(hidden | (published != 0), cells),
         audit=audit,
         key=None if secret is None else secret.digest,
         seconds={"count": counted - started, "protect": time.perf_counter() - counted},
     )
-
-
-def _cell_request(
-    by: Sequence[Hashable], value: Hashable, weights: Hashable, method: str, record: Any, missing: str
-) -> CellRequest:
-    """Return the columns that make a table. record: columns that identify a row; None for all columns."""
-    amount, argument = (weights, "weights") if value is None else (value, "value")
-    return CellRequest(by, amount, argument, record if method == "cell-key" else (), missing=missing)
-
-
-def request_columns(
-    by: Sequence[Hashable],
-    *,
-    value: Hashable = None,
-    weights: Hashable = None,
-    method: str = "nearest",
-    record_id: Sequence[Hashable] | None = None,
-    missing: str = "category",
-) -> CountRequest:
-    """Return the columns that `tables` reads with these arguments."""
-    return _cell_request(by, value, weights, method, record_id, missing).columns()
-
-
-def _rules(suppress_below: Any, dominance: Any, p_percent: Any, value: Hashable) -> dict[str, Any]:
-    """Return the rules of primary suppression by name. Raises InputError for a wrong one."""
-    rules: dict[str, Any] = {}
-    if suppress_below is not None:
-        rules["suppress_below"] = whole_number("suppress_below", suppress_below, "rows", least=2)
-    for name, given, rule in (("dominance", dominance, Dominance), ("p_percent", p_percent, PPercent)):
-        if given is not None:
-            if value is None:
-                raise InputError(f"{name}: is a rule for sums. Name the column to sum by value=, or leave it out.")
-            rules[name] = rule.from_any(given)
-    return rules
-
-
-def _check_together(
-    method: str,
-    base: int | None,
-    value: Hashable,
-    weights: Hashable,
-    record_id: Any,
-    p_table: Any,
-    key: Any,
-    width: Any,
-    rules: Mapping[str, Any],
-) -> None:
-    """Raise InputError for arguments that do not go together."""
-    if value is not None and weights is not None:
-        raise InputError("weights: sums of value= take no weights. Sum a column of value times weight instead.")
-    if method == "cell-key":
-        if base is not None:
-            raise InputError("round: cell keys draw noise in place of rounding. Leave it out, or take another method.")
-        if value is not None or weights is not None:
-            named = "weights" if value is None else "value"
-            raise InputError(f"{named}: cell keys are for counts of rows. Leave it out, or take another method.")
-    elif method != "nearest" and base is None:
-        raise InputError(f"method: {method!r} needs a base. Give it by round=, such as 3.")
-    for name, given in (("record_id", record_id), ("p_table", p_table)):
-        if given is not None and method != "cell-key":
-            raise InputError(f"{name}: goes with method='cell-key'. Add that, or leave it out.")
-    if key is not None and method not in ("random", "cell-key"):
-        raise InputError("key: goes with method='random' or 'cell-key'. Add one, or leave it out.")
-    if width is not None:
-        if not rules:
-            raise InputError("width: goes with suppress_below, dominance or p_percent. Add one, or leave it out.")
-        if not (is_number(width) and 0 <= width < np.inf):
-            raise InputError(f"width: expected a number of 0 or more, got {brief(width)}.")
-
-
-def _secret(key: Any, method: str) -> Key:
-    """Return the secret key. Raises InputError if there is none, and warns of one that others may read."""
-    if key is None:
-        raise InputError(f"key: method {method!r} draws by a secret key of 32 bytes, and there is none. {MADE_BY}.")
-    if isinstance(key, str | os.PathLike):
-        warn_of_readers(Path(key))
-    return Key.from_any(key)
-
-
-def _check_total(cells: Cells, total: Any) -> None:
-    """Raise InputError if the text that marks totals is no text, or is a value of the table."""
-    if not isinstance(total, str) or not total:
-        raise InputError(f"total: expected a text that marks totals, got {brief(total)}.")
-    for name, labels in zip(cells.by, cells.labels, strict=True):
-        if cells.totals and total in labels:
-            raise InputError(
-                f"total: column {name!r} has the value {total!r}, which marks totals. Choose another text."
-            )
 
 
 def _primary(cells: Cells, rules: Mapping[str, Any]) -> tuple[Mask, Floats]:
@@ -314,9 +252,9 @@ def _primary(cells: Cells, rules: Mapping[str, Any]) -> tuple[Mask, Floats]:
         primary = (rows > 0) & (rows < rules["suppress_below"])
         if cells.units is not None:
             margin[primary] = SAFETY * sums[primary]
-    largest = cells.largest.reshape(len(rows), -1) * cells.unit
     for rule in (rules[name] for name in ("dominance", "p_percent") if name in rules):
-        own = rule.margin(sums, largest)
+        assert cells.largest is not None
+        own = rule.margin(sums, cells.largest.reshape(len(rows), -1) * cells.unit)
         # Sums of floats are exact up to rounding: what is above a limit by less is at the limit.
         unsafe = (own > 1e-12 * np.maximum(1.0, sums)) & (rows > 0)
         primary |= unsafe
@@ -332,31 +270,6 @@ def _one_cell_lines(occupied: Mask, cells: Cells) -> int:
     inner = [np.moveaxis(occupied.reshape(cells.rows.shape), axis, 0) for axis in range(cells.rows.ndim)]
     inner = [own[: len(own) - cells.totals] for own in inner]
     return sum(int((own.sum(axis=0) == 1).sum()) for own in inner if len(own) > 1)
-
-
-def _rounded(
-    figures: npt.NDArray[Any],
-    base: int,
-    method: str,
-    cells: Cells,
-    secret: Key | None,
-    totals: Additivity,
-    hidden: Mask,
-) -> npt.NDArray[Any]:
-    """Return all figures rounded; those of suppressed cells have no meaning."""
-    if method == "nearest":
-        return round_nearest(figures, base)
-    if method == "controlled":
-        return round_controlled(figures, base, totals, hidden)
-    assert secret is not None
-    return round_random(figures, base, secret.draws(0, STREAM, ROUNDING).of_values(cells.texts()))
-
-
-def _free_name(name: str, taken: Sequence[Hashable]) -> str:
-    """Return a name, with as many underscores behind it that no column has it."""
-    while name in map(str, taken):
-        name += "_"
-    return name
 
 
 def _column(figures: npt.NDArray[Any], hidden: Mask) -> Any:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..errors import InputError, listed
+from ..release.accounting import THEOREMS
 from ..utils.display import as_cell, as_found, as_part, as_text
 from . import figures
 from .figures import Figure
@@ -492,10 +493,8 @@ class Sections:
 
     def _budget(self, document: Document) -> Iterable[Section]:
         tables = self._facts("Budget", {**document, "spent": document["spent"]["least"]}, BUDGET)
-        names = {"sum": "sum of all", "zcdp": "zero-concentrated DP", "rdp": "Renyi DP", "pld": "loss distributions"}
-        tables += self._facts(
-            "Epsilon spent, by each theorem; the smallest holds", document["spent"], " ".join(names), names
-        )
+        caption = "Epsilon spent, by each theorem; the smallest holds"
+        tables += self._facts(caption, document["spent"], " ".join(THEOREMS), THEOREMS)
         charges = [{**own, "what": "; ".join(map(as_text, own["what"]))} for own in document["charges"]]
         tables += self._table("Charges", charges, "number what epsilon delta time", tools=True)
         yield Section("Privacy budget", [], [], tables)

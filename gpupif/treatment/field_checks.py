@@ -1,14 +1,14 @@
-"""Checks that the fields of treatments declare: `base: Annotated[float, positive]`. Each raises InputError."""
+"""Checks that fields of dataclasses declare: `base: Annotated[float, positive]`. Each raises InputError."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, fields
 from functools import cache
 from typing import Any, get_type_hints
 
-from ..errors import InputError
+from ..errors import InputError, did_you_mean
 from ..utils.validation import MOST, brief, is_number, whole_number, within
 
 # A function of the words that begin its error, and of the value of a field.
@@ -17,9 +17,31 @@ Check = Callable[[str, Any], object]
 
 @cache
 def checks_of(kind: type[Any]) -> list[tuple[str, Check]]:
-    """Return pairs of a field's name and a check that the field declares, for a class of treatments."""
+    """Return pairs of a field's name and a check that the field declares, for a dataclass."""
     hints = get_type_hints(kind, include_extras=True)
     return [(own.name, check) for own in fields(kind) for check in getattr(hints[own.name], "__metadata__", ())]
+
+
+def set_checked(instance: Any) -> None:
+    """Put what the checks of a dataclass return in the place of its fields. Raises InputError."""
+    kind: Any = type(instance)
+    for name, check in checks_of(kind):
+        object.__setattr__(instance, name, check(name, getattr(instance, name)))
+
+
+def check_keys(said: str, kind: type[Any], given: Iterable[Any]) -> None:
+    """Raise InputError unless keys of a document are fields of a dataclass, with all that have no default.
+
+    said: prefix of errors.
+    """
+    known = {own.name: own for own in fields(kind)}
+    for key in given:
+        if key not in known:
+            listed, hint = ", ".join(map(repr, known)), did_you_mean(str(key), known)
+            raise InputError(f"{said}: there is no key {brief(key)}.{hint} Expected some of {listed}.")
+    for name, own in known.items():
+        if own.default is MISSING and own.default_factory is MISSING and name not in given:
+            raise InputError(f"{said}: expected a key {name!r}, got none. Add it.")
 
 
 def whole(noun: str, least: int = 1, most: int = MOST) -> Check:
@@ -38,17 +60,19 @@ def finite(argument: str, value: Any) -> None:
         raise InputError(f"{argument}: expected a number, got {brief(value)}.")
 
 
-def positive(argument: str, value: Any) -> None:
-    """Raise InputError unless a value is a finite number above 0."""
+def positive(argument: str, value: Any) -> float:
+    """Return a finite number above 0 as a float. Raises InputError for any other value."""
     if not is_finite(value) or not value > 0:
         raise InputError(f"{argument}: expected a number above 0, got {brief(value)}.")
+    return float(value)
 
 
-def probability(argument: str, value: Any) -> None:
-    """Raise InputError unless a value is a number from 0 to 1."""
+def probability(argument: str, value: Any) -> float:
+    """Return a number from 0 to 1 as a float. Raises InputError for any other value."""
     if not within(value, 0, 1):
         hint = " Divide percentages by 100." if within(value, 1, 100) else ""
         raise InputError(f"{argument}: expected a probability from 0 to 1, got {brief(value)}.{hint}")
+    return float(value)
 
 
 def text_or_number(argument: str, value: Any) -> None:

@@ -247,6 +247,16 @@ class Plan:
             )
         return made
 
+    def attacker(self, columns: Any, quasi_identifiers: Any, sensitive: Any) -> tuple[Any, Any]:
+        """Return the quasi-identifiers and the sensitive columns for `gpupif.compare`, before roles are asked.
+
+        columns, quasi_identifiers, sensitive: as the user gives them. If all are None, both are those of the plan, None
+        for none: the attacker against whom the plan was made.
+        """
+        if columns is None and quasi_identifiers is None and sensitive is None:
+            return self.quasi_identifiers or None, self.sensitive or None
+        return quasi_identifiers, sensitive
+
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as nested dictionaries and lists of texts and numbers, without keys of default value."""
         parts: dict[str, Any] = {

@@ -16,8 +16,9 @@ import numpy as np
 
 from ..attack.attackers import AnyKnown
 from ..encoding.plain_values import text_of
-from ..errors import InputError, did_you_mean
+from ..errors import InputError
 from ..utils.validation import brief, is_hashable, is_number, is_whole
+from .field_checks import check_keys
 from .treatment import Treatment
 
 # Keys that a plan must not have: plans may be shown to others, so the secret is given beside the plan.
@@ -46,16 +47,9 @@ def treatment_from(said: str, kind: type[Treatment], given: Mapping[str, Any], f
     said: prefix of errors. folder: start of relative paths; None leaves paths unchanged. Raises InputError for an
     unknown key, and for a missing key.
     """
-    fields = {own.name: own for own in dataclasses.fields(kind)}
     for key in given:
         refuse_secret(said, key)
-        if key not in fields:
-            listed, hint = ", ".join(map(repr, fields)), did_you_mean(str(key), fields)
-            raise InputError(f"{said}: there is no key {brief(key)}.{hint} Expected some of {listed}.")
-    for name, own in fields.items():
-        needed = own.default is dataclasses.MISSING and own.default_factory is dataclasses.MISSING
-        if needed and name not in given:
-            raise InputError(f"{said}: expected a key {name!r}, got none. Add it.")
+    check_keys(said, kind, given)
     return kind(**{key: _resolved(value, folder) if key in kind.files else value for key, value in given.items()})
 
 

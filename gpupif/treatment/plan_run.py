@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shlex
-import stat
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import InputError, warn
+from ..errors import InputError
 from ..utils.progress import Reporter
 from ..utils.validation import check_exist, is_hashable
 from .random.key import Key
@@ -118,21 +114,7 @@ def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:
         return None
     if seed is not None:
         return Key.from_seed(seed)
-    if isinstance(key, str | os.PathLike):
-        warn_of_readers(Path(key))
     return Key.from_any(key)
-
-
-def warn_of_readers(file: Path) -> None:
-    """Warn if users other than its owner may read the file of a key."""
-    with contextlib.suppress(OSError):
-        mode = file.stat().st_mode
-        if not stat.S_ISDIR(mode) and mode & (stat.S_IRGRP | stat.S_IROTH):
-            warn(
-                f"key: {file} can be read by users other than its owner; a reader can undo random treatments. Change "
-                f"its rights: chmod 600 {shlex.quote(str(file))}.",
-                UserWarning,
-            )
 
 
 @dataclass(eq=False, repr=False)

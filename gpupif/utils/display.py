@@ -90,7 +90,8 @@ def as_json(value: Any) -> Any:
     if isinstance(value, list):
         return [as_json(own) for own in value]
     if hasattr(value, "reset_index"):
-        return as_json((value if value.index.name is None else value.reset_index()).to_dict("records"))
+        rows = (value if value.index.name is None else value.reset_index()).astype(object)
+        return as_json(rows.where(rows.notna(), None).to_dict("records"))
     return json_value(value)
 
 

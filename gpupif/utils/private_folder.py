@@ -266,6 +266,21 @@ def write_private(file: Path, content: bytes, durable: bool = False) -> None:
         beside.unlink(missing_ok=True)
 
 
+def sync(file: Path) -> None:
+    """Flush a file to the disk."""
+    number = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush the names in a folder to the disk, as far as its file system can."""
+    with contextlib.suppress(OSError):
+        sync(folder)
+
+
 def hidden_place(folder: Path) -> Path:
     """Return a path in a folder, for a file until it gets its final name. Nobody can guess the path."""
     return folder / BESIDE.replace("*", secrets.token_hex(8))

@@ -105,7 +105,7 @@ COMMANDS = {
     "protect": f"protect t.parquet --require k>=3 {KNOWN} --sensitive illness --suppress 0.5 -o p.toml --overwrite",
     "treat": "treat t.parquet --plan plan.toml -o treated.parquet --overwrite",
     "compare": f"compare t.parquet same.parquet {KNOWN} --sensitive illness --numbers income,age",
-    "tables": "tables t.parquet --by illness,sex --suppress-below 3 -o counts.csv --overwrite",
+    "tables": f"tables t.parquet --by {LONG},sex --suppress-below 3 -o counts.csv --overwrite",
     "audit": "audit workload.json --table t.parquet",
     "release": "release t.parquet --ledger ledger.json --query q.json",
     "budget": "budget ledger.json",

@@ -439,12 +439,10 @@ class ReleaseSettings(Section):
             yield "key", f"expected the file of a secret key, which method = {drawn[0].method!r} needs. Add it."
 
     @property
-    def outputs(self) -> dict[tuple[str | int, ...], str]:
-        """The files that are released, by the location of their keys below [release]."""
-        found: dict[tuple[str | int, ...], str] = {
-            ("tables", n, "output"): own.output for n, own in enumerate(self.tables or ())
-        }
-        return {(key,): path for key in ("output", "answers") if (path := getattr(self, key)) is not None} | found
+    def outputs(self) -> dict[str, str]:
+        """The files that are released, by their keys."""
+        named = {f"release.{key}": path for key in ("output", "answers") if (path := getattr(self, key)) is not None}
+        return named | {f"release.tables[{n}].output": own.output for n, own in enumerate(self.tables or ())}
 
 
 class Settings(Section):

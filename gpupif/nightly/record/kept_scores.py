@@ -30,13 +30,13 @@ from ...errors import GpupifError, TableReadError, reason_of
 from ...io.documents import parse_json
 from ...results.cell_table import ROW
 from ...results.open import open_scores
-from ...utils.private_folder import OWNER_FILE
+from ...utils.private_folder import OWNER_FILE, sync, sync_folder
 from ..configuration.settings import KeepSettings
 from ..exit_codes import Status
 from ..run_outcome import KeptScores
 from .record import Record, time_of
 from .row_keys import READ_ROWS, name_of_secret, secret_of, write_keys
-from .state_folder import file_digest, state_errors, state_folder, sync, sync_folder, write_file
+from .state_folder import file_digest, state_errors, state_folder, write_file
 
 # The folder of all kept scores, in the state folder.
 SCORES = "scores"

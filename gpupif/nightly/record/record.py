@@ -19,12 +19,13 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from ...errors import InputError, OutputError, TableReadError, reason_of
+from ...utils.private_folder import sync_folder
 from ...utils.signals import held_back
 from ..exit_codes import ENDED, Status
 from ..run_outcome import RunOutcome
 from . import version_1
 from .run_documents import SCHEMA, RunDocument
-from .state_folder import create_file, state_errors, state_folder, sync_folder
+from .state_folder import create_file, state_errors, state_folder
 
 RECORD, JOURNAL = "record.sqlite", "-journal"
 # A new record is built in this file, which is renamed once the damaged record is out of the way.

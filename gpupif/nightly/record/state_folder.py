@@ -16,7 +16,7 @@ from pathlib import Path
 from ...errors import AnotherRunError, OutputError
 from ...io.documents import parse_json
 from ...io.file_errors import denied
-from ...utils.private_folder import open_as_is, private_folder, write_private
+from ...utils.private_folder import open_as_is, private_folder, sync_folder, write_private
 
 # The file that a run locks, and the most bytes of what it says of its holder.
 LOCK = "lock"
@@ -71,21 +71,6 @@ def write_file(file: Path, content: bytes) -> None:
     with state_errors(file):
         write_private(file, content, durable=True)
         sync_folder(file.parent)
-
-
-def sync(file: Path) -> None:
-    """Flush a file to the disk."""
-    number = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
-
-
-def sync_folder(folder: Path) -> None:
-    """Flush the names in a folder to the disk, as far as its file system can."""
-    with contextlib.suppress(OSError):
-        sync(folder)
 
 
 def file_digest(file: Path) -> tuple[int, str]:

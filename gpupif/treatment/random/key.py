@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import os
 import secrets
+import shlex
+import stat
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
@@ -43,13 +46,15 @@ class Key:
         """Return a key from its bytes, or from the path of a file with the bytes.
 
         key: 32 bytes, 64 hexadecimal digits as bytes, or the path of a file that holds either; or a `Key`. Raises
-        InputError for another number of bytes or digits, and for a file that cannot be read.
+        InputError for another number of bytes or digits, and for a file that cannot be read. Warns of a file that
+        others can read.
         """
         if isinstance(key, Key):
             return key
         if isinstance(key, (bytes, bytearray)):
             return cls(_from_digits(bytes(key)))
         if isinstance(key, (str, os.PathLike)):
+            _warn_of_readers(Path(key))
             return cls(_from_digits(_read(key)))
         seed = " For tests, write gpupif.treatments.Key.from_seed(number)." if isinstance(key, int) else ""
         raise InputError(
@@ -157,3 +162,15 @@ def _from_digits(read: bytes) -> bytes:
 
 def _size_error(came: str, short: bool) -> InputError:
     return InputError(f"key: {EXPECTED}, got {came}, which is too {'short' if short else 'long'}. {MADE_BY}.")
+
+
+def _warn_of_readers(file: Path) -> None:
+    """Warn if users other than its owner may read the file of a key."""
+    with contextlib.suppress(OSError):
+        mode = file.stat().st_mode
+        if not stat.S_ISDIR(mode) and mode & (stat.S_IRGRP | stat.S_IROTH):
+            warn(
+                f"key: {file} can be read by users other than its owner; a reader can undo random treatments. Change "
+                f"its rights: chmod 600 {shlex.quote(str(file))}.",
+                UserWarning,
+            )
