@@ -80,6 +80,12 @@ class FileRoles:
         found = self.take("weights", None if given is None else [given], "weight")
         return None if found is None else found[0]
 
+    def scored(self, *others: list[str] | None) -> list[str]:
+        """Return the columns of options that the file has completed, as those of --columns."""
+        columns = [name for names in others for name in names or ()]
+        self.taken["columns"] = columns
+        return columns
+
     def facts(self) -> dict[str, Any]:
         """Return what came from the file, for JSON; nothing if there is no file."""
         return {} if self.file is None else {"roles": {"file": str(self.file), **self.taken}}
