@@ -115,12 +115,13 @@ class Inspection(Displayable):
 
     def _repeated(self) -> list[str]:
         """Return a sentence about the first number of persons, or else of households, that several rows have."""
+        records: list[dict[str, Any]] = self.columns.to_dict("records")  # type: ignore[assignment]
         for meanings, units in ((OF_PERSONS, "people"), ((HOUSEHOLD,), "households")):
             labels = [meaning.label for meaning in meanings]
-            for own in self.columns[self.columns["role"] == IDENTIFIER].itertuples():
-                rows = self.rows - own.missing
-                if own.looks_like in labels and own.values < rows:
-                    said = f"{quoted(own.column)} has {as_cell(rows / own.values)} rows a value"
+            for own in records:
+                rows, values = self.rows - own["missing"], own["values"]
+                if own["role"] == IDENTIFIER and own["looks_like"] in labels and values < rows:
+                    said = f"{quoted(own['column'])} has {as_cell(rows / values)} rows a value"
                     return [f"{said}: k counts rows, not {units} (see {SEVERAL_ROWS})."]
         return []
 
