@@ -118,9 +118,9 @@ def _as_text(value: Any) -> str:
 
 
 class DecimalMarks(NamedTuple):
-    """How many distinct texts of numbers are written with a decimal point or exponent, and with a decimal comma.
+    """Numbers of distinct texts that are written with a decimal point or exponent, and with a decimal comma.
 
-    thousands: how many of those with a comma may have it after thousands, as 1,234 has.
+    thousands: of the texts with a comma, the number that may have it after thousands, as 1,234 has.
     """
 
     points: int = 0
