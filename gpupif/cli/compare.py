@@ -73,7 +73,7 @@ def compare(
         attributes = from_file.sensitive(attributes)
         weights = from_file.weights(weights)
         if given is None:
-            given = [*(known or ()), *(attributes or ())]
+            given = from_file.scored(known, attributes)
     with shared.configured(device):
         from ..comparison.compare import compare as find
         from ..io.paths import find_input

@@ -65,9 +65,13 @@ class FileRoles:
         """Return the sensitive attributes."""
         return self.take("sensitive", given, "sensitive")
 
-    def identifiers(self, others: Iterable[str] = ()) -> list[str]:
-        """Return the identifiers of the file, without columns to which further options give a role."""
+    def identifiers(self, others: Iterable[str] = (), measured_by: Iterable[str | None] = ()) -> list[str]:
+        """Return the identifiers of the file, without columns to which other options give a role.
+
+        measured_by: columns of options such as --household; they stay identifiers.
+        """
         if self.file is not None:
+            self._filled.given.difference_update(measured_by)
             self._filled.given.update(others)
         return self.take("identifiers", None, "identifier") or []
 
@@ -75,6 +79,12 @@ class FileRoles:
         """Return the column of sampling weights."""
         found = self.take("weights", None if given is None else [given], "weight")
         return None if found is None else found[0]
+
+    def scored(self, *others: list[str] | None) -> list[str]:
+        """Return the columns of options that the file has completed, as those of --columns."""
+        columns = [name for names in others for name in names or ()]
+        self.taken["columns"] = columns
+        return columns
 
     def facts(self) -> dict[str, Any]:
         """Return what came from the file, for JSON; nothing if there is no file."""

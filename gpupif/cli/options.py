@@ -84,8 +84,8 @@ Hierarchies = Annotated[
     option(
         "H.toml",
         "Hierarchies of the columns: the table 'hierarchies' in a file of TOML, JSON or YAML, such as a plan. For "
-        "each column { widths = [5, 10, 20] }, { digits = 3 }, { dates = ['month', 'year'] }, or the path of a .csv "
-        "file as ARX keeps them. Those that it lacks are proposed.",
+        "each column { widths = [5, 10, 20] }, { digits = 3 }, { first = [3, 1] }, { dates = ['month', 'year'] }, or "
+        "the path of a .csv file as ARX keeps them. Those that it lacks are proposed.",
         "--hierarchies",
     ),
 ]

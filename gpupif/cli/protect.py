@@ -119,7 +119,7 @@ def protect(
             f"--keep: column {both[0]!r} is among --identifiers too, which the plan drops. Name it in one of them only."
         )
     # Columns that options name are identifiers too, but what becomes of them is said by the option.
-    dropped += from_file.identifiers([*dropped, *pseudonyms, *kept])
+    dropped += from_file.identifiers([*dropped, *pseudonyms, *kept], [measured.weights, measured.household])
     with shared.configured(device, gpu_grouping):
         from ..disclosure.risk_figures import RiskArguments
         from ..frames.open import table_names

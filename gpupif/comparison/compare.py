@@ -12,6 +12,7 @@ from ..attack.hierarchy_files import read_named_files
 from ..attack.roles import classes_by_roles
 from ..errors import InputError, NearlyUniqueWarning
 from ..frames.dask_frame import is_dask
+from ..frames.open import table_names
 from ..hierarchies.open import open_hierarchies
 from ..treatment.kept_rows import find_kept_rows
 from ..treatment.plan import Plan
@@ -236,6 +237,7 @@ def compare(
         sensitive=attributes,
         weights=asked.weights,
         dropped=list(request.dropped),
+        not_compared=[name for name in table_names(before)[0] if name not in (*names, row_id, weights)],
         singled_out=singled_out(after, others),
         risk=side_by_side(figures, readings),
         cells=cells_side_by_side(figures, readings),

@@ -103,6 +103,7 @@ class Comparison(Displayable):
     weights: the column whose sampling weights weight the scores and the shares of sensitive values in `risk` and
         `cells`; None if each row counts once.
     dropped: list of names. The columns that the table after lacks.
+    not_compared: list of names. Further columns of the table before, without row_id and weights.
     singled_out: dict. By column that is neither known nor sensitive, the rows of the table after that are unique by its
         value alone; only columns where at least a tenth of the rows are.
     risk: frame, one row for each figure. Figures that a table does not have are None.
@@ -151,6 +152,7 @@ class Comparison(Displayable):
     sensitive: Sequence[Hashable]
     weights: Hashable
     dropped: Sequence[Hashable]
+    not_compared: Sequence[Hashable]
     singled_out: Mapping[Hashable, int]
     risk: pd.DataFrame
     cells: pd.DataFrame
@@ -200,7 +202,9 @@ class Comparison(Displayable):
             number = self.singled_out[name]
             share = as_part(number / (self.rows - self.rows_taken_away))
             figures.append(f"but {quoted(name)}, no quasi-identifier, is unique in {number:,} rows ({share}) after")
-        return [rows, *([f"{'; '.join(figures)}."] if figures else []), f"{self._kept()}."]
+        others = f"Not compared, though in the table before: {listed(self.not_compared, 20, quoted)}."
+        measured = [f"{'; '.join(figures)}."] * bool(figures)
+        return [rows, *measured, f"{self._kept()}.", *([others] * bool(self.not_compared))]
 
     def _certain(self, risk: Mapping[Hashable, Mapping[Any, Any]]) -> list[str]:
         """Return in words how many rows have a certain value of the sensitive attribute of which most rows have."""
@@ -226,7 +230,9 @@ class Comparison(Displayable):
             return changed
         if len(known) < len(self.columns) and there > 0:
             own = math.fsum((known["information_kept"] * known["entropy_before"]).dropna())
-            share = f"{as_part(own / there)} in the quasi-identifiers, {share} in all {len(self.columns)} columns"
+            number = len(self.columns)
+            every = f"the {number} columns compared" if self.not_compared else f"all {number} columns"
+            share = f"{as_part(own / there)} in the quasi-identifiers, {share} in {every}"
         return f"Information kept: {share}; {changed}"
 
     def draw(self, console: Console) -> None:

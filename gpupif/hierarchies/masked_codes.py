@@ -27,7 +27,7 @@ class MaskedCodes(Hierarchy):
 
     digits: int, or list of int by level. How many characters are masked. A number n means 1, 2, ..., n.
     length: int. The length of codes of digits alone: shorter codes get zeros in front, which they lost if they were
-        read as numbers. Default: codes stay as they are.
+        read as numbers. Longer codes, and codes with other characters, stay as they are. Default: all do.
 
     Raises InputError if `digits` are no numbers from 1 that ascend, or `length` is no whole number from 1.
     """

@@ -14,6 +14,7 @@ from ..io.documents import read_document
 from ..utils.validation import brief
 from .common_values import CommonValues
 from .date_units import DateUnits
+from .first_characters import FirstCharacters
 from .hierarchy import Hierarchy
 from .intervals import Intervals
 from .masked_codes import MaskedCodes
@@ -23,6 +24,7 @@ from .value_tree import ValueTree
 KINDS: Mapping[str, type[Hierarchy]] = {
     "widths": Intervals,
     "digits": MaskedCodes,
+    "first": FirstCharacters,
     "dates": DateUnits,
     "common": CommonValues,
     "values": ValueTree,
@@ -30,8 +32,9 @@ KINDS: Mapping[str, type[Hierarchy]] = {
 # Searches compare levels as fields of 16 bits, of which the highest number means that values are in no common group.
 MOST_LEVELS = (1 << 15) - 2
 FORMS = (
-    "{ widths = [5, 10, 20] }, { digits = 3 }, { dates = ['month', 'year'] }, { common = [...], keep = [10, 5] }, "
-    "{ value = ['narrow', 'wide'], ... }, or the path of a .csv file (value;level1;...;*) or a .json file"
+    "{ widths = [5, 10, 20] }, { digits = 3 }, { first = [3, 1] }, { dates = ['month', 'year'] }, "
+    "{ common = [...], keep = [10, 5] }, { value = ['narrow', 'wide'], ... }, or the path of a .csv "
+    "file (value;level1;...;*) or a .json file"
 )
 
 

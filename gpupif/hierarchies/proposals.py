@@ -17,6 +17,7 @@ from ..encoding.merge import label_array
 from ..encoding.plain_values import texts
 from .common_values import CommonValues
 from .date_units import DateUnits, moments
+from .first_characters import FirstCharacters
 from .hierarchy import Hierarchy, plain_array
 from .intervals import Intervals
 from .masked_codes import MaskedCodes
@@ -30,6 +31,9 @@ KEPT = (100, 50, 20, 10, 5, 2)
 LEAST_CODES = 10
 LONGEST_CODE = 12
 _CODE = r"^[0-9]{3,}$|^[A-Za-z0-9]{2,6}( ?[A-Za-z0-9]{3})?$"
+# Codes as of ICD-10, such as E11, E11.9, S72.001A, and the numbers of first characters that are groups.
+_DIAGNOSIS = r"^[A-Za-z][0-9][0-9A-Za-z](\.?[0-9Xx]{1,4}[A-Za-z]?)?$"
+_OF_DIAGNOSES = (5, 3, 2, 1)
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 
@@ -38,6 +42,7 @@ def propose_hierarchy(column: Column) -> Hierarchy:
 
     * Dates are grouped by days, months, quarters, years and decades.
     * Codes, such as postcodes, are masked from the right. Texts of digits are codes if one of them begins with 0.
+    * Codes of unequal length like those of ICD-10 are cut after their first characters.
     * Numbers are grouped by intervals of round widths: 1, 2 or 5 times a power of ten. The middle nine tenths of the
       rows are in about twenty intervals of the narrowest width.
     * Of other values the most common ones are kept, and the rest pooled.
@@ -88,12 +93,14 @@ def _dates(name: Hashable, values: pa.Array, counts: npt.NDArray[np.int64]) -> H
 def _codes(name: Hashable, values: pa.Array, counts: npt.NDArray[np.int64]) -> Hierarchy | None:
     if not _is_text(values):
         return None
+    lengths = pc.utf8_length(values).to_numpy()
+    longest, shortest = int(lengths.max()), int(lengths.min())
+    if longest > shortest and len(values) >= LEAST_CODES and _all_match(values, _DIAGNOSIS):
+        return _with_useful_levels(lambda kept: FirstCharacters(kept, column=name), _OF_DIAGNOSES, values)
     with_zeros = _with_zeros(values) and _all_match(values, "^[0-9]+$")
     if not with_zeros and (len(values) < LEAST_CODES or not _all_match(values, _CODE)):
         return None
-    lengths = pc.utf8_length(values).to_numpy()
     digits = pc.count_substring_regex(values, "[0-9]").to_numpy()
-    longest, shortest = int(lengths.max()), int(lengths.min())
     # Texts of digits of unequal lengths are numbers, unless some begin with 0.
     numbers = longest > shortest and (digits == lengths).all()
     are_codes = shortest >= 3 and digits.min() >= 2 and longest - shortest <= 2 and not numbers

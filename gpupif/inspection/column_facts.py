@@ -36,6 +36,11 @@ HASHED = 1 << 16
 
 # The form of a number. A text that begins with 0 is none: it may be an identifier or a postcode.
 NUMBER_TEXT = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+# The form of a number with a decimal comma, in German fashion: 0,5 or 1.234,50. Between digits, it may have full stops
+# before each three.
+COMMA_TEXT = r"^-?(0|[1-9][0-9]*|[1-9][0-9]{0,2}(\.[0-9]{3})+),[0-9]+$"
+# The form of 1,234, which may be a number with a decimal comma or a whole number of thousands.
+THOUSANDS_TEXT = r"^-?[1-9][0-9]{0,2},[0-9]{3}$"
 
 TEXT, CATEGORY, WHOLE, NUMBER, BOOLEAN = "text", "category", "whole number", "number", "boolean"
 DATE, MOMENT, TIME, SPAN, NOTHING, OTHER = "date", "date and time", "time", "time span", "nothing", "other"
@@ -112,30 +117,57 @@ def _as_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)[:LONGEST]
 
 
+class DecimalMarks(NamedTuple):
+    """Numbers of distinct texts that are written with a decimal point or exponent, and with a decimal comma.
+
+    thousands: of the texts with a comma, the number that may have it after thousands, as 1,234 has.
+    """
+
+    points: int = 0
+    commas: int = 0
+    thousands: int = 0
+
+    @classmethod
+    def from_texts(cls, texts: pa.Array) -> DecimalMarks:
+        """Return the marks of texts that are numbers."""
+        forms = COMMA_TEXT, THOUSANDS_TEXT, "[.eE]"
+        commas, thousands, points = (pc.match_substring_regex(texts, form) for form in forms)
+        points = pc.and_not(points, commas)
+        return cls(*(int(pc.sum(own).as_py() or 0) for own in (points, commas, thousands)))
+
+    @property
+    def are_clear(self) -> bool:
+        """True if the texts are numbers of one notation."""
+        return not self.commas or (not self.points and self.thousands < self.commas)
+
+
 class Range(NamedTuple):
     """The range of some numbers.
 
     low, high: the lowest and the highest. whole: True if all are whole numbers. total: their sum over the rows, without
-    infinite numbers.
+    infinite numbers. marks: of texts, how their fractions are written.
     """
 
     low: float
     high: float
     whole: bool
     total: ExactSum
+    marks: DecimalMarks
 
     @classmethod
-    def from_numbers(cls, numbers: npt.NDArray[np.float64] | None, counts: npt.NDArray[np.int64]) -> Range | None:
-        """Return the range of numbers, at least one; None for None. counts: rows of each number.
+    def from_labels(cls, labels: pa.Array, kind: str, counts: npt.NDArray[np.int64]) -> Range | None:
+        """Return the range of distinct values, None if they are no numbers. counts: rows of each value.
 
         Infinite numbers are not whole, and are left out of the sum.
         """
+        numbers = _numbers(labels, kind)
         if numbers is None:
             return None
+        marks = DecimalMarks.from_texts(labels) if kind == TEXT else DecimalMarks()
         finite = np.isfinite(numbers)
         whole = bool(finite.all() and (numbers == np.floor(numbers)).all())
         total = ExactSum.from_numbers(numbers[finite], counts[finite])
-        return cls(float(numbers.min()), float(numbers.max()), whole, total)
+        return cls(float(numbers.min()), float(numbers.max()), whole, total, marks)
 
     @classmethod
     def combine(cls, parts: Iterable[Range | None]) -> Range | None:
@@ -145,7 +177,9 @@ class Range(NamedTuple):
         if not ranges or len(ranges) < len(every):
             return None
         low, high = min(part.low for part in ranges), max(part.high for part in ranges)
-        return cls(low, high, all(part.whole for part in ranges), ExactSum.total(part.total for part in ranges))
+        marks = DecimalMarks(*map(sum, zip(*(part.marks for part in ranges), strict=True)))
+        total = ExactSum.total(part.total for part in ranges)
+        return cls(low, high, all(part.whole for part in ranges), total, marks)
 
 
 NO_LOGS, NO_SAMPLE = LogSum(0), Sample([], [])
@@ -161,7 +195,7 @@ class ColumnFacts:
     missing: int. Rows without a value.
     log_sum: LogSum. The sum of c log2 c over the counts c of values; missing values are one value.
     rows: int. Rows of the column.
-    range: Range or None. The range of the values if all are numbers.
+    every_number: Range or None. The range of the values if all are numbers, in any notation.
     sample: Sample. A sample of the distinct values.
     days: bool. True if all points in time are midnights.
     """
@@ -172,7 +206,7 @@ class ColumnFacts:
     missing: int = 0
     log_sum: LogSum = NO_LOGS
     rows: int = 0
-    range: Range | None = None
+    every_number: Range | None = None
     sample: Sample = NO_SAMPLE
     days: bool = True
 
@@ -189,7 +223,7 @@ class ColumnFacts:
             values.missing,
             Sizes.from_counts(occurs).log_sum(),
             int(occurs.sum()),
-            Range.from_numbers(_numbers(labels, kind), counts),
+            Range.from_labels(labels, kind, counts),
             Sample.from_values(labels, kind),
             kind != MOMENT or _are_days(labels),
         )
@@ -206,20 +240,30 @@ class ColumnFacts:
             sum(part.missing for part in parts),
             LogSum.total(part.log_sum for part in parts),
             sum(part.rows for part in parts),
-            Range.combine(part.range for part in parts if part.distinct),
+            Range.combine(part.every_number for part in parts if part.distinct),
             Sample.total(part.sample for part in parts),
             all(part.days for part in parts),
         )
 
     @property
+    def range(self) -> Range | None:
+        """The range of the values if all are numbers, and texts of one notation: 1.5 and 1,5 together are none."""
+        return self.every_number if self.every_number is not None and self.every_number.marks.are_clear else None
+
+    @property
+    def has_decimal_comma(self) -> bool:
+        """True for texts of numbers with a decimal comma."""
+        return self.range is not None and self.range.marks.commas > 0
+
+    @property
     def type(self) -> str:
         """The type of the values.
 
-        Texts of numbers are numbers. Numbers are whole numbers if all are whole. Midnights are dates. Texts that occur
-        at least twice on average are categories.
+        Texts of numbers are numbers. Numbers are whole numbers if all are whole and none has a decimal comma. Midnights
+        are dates. Texts that occur at least twice on average are categories.
         """
         if self.range is not None:
-            return WHOLE if self.range.whole else NUMBER
+            return WHOLE if self.range.whole and not self.has_decimal_comma else NUMBER
         if self.kind == TEXT and 2 * self.distinct <= self.rows - self.missing:
             return CATEGORY
         return DATE if self.kind == MOMENT and self.days else self.kind
@@ -289,8 +333,12 @@ def facts_of(values: ValueCounts | None, rows: int) -> ColumnFacts:
 def _numbers(labels: pa.Array, kind: str) -> npt.NDArray[np.float64] | None:
     """Return values as floats if all are numbers, or texts of numbers as in files of text; else None."""
     if kind == TEXT:
-        if not pc.all(pc.match_substring_regex(labels, NUMBER_TEXT)).as_py():
+        with_comma = pc.match_substring_regex(labels, COMMA_TEXT)
+        if not pc.all(pc.or_(with_comma, pc.match_substring_regex(labels, NUMBER_TEXT))).as_py():
             return None
+        if pc.any(with_comma).as_py():
+            plain = pc.replace_substring(pc.replace_substring(labels, ".", ""), ",", ".")
+            labels = pc.if_else(with_comma, plain, labels)
         return labels.cast(pa.float64()).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
     if kind not in (WHOLE, NUMBER):
         return None

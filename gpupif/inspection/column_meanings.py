@@ -72,6 +72,8 @@ PHOTO = _identifier("photographs", "Q")
 CODE = _identifier("identifying codes", "R")
 PERSON_CODE = _identifier("numbers of persons", "R")
 HOUSEHOLD = Meaning("household numbers", IDENTIFIER, "R", "for the risk of households name it to risk --household")
+# Numbers that each stand for one person.
+OF_PERSONS = (PERSON_CODE, MEDICAL_RECORD, HEALTH_PLAN, SOCIAL_SECURITY, NATIONAL_ID)
 
 WEIGHTS = Meaning("sampling weights", WEIGHT)
 BARE_WEIGHT = Meaning("weights", WEIGHT)

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..attack.roles import ROLES, Roles
+from ..attack.roles import IDENTIFIER, ROLES, Roles
 from ..errors import listed
 from ..frames.open import held_table, table_names, with_labels
 from ..marginals.request import CountRequest
 from ..utils.display import (
     Displayable,
     Heading,
+    as_cell,
     as_json,
     as_part,
     as_percent,
@@ -30,6 +31,7 @@ from ..utils.display import (
 )
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns
+from .column_meanings import HOUSEHOLD, OF_PERSONS
 from .proposal import may_name_persons, propose
 from .table_facts import find_facts
 
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 
 # The roles that a verdict names.
 ASKED_OF = ("identifier", "quasi-identifier", "sensitive")
+# The section of the documentation about rows that are not persons.
+SEVERAL_ROWS = '"Several rows of one person" in docs/how-to/disclosure.md'
 NOTE = "These are proposals, by names and values alone; nothing is applied until you say so. Check each."
 
 
@@ -106,7 +110,20 @@ class Inspection(Displayable):
         alone = f"{name} alone is unique in {unique:,} {plural(unique, 'row')} ({as_part(most)})."
         if not self.columns["unique_share"].any():
             alone = "No row is unique by one column alone."
-        return [f"{size}: the likely meaning and role of each column.", found, alone]
+        size = f"{size}: the likely meaning and role of each column."
+        return [size, found, alone, *self._repeated()]
+
+    def _repeated(self) -> list[str]:
+        """Return a sentence about the first number of persons, or else of households, that several rows have."""
+        records: list[dict[str, Any]] = self.columns.to_dict("records")  # type: ignore[assignment]
+        for meanings, units in ((OF_PERSONS, "people"), ((HOUSEHOLD,), "households")):
+            labels = [meaning.label for meaning in meanings]
+            for own in records:
+                rows, values = self.rows - own["missing"], own["values"]
+                if own["role"] == IDENTIFIER and own["looks_like"] in labels and values < rows:
+                    said = f"{quoted(own['column'])} has {as_cell(rows / values)} rows a value"
+                    return [f"{said}: k counts rows, not {units} (see {SEVERAL_ROWS})."]
+        return []
 
     def draw(self, console: Console) -> None:
         rows = self.rows

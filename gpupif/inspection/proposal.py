@@ -71,7 +71,7 @@ class _Evidence:
 def propose(facts: Mapping[Hashable, ColumnFacts]) -> dict[Hashable, Proposal]:
     """Return the proposals for the columns of a table, in their order."""
     bodies = names_a_body(list(facts))
-    proposals = {name: _propose_alone(name, one, bodies) for name, one in facts.items()}
+    proposals = {name: _with_decimal_comma(_propose_alone(name, one, bodies), one) for name, one in facts.items()}
     weights = [name for name, one in proposals.items() if one.role == WEIGHT]
     if len(weights) > 1:
         best = min(weights, key=lambda name: (proposals[name].meaning != meanings.WEIGHTS, _is_numbered(name)))
@@ -98,6 +98,14 @@ def may_name_persons(
 def _is_numbered(name: Hashable) -> bool:
     """Return whether a name ends in a number, as names of replicate weights do."""
     return bool(words := words_of(name)) and words[-1][-1].isdecimal()
+
+
+def _with_decimal_comma(proposal: Proposal, facts: ColumnFacts) -> Proposal:
+    """Return a proposal whose reason says how numbers with a decimal comma, which are texts, are read as numbers."""
+    if not facts.has_decimal_comma:
+        return proposal
+    advice = 'numbers with a decimal comma, which stay text: read them with pandas read_csv(decimal=",")'
+    return replace(proposal, reason=f"{proposal.reason}; {advice}")
 
 
 def _propose_alone(name: Hashable, facts: ColumnFacts, bodies: bool) -> Proposal:
@@ -144,7 +152,13 @@ def _propose_weights(named: Meaning, facts: ColumnFacts, bodies: bool) -> Propos
     numbers = facts.range
     if named == meanings.BARE_WEIGHT and (bodies or numbers is None):
         return None if numbers is None else _by_meaning(_Evidence(meanings.BODY, named=True), facts)
-    plain = numbers is not None and numbers.low >= 0 and math.isfinite(numbers.high) and numbers.total.units > 0
+    plain = (
+        numbers is not None
+        and not facts.has_decimal_comma
+        and numbers.low >= 0
+        and math.isfinite(numbers.high)
+        and numbers.total.units > 0
+    )
     if numbers is None or not plain or facts.missing:
         lack = "missing values" if facts.missing else "other values than positive numbers"
         return Proposal(LEFT_OUT, f"its name says weights, but it has {lack}, so it weighs nothing", "name", named)

@@ -83,8 +83,14 @@ def _unchanged(asked: CountedRequest) -> list[Hashable]:
 
 
 def _with_identifiers(asked: CountedRequest, plan: Plan) -> Plan:
-    """Return a plan with the treatments of identifiers, and with the roles of columns."""
-    treatments = [*identifier_treatments(asked.request.identifiers), *plan.treatments]
+    """Return a plan with the treatments of identifiers, and with the roles of columns.
+
+    Treatments that suppress may measure by an identifier, such as the household, so that it is treated last.
+    """
+    by_measure = asked.request.given.columns
+    first = {name: done for name, done in asked.request.identifiers.items() if name not in by_measure}
+    last = {name: done for name, done in asked.request.identifiers.items() if name in by_measure}
+    treatments = [*identifier_treatments(first), *plan.treatments, *identifier_treatments(last)]
     return Plan(treatments, plan.hierarchies, asked.criteria.quasi_identifiers, asked.criteria.sensitive)
 
 

@@ -87,8 +87,8 @@ def protect(
         criteria hold in each stratum. Distributions, as of ``t``, are those of the whole table. Every attacker has to
         know the strata.
     identifiers:
-        Columns that name persons, such as ``read_roles(...).identifiers``. The plan drops them. An index of the table
-        is named like a column.
+        Columns that name persons, such as ``read_roles(...).identifiers``. The plan drops them, also
+        those by which risk is measured, as by `household`. An index of the table is named like a column.
     pseudonymise:
         Columns, among the identifiers or others, that get a pseudonym by a secret key instead of being dropped
         (`gpupif.treatments.Pseudonym`, "hmac"), for tables that are to be linked. Treat the table with ``key=`` then.

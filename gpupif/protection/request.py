@@ -25,7 +25,7 @@ from ..hierarchies.hierarchy import Hierarchy
 from ..marginals.request import CountRequest
 from ..treatment.suppression.suppress import refuse_population
 from ..utils.validation import brief, check_exist, check_not_known, check_word, is_number
-from .identifiers import ARGUMENTS, DROP, KEEP
+from .identifiers import ARGUMENTS, DROP
 from .objectives import ObjectiveChoice, as_objective
 
 
@@ -75,8 +75,7 @@ class ProtectRequest:
         check_not_known(self.sensitive, self.quasi_identifiers or ())
         check_word("missing", self.missing, MISSING)
         for name, argument in self.given.columns.items():
-            changed = {own for own, done in self.identifiers.items() if done != KEEP}
-            if name in {*self.sensitive, *(self.quasi_identifiers or ()), *changed}:
+            if name in {*self.sensitive, *(self.quasi_identifiers or ())}:
                 raise InputError(f"{argument}: column {name!r} has another role too. Name it in one of them only.")
         if self.cells:
             refuse_population(self.criteria, "cells")
@@ -147,7 +146,8 @@ class ProtectRequest:
         if not self.identifiers:
             return None
         known = _known_by_attackers(self.criteria, self.attackers)
-        return [name for name in names if name not in self.identifiers or str(name) in known]
+        unread = {name for name in self.identifiers if name not in self.given.columns and str(name) not in known}
+        return [name for name in names if name not in unread]
 
     def not_named(self, names: Sequence[Hashable], labels: Sequence[Hashable]) -> tuple[list[Hashable], list[Hashable]]:
         """Return the columns and row labels of a table that no argument names.

@@ -90,7 +90,8 @@ class Plan:
         * a dictionary by value of the names of its groups, the narrowest group first;
         * a `Hierarchy`;
         * ``{"widths": [5, 10, 20]}`` for numbers, ``{"digits": 3}`` for codes that are masked from the right,
-          ``{"dates": ["month", "year"]}``, or ``{"common": ["a", "b", "c"], "keep": [3, 1]}``.
+          ``{"first": [3, 1]}`` for codes that are cut after their first characters, ``{"dates": ["month",
+          "year"]}``, or ``{"common": ["a", "b", "c"], "keep": [3, 1]}``.
     quasi_identifiers, sensitive:
         The columns that an attacker knows, and the columns that he would learn, as `gpupif.protect` has them.
         `gpupif.compare` takes them from the plan if it is given none. No treatment reads them. Default: none.

@@ -229,13 +229,18 @@ class TreatmentsRecord(Displayable):
             said[0] += (
                 f" of {self.rows:,} {plural(self.rows, 'row')}, {self.rows_removed or 0:,} of which are taken away"
             )
-            changed: Counter[str] = Counter()
+            changed, times = Counter[str](), Counter[str]()
             for own in self.treatments:
                 changed.update(own.changed or {})
+                times.update(name for name, cells in (own.changed or {}).items() if cells)
             if changed:
                 name, cells = changed.most_common(1)[0]
                 gone = ", including rows removed later" * bool(self.rows_removed)
-                said.append(f"{changed.total():,} cells changed{gone}, most in {quoted(name)}: {cells:,}")
+                # A cell that several treatments change is counted by each of them.
+                again = max(times.values(), default=0) > 1
+                what = "changes of cells, counted by treatment" if again else "cells changed"
+                by = f" by {times[name]} treatments" * (times[name] > 1)
+                said.append(f"{changed.total():,} {what}{gone}, most in {quoted(name)}: {cells:,}{by}")
         if self.key is not None:
             said.append("Values were drawn at random, with a seed" if self.key == "seed" else "A secret key was used")
         return [f"{own}." for own in said]

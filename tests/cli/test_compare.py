@@ -51,6 +51,26 @@ def test_columns_of_numbers_and_weights_are_options(treated, run):
     assert "--numbers: column 'sex': expected finite numbers before and after, got texts" in told.err
 
 
+def test_roles_say_which_columns_are_not_compared(treated, run):
+    """Also beside a plan that says what the attacker knows."""
+    (treated / "roles.toml").write_text(
+        '[roles]\nage = "quasi-identifier"\nsex = "quasi-identifier"\n"a=b" = "leave out"\n'
+    )
+    (treated / "known.toml").write_text('quasi_identifiers = ["age"]\nsensitive = ["sex"]\ntreatment = []\n')
+    asked = ("compare", "people.csv", "treated.csv", "--roles", "roles.toml")
+    told = run(*asked, "--plan", "known.toml")
+    assert (told.code, told.err) == (0, "")
+    for words in (
+        "From roles.toml: --columns age,sex\n",
+        "in the quasi-identifiers, ",
+        " in the 2 columns compared; ",
+        "Not compared, though in the table before: `a=b`.\n",
+    ):
+        assert words in told.out
+    assert "From roles.toml: --quasi-identifiers age,sex; --columns age,sex\n" in run(*asked).out
+    assert json.loads(run(*asked, "--json").out)["not_compared"] == ["a=b"]
+
+
 def test_a_plan_that_removes_no_rows_is_named(treated, run):
     (treated / "fewer.csv").write_text("age,sex,a=b\n39,f,1.5\n39,m,2.5\n")
     told = run("compare", "people.csv", "fewer.csv", "--plan", "plan.toml")

@@ -397,8 +397,10 @@ def named(table, folder):
 WITH_ROLES = ("protect", "table.csv", "--hierarchies", "H.toml", "--roles", "roles.toml", "--require", "k>=3")
 
 
-def test_identifiers_of_roles_are_dropped(run, named):
-    ended = run(*WITH_ROLES, "-o", "plan.toml")
+@pytest.mark.parametrize("measured", [[], ["--household", "email", "--require", "households.risk.highest<=1"]])
+def test_identifiers_of_roles_are_dropped(run, named, measured):
+    """Also if a measure needs them."""
+    ended = run(*WITH_ROLES, *measured, "-o", "plan.toml")
     assert ended.code == 0, ended.err
     assert ended.err == ""
     assert (

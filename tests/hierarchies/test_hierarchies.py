@@ -25,6 +25,7 @@ KINDS = {
     "widths": ({"widths": [5, 10, 50], "start": 2}, st.integers(-1000, 1000)),
     "decimal widths": ({"widths": [0.1, 0.5, 2]}, st.floats(-50, 50)),
     "digits": ({"digits": [1, 3, 4], "length": 5}, st.text("0123aé*", max_size=7)),
+    "first": ({"first": [4, 3, 1]}, st.text("0123aé*", max_size=7)),
     "dates": ({"dates": UNITS}, st.datetimes(datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31))),
     "values": (TREE, st.sampled_from(list(TREE))),
     "common": ({"common": ["Lyon", "Bonn", "Berlin"], "keep": [3, 1]}, st.sampled_from([*TREE, "other"])),
@@ -130,6 +131,14 @@ def test_masked_codes_follow_their_definition(codes, count, length):
     assert groups(description, codes, 1) == [naive.masked(code, count, length) for code in codes]
 
 
+def test_codes_are_cut_after_their_first_characters():
+    codes = ["E11", "E11.9", "E11.90", "I10", "I1", ""]
+    assert groups({"first": [3, 1]}, codes, 1) == ["E11", "E11", "E11", "I10", "I1", ""]
+    assert groups({"first": [3, 1]}, codes, 2) == ["E", "E", "E", "I", "I", ""]
+    assert groups({"first": 2}, [12345, 12], 1) == ["12", "12"]
+    assert hierarchy_of({"first": 2}) == hierarchy_of({"first": [2, 1]})
+
+
 def test_codes_that_were_read_as_numbers_are_masked():
     assert groups({"digits": 2, "length": 5}, [1234, 99501], 2) == ["012**", "995**"]
     assert groups({"digits": 2, "length": 5}, ["01234", "99501"], 2) == ["012**", "995**"]
@@ -200,6 +209,7 @@ def test_categories_and_large_texts_have_the_groups_of_texts():
         ({"dates": ["year"]}, ["2001-02-30"], "'2001-02-30' has no place"),
         ({"dates": ["year"]}, [3], "3 has no place"),
         ({"digits": 2}, [1.5], "1.5 has no place .* text or a whole number"),
+        ({"first": 2}, [1.5], "1.5 has no place .* text or a whole number"),
     ],
 )
 def test_values_without_a_place_in_the_hierarchy_are_refused(description, values, named):
@@ -266,6 +276,9 @@ BAD = {
     "a width alone": ({"widths": 5}, r"expected a list of positive numbers, such as \[5, 10, 20\], got 5"),
     "a start that is none": ({"widths": [5], "start": "x"}, "start: expected a number, got 'x'"),
     "digits that do not ascend": ({"digits": [2, 2]}, "digits: expected how many"),
+    "first characters that do not descend": ({"first": [1, 3]}, r"first: expected how many .* such as \[3, 1\]; got"),
+    "no first characters": ({"first": 0}, "first: expected how many"),
+    "first characters as text": ({"first": "3"}, "first: expected how many"),
     "too many levels": ({"digits": 32_766}, "expected at most 32,766 levels, got 32,767"),
     "no digits": ({"digits": 0}, "digits: expected how many"),
     "a length that is none": ({"digits": 2, "length": 0}, "length: expected a whole number"),

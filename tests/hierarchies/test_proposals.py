@@ -91,6 +91,12 @@ def test_codes_are_proposed_fewer_digits():
     assert "digits" not in proposed(["12", "34"] * 3)
 
 
+def test_codes_of_diagnoses_are_proposed_by_their_first_characters():
+    codes = [f"{letter}{number}{end}" for letter in "EI" for number in range(10, 30) for end in ("", ".9", ".90")]
+    assert proposed(codes) == {"first": [5, 3, 2, 1]}
+    assert proposed([code.replace(".", "") for code in codes])["first"][-3:] == [3, 2, 1]
+
+
 def test_texts_of_digits_with_zeros_in_front_are_codes():
     """A postcode such as 02139 is no number, whatever the lengths of the texts."""
     assert proposed(["02139", "00501", "10001", "02140"]) == {"digits": [2, 4]}

@@ -66,6 +66,14 @@ COLUMNS = {
     "ssn_flag": ("quasi-identifier", None, "nothing else", some([True, False])),
     "phone": ("quasi-identifier", None, "nothing else", some(["Apple", "Nokia"])),
     "device_id": ("quasi-identifier", None, "nothing else", some(["ios", "android", "web"])),
+    "betrag": (
+        "leave out",
+        None,
+        "distinction",
+        [f"{i % 3}.{i:03},{i % 100:02}".removeprefix("0.") for i in range(100, 300)],
+    ),
+    "thousands": ("identifier", None, "distinction", [f"{i},{i + 100}" for i in range(1, 201)]),
+    "two notations": ("identifier", None, "distinction", [f"{i}{',.'[i % 2]}5" for i in range(ROWS)]),
     "level": ("leave out", None, "distinction", list(RANDOM.normal(size=ROWS))),
     "notes": (
         "leave out",
@@ -120,6 +128,27 @@ def naive(values):
         "alpha_distinction": len(every) / len(values),
         "entropy": bits,
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("patient_id", [*range(7000, 7050), *range(7000, 7050), None], "2 rows a value: k counts rows, not people"),
+        ("hhid", [number // 4 for number in range(100)], "4 rows a value: k counts rows, not households"),
+        ("patient_id", list(range(7000, 7100)), None),
+        ("colour", ["red", "blue"] * 50, None),
+    ],
+)
+def test_a_verdict_says_that_rows_are_not_persons(name, values, said):
+    last = gpupif.inspect(pd.DataFrame({name: values})).verdict()[3:]
+    assert [line.split(" (see")[0] for line in last] == ([] if said is None else [f"`{name}` has {said}"])
+
+
+def test_numbers_with_a_decimal_comma_are_numbers(found):
+    rows = found.columns.set_index("column")
+    assert rows.loc[["betrag", "thousands", "two notations"], "type"].tolist() == ["number", "text", "text"]
+    assert rows.loc["betrag", "reason"].startswith("a measurement (200 distinct values in 200 rows): bin it")
+    assert rows.loc["betrag", "reason"].endswith('read them with pandas read_csv(decimal=",")')
 
 
 def test_numbers_are_as_defined(found):

@@ -424,14 +424,19 @@ def test_advise_gives_the_same_line(case):
     refuses(message, gpupif.advise, criterion=criteria, **arguments)
 
 
-def test_the_column_of_households_may_be_kept():
-    table = sample(0).assign(house=[number // 2 for number in range(30)])
-    arguments = {**KNOWN, "require": "households.risk.average<=0.9", "household": "house"}
-    found = gpupif.protect(table, keep="house", **arguments)
+@pytest.mark.parametrize("done", ["keep", "identifiers", "pseudonymise"])
+@pytest.mark.parametrize("more", [{}, {"suppress": 0.2, "cells": True}, {"quasi_identifiers": None}])
+def test_the_column_of_households_may_be_an_identifier(done, more):
+    """The plan measures by the column before it drops the column."""
+    table = sample(0)[[*COLUMNS, "house"]].assign(house=[number // 2 for number in range(30)])
+    criteria = ["households.risk.average<=0.9", *(["k>=2"] if more.get("suppress") else [])]
+    arguments = {**KNOWN, "sensitive": None, "require": criteria, "household": "house", **more}
+    found = gpupif.protect(table, **{done: "house"}, **arguments)
     assert found.levels == gpupif.protect(table, **arguments).levels
-    assert "house" in gpupif.treat(table, found.plan).table
-    with pytest.raises(GpupifError, match="household: column 'house' has another role too"):
-        gpupif.protect(table, identifiers="house", **arguments)
+    treated = gpupif.treat(table, found.plan, key=bytes(32) if done == "pseudonymise" else None).table
+    assert ("house" in treated) == (done != "identifiers")
+    if done == "keep":
+        assert treated["house"].tolist() == table["house"].tolist()
 
 
 def refuses(message, call, **arguments):

@@ -91,6 +91,7 @@ HIERARCHIES = st.sampled_from(
         {"widths": [5, 10]},
         {"widths": [0.25], "start": 0.1},
         {"digits": [2, 3], "length": 5},
+        {"first": [3, 1]},
         {"dates": ["month", "year"]},
         {"common": ["a", 'quoted "b"', ""], "keep": [3, 1], "label": "rest"},
         {"a": ["x", "y"], "é \\": ["x", "y"], "": ["z", "y"]},

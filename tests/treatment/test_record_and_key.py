@@ -105,6 +105,18 @@ def test_the_record_prints_as_a_table(done):
     assert "100 %" not in public
 
 
+@pytest.mark.parametrize(
+    ("widths", "said"),
+    [
+        ([10], "3 cells changed, most in `age`: 3."),
+        ([10, 20], "6 changes of cells, counted by treatment, most in `age`: 6 by 2 treatments."),
+    ],
+)
+def test_a_cell_that_two_treatments_change_is_no_two_cells(widths, said):
+    plan = [gpupif.treatments.Round("age", base=width) for width in widths]
+    assert said in gpupif.treat(pd.DataFrame({"age": [31, 32, 33]}), plan).record.verdict()
+
+
 def test_the_record_is_saved_whole_and_replaces_no_file(done, tmp_path):
     done.record.save(tmp_path / "record.json")
     assert json.loads((tmp_path / "record.json").read_text()) == done.record.to_dict()
