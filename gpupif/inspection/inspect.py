@@ -74,7 +74,7 @@ class Inspection(Displayable):
     missing: rows without a value.
     unique_share: share of the rows whose value no other row has.
     alpha_distinction: distinct values (missing values are one value) over rows. It is the largest share of the rows
-        that can be kept so that all differ (Motwani and Xu 2007).
+        that can be kept so that all differ (Motwani and Xu 2008).
     entropy: bits, as in `gpupif.information.entropy`.
     looks_like: the likely meaning in words; None if unknown.
     missing_code: a text among the values that may stand for a missing value, such as "?"; None if there is none.

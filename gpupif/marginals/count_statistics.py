@@ -41,7 +41,7 @@ def _wide(high: int, low: int) -> int:
 
 
 class Separation(NamedTuple):
-    """The separation of the rows of a table by a set of columns (Motwani and Xu 2007).
+    """The separation of the rows of a table by a set of columns (Motwani and Xu 2008).
 
     rows: rows of the table, at least 1. classes: classes of rows that agree on the set. together: the number of ordered
     pairs of rows that agree; each pair of rows counts twice.

@@ -18,6 +18,7 @@ from ..io.write import check_output, write_text
 from ..utils.display import as_text
 from .records import Document, kind_of
 from .sections import Section, Sections
+from .words import words_of
 
 ENDINGS = (".html", ".htm")
 # Plotly sets the style of its SVG in the page, and puts heat maps there as images. Nothing else is allowed, no address
@@ -58,6 +59,7 @@ def make_page(documents: Sequence[Document], title: str, redact: bool = False) -
     environment, plotly = _libraries()
     make = Sections(redact)
     sections = [section for document in documents if kind_of(document) is not None for section in make.of(document)]
+    sections += filter(None, [words_of(sections)])
     data = json.dumps([figure for section in sections for figure in section.figures], allow_nan=False)
     script = _template("page.js")
     scripts = (plotly(), script)

@@ -147,6 +147,8 @@ class Section:
     tables: Sequence[Table] = field(default_factory=list)
 
 
+# The title of the section of disclosure measures.
+OF_ATTRIBUTES = "k, l, t and their worst class"
 # The keys of figures of rows, and of the riskiest cells.
 OF_ROWS = "reidentification_risk_mean reidentification_risk_max unique_mean class_size_min"
 BUDGET = "epsilon delta neighbours contributions group spent left"
@@ -358,7 +360,7 @@ class Sections:
             caption, document.get("groups") or [], "quasi_identifiers attribute value rows share entropy", True
         )
         if tables:
-            yield Section("k, l, t and their worst class", [], [], tables)
+            yield Section(OF_ATTRIBUTES, [], [], tables)
 
     def _pairs(self, document: Document) -> Iterable[Section]:
         pairs = document["pairs"]
