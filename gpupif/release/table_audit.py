@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ def audit_table(
     by: Columns | None = None,
     *,
     figure: Hashable = None,
-    total: str = "Total",
+    total: str | None | Mapping[Hashable, str | None] = "Total",
     width: float | None = None,
     least: float | None = None,
     slack: float | None = None,
@@ -49,7 +49,8 @@ def audit_table(
     figure:
         The column of counts or sums. Default: the last one.
     total:
-        The text in a column of `by` that marks totals. Default "Total".
+        The text that marks totals, for all columns of `by` or in a dictionary by column. None: there are no totals.
+        Default "Total".
     width:
         The least width (highest less lowest) that a suppressed cell needs. Default: above 0; whole numbers 1.
     least:
@@ -66,8 +67,8 @@ def audit_table(
     Raises
     ------
     InputError
-        Unknown columns, figures that are no numbers or below 0, two rows for a cell, figures that contradict their
-        totals, more than 20,000 cells, SciPy missing.
+        Unknown columns, a column without the text that marks totals, figures that are no numbers or below 0, two rows
+        for a cell, figures that contradict their totals, more than 20,000 cells, SciPy missing.
     TableReadError
         As `gpupif.score`.
 
@@ -87,7 +88,8 @@ def audit_table(
     """
     whole = True
     if isinstance(table, CountTable):
-        by, figure, total = list(table.by), table.figure, table.total
+        by, figure = list(table.by), table.figure
+        total = table.total if (table.counts[by[0]] == table.total).any() else None
         least = float(table.is_whole) if least is None else least
         slack = table.slack if slack is None else slack
         width = table.audit.width if width is None and table.audit is not None else width
@@ -106,7 +108,16 @@ def audit_table(
     values, codes = [], []
     for name in names:
         labels = texts(rows.column(places[name]).combine_chunks()).to_pylist()
-        values.append([*dict.fromkeys(label for label in labels if label != total), total])
+        mark = total.get(name, "Total") if isinstance(total, Mapping) else total
+        if mark is None:
+            # Equal to no value, so that all totals are unknown.
+            mark = object()
+        elif mark not in labels:
+            raise InputError(
+                f"total: column {name!r}: expected a value {brief(mark)} for its totals, got none. Say which text marks "
+                f"totals, such as total='All', or that the column has none: total={{{name!r}: None}}."
+            )
+        values.append([*dict.fromkeys(label for label in labels if label != mark), mark])
         place_of = {label: place for place, label in enumerate(values[-1])}
         codes.append(np.array([place_of[label] for label in labels]))
     shape = [len(own) for own in values]

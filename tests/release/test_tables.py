@@ -209,8 +209,16 @@ def test_a_single_suppressed_cell_is_disclosed_to_the_audit_and_slack_hides_it(t
     assert (rounded.passes, rounded.bounds["lower"].tolist(), rounded.bounds["upper"].tolist()) == (True, [0], [6])
     table.to_csv(tmp_path / "t.csv", index=False)
     assert gpupif.audit_table(tmp_path / "t.csv").to_dict() == audit.to_dict()
-    unbounded = gpupif.audit_table(table.head(2))
-    assert (unbounded.passes, unbounded.bounds["upper"].tolist()) == (True, [np.inf])
+    other = table.replace("Total", "All")
+    for total in ("All", {"sex": "All"}):
+        assert gpupif.audit_table(other, total=total).to_dict() == audit.to_dict()
+    for total in ("Total", " All", {}):
+        with pytest.raises(gpupif.InputError, match="^total: column 'sex': expected .*total='All'.*None}.$"):
+            gpupif.audit_table(other, total=total)
+    for total in (None, {"sex": None}):
+        unbounded = gpupif.audit_table(table.head(2), total=total)
+        assert (unbounded.passes, unbounded.bounds["upper"].tolist()) == (True, [np.inf])
+    assert gpupif.audit_table(gpupif.tables(people(), "sex", totals=False)).passes
     with pytest.raises(gpupif.InputError, match="sum to their totals"):
         gpupif.audit_table(pd.DataFrame({"a": ["x", "y", "z", "Total"], "count": [1, 2, None, 1]}))
 
