@@ -178,6 +178,8 @@ class CountTable(Displayable):
                 parts.append(f"suppressed cells: {said}{totals}")
         said = "; ".join(parts) if parts else "no figure is protected: these are exact"
         audit = [] if self.audit is None else self.audit.verdict(redact)[:1]
+        if self.value is not None and self.primary:
+            audit.append("Who is alone in a suppressed cell cannot compute another cell of the same row or column.")
         if self.one_cell_lines:
             lines = f"{self.one_cell_lines:,} {'row or column' if self.one_cell_lines == 1 else 'rows and columns'}"
             audit.append(f"In {lines} all people are in one cell, which says something of each of them.")

@@ -197,6 +197,8 @@ def tables(
             with Reporter() as report:
                 report.stage("suppress", int(hidden.sum()), "cells")
                 hidden = suppress_more(additivity, exact, hidden, there, protection, report.advance)
+                while value is not None and (more := _open_lines(additivity, cells, hidden, margin)).any():
+                    hidden = suppress_more(additivity, exact, hidden | more, there, protection, report.advance)
             audit = find_bounds(names, values, additivity, exact, hidden, protection)
             if audit.passes:
                 break
@@ -260,6 +262,33 @@ def _primary(cells: Cells, rules: Mapping[str, Any]) -> tuple[Mask, Floats]:
         primary |= unsafe
         margin[unsafe] = np.maximum(margin, own)[unsafe]
     return primary, margin
+
+
+def _open_lines(totals: Additivity, cells: Cells, hidden: Mask, margin: Floats) -> Mask:
+    """Return a mask of one more cell for each line in which a contributor can compute or estimate another's sum.
+
+    A line is a total and the cells that add up to it. Who is alone in a suppressed cell knows its sum. So beside any
+    other suppressed cell there have to be further ones, whose sums are its margin or more if the total is published.
+    """
+    more = np.zeros_like(hidden)
+    rows, sums = cells.rows.ravel(), cells.figures.ravel()
+    for line in np.split(totals.matrix.indices, totals.matrix.indptr[1:-1]):
+        total = line.max()
+        inside = line[hidden[line]]
+        alone = inside[rows[inside] == 1]
+        # Who is alone in the whole line learns nothing of others.
+        if not len(alone) or len(inside) < 2 or rows[total] == 1 or more[line].any():
+            continue
+        # The sum of all other suppressed cells has to be at least the margin of each, for each cell of one contributor.
+        needs = sums[inside] + margin[inside] * (not hidden[total])
+        *_, next_to, most = np.argsort(needs)
+        lacks = (sums[alone] + needs[np.where(alone == inside[most], next_to, most)]).max() - sums[inside].sum()
+        if len(inside) > 2 and (hidden[total] or lacks <= 1e-9 * sums[total]):
+            continue
+        spare = line[~hidden[line] & (rows[line] > 0)]
+        # The smallest sum that suffices, else the largest; the total if there is no other.
+        more[min(spare, key=lambda cell: (cell == total, sums[cell] < lacks, abs(sums[cell] - lacks)))] = True
+    return more
 
 
 def _one_cell_lines(occupied: Mask, cells: Cells) -> int:

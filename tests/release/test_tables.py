@@ -250,6 +250,37 @@ def test_rules_for_sums_are_those_of_the_definitions(seed):
                 assert bounds[area]["lower"] <= max(0, own.sum() - margin) + 1e-3
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_who_is_alone_in_a_cell_cannot_estimate_another_sum_of_the_line(seed):
+    draw = np.random.default_rng(seed)
+    table = pd.DataFrame(draw.integers(0, [5, 4, 2][: 2 + seed % 2], (40, 2 + seed % 2)))
+    table = table.rename(columns="c{}".format).assign(pay=draw.lognormal(2, 1, 40).round(1))
+    by = list(table.columns[:-1])
+    found = gpupif.tables(table, by, value="pay", p_percent=20)
+    shown, sums, rows = cells(found), exact(table, by, "pay"), exact(table, by)
+    owners = 0
+    for axis in range(len(by)):
+        values = {cell[axis] for cell in shown}
+        for others in {cell[:axis] + cell[axis + 1 :] for cell in shown}:
+            line = [(*others[:axis], value, *others[axis:]) for value in values]
+            total = (*others[:axis], "Total", *others[axis:])
+            hidden = [cell for cell in line if shown[cell] is pd.NA or shown[cell] != shown[cell]]
+            for own, other in product(hidden, hidden):
+                if own == other or rows[own] != 1 or rows[total] == 1:
+                    continue
+                owners += 1
+                rest = [cell for cell in hidden if cell not in (own, other)]
+                assert rest
+                if total not in hidden:
+                    # The others of the line may be 0 for all that the owner knows.
+                    texts = table[by].astype(str)
+                    inside = [texts[name] == value for name, value in zip(by, other, strict=True) if value != "Total"]
+                    pays = np.sort(np.append([0, 0], table["pay"][np.all(inside, axis=0)]))
+                    assert sum(sums[cell] for cell in rest) >= 0.2 * pays[-1] - pays[:-2].sum() - 1e-6
+    assert owners > 4
+    assert "Who is alone" in str(found.verdict())
+
+
 def test_cell_keys_give_the_same_rows_the_same_noise_in_every_table(tmp_path):
     table = people(400)
     given = {"method": "cell-key", "key": KEY, "record_id": "id"}
