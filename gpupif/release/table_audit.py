@@ -29,7 +29,7 @@ def audit_table(
     by: Columns | None = None,
     *,
     figure: Hashable = None,
-    total: str | None | Mapping[Hashable, str | None] = "Total",
+    total: str | Mapping[Hashable, str | None] | None = "Total",
     width: float | None = None,
     least: float | None = None,
     slack: float | None = None,
@@ -114,8 +114,8 @@ def audit_table(
             mark = object()
         elif mark not in labels:
             raise InputError(
-                f"total: column {name!r}: expected a value {brief(mark)} for its totals, got none. Say which text marks "
-                f"totals, such as total='All', or that the column has none: total={{{name!r}: None}}."
+                f"total: column {name!r}: expected a value {brief(mark)} for its totals, got none. Say which text "
+                f"marks totals, such as total='All', or that the column has none: total={{{name!r}: None}}."
             )
         values.append([*dict.fromkeys(label for label in labels if label != mark), mark])
         place_of = {label: place for place, label in enumerate(values[-1])}

@@ -106,8 +106,9 @@ def tables(
     -------
     CountTable
         ``.counts``, a pandas DataFrame of all cells, ``.audit``, ``.write(path)``; prints as a table. Suppression is
-        decided on exact figures, so that it holds for readers who undo the rounding. It does not consider readers who
-        know their own contribution. Noise by cell keys is not differential privacy.
+        decided on exact figures, so that it holds for readers who undo the rounding. Sums also hold for a contributor
+        who is alone in a cell, line by line; else readers who know a row of their own are not considered. Noise by cell
+        keys is not differential privacy.
 
     Raises
     ------

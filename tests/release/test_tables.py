@@ -213,7 +213,7 @@ def test_a_single_suppressed_cell_is_disclosed_to_the_audit_and_slack_hides_it(t
     for total in ("All", {"sex": "All"}):
         assert gpupif.audit_table(other, total=total).to_dict() == audit.to_dict()
     for total in ("Total", " All", {}):
-        with pytest.raises(gpupif.InputError, match="^total: column 'sex': expected .*total='All'.*None}.$"):
+        with pytest.raises(gpupif.InputError, match=r"^total: column 'sex': expected .*total='All'.*None\}\.$"):
             gpupif.audit_table(other, total=total)
     for total in (None, {"sex": None}):
         unbounded = gpupif.audit_table(table.head(2), total=total)
