@@ -121,7 +121,16 @@ def count_cells(table: Any, request: CellRequest) -> Cells:
         places = [names.index(name) for name in request.by]
         others = [place for place in range(len(names)) if place not in places]
         make = partial(_SumRows, names, request)
-        result = counts.count([SetRequest([*places, *others], places)], make)
+        record = [names.index(name) for name in request.record or ()]
+        sets = [SetRequest([*places, *others], places)]
+        # With all of `by` in the record, the combinations above are those of the record.
+        sets += [SetRequest(record)] if record and not set(places) <= set(record) else []
+        result = counts.count(sets, make)
+    if record and (shared := sum(own for *_, own in result.found[-1])):
+        raise InputError(
+            f"record_id: expected columns that identify a row, got {shared:,} rows that share theirs with another row: "
+            "their noise would be alike. Name more columns, or leave record_id out for the whole row."
+        )
     columns = [result.columns[place] for place in places]
     shape = [column.cardinality for column in columns]
     if math.prod(size + request.totals for size in shape) > MOST_CELLS:
@@ -132,7 +141,7 @@ def count_cells(table: Any, request: CellRequest) -> Cells:
     unit = 1.0 if request.amount is None else _units(request, names, result.columns)[1]
     labels, order = [_ascending(column) for column in columns], [value_order(column) for column in columns]
     arrays: dict[str, npt.NDArray[Any]] = {}
-    for by_codes, all_sums in result.found[0]:
+    for by_codes, all_sums, _ in result.found[0]:
         index = tuple(own[codes] for own, codes in zip(order, by_codes, strict=True))
         for name, sums in all_sums.items():
             array = arrays.setdefault(name, np.zeros((*shape, *sums.shape[1:]), sums.dtype))
@@ -201,7 +210,8 @@ def _units(request: CellRequest, names: Sequence[Hashable], columns: Sequence[Co
 class _SumRows:
     """Sums the rows of each cell in a partition that has all rows of its cells.
 
-    Returns the codes of the cells by column, and their sums, named as the fields of `Cells`.
+    Returns the codes of the cells by column, their sums, named as the fields of `Cells`, and the number of rows that are
+    equal to others. Of a set of fewer columns, which is the record, only the number is filled.
     """
 
     def __init__(
@@ -212,10 +222,13 @@ class _SumRows:
 
     def __call__(
         self, columns: Sequence[int], counter: Counter, place: int
-    ) -> tuple[list[npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
+    ) -> tuple[list[npt.NDArray[Any]], dict[str, npt.NDArray[Any]], int]:
         found = counter.combinations(place)
         width = len(self._request.by)
         rows = found.counts.astype(np.int64)
+        shared = int(rows[rows > 1].sum())
+        if len(columns) < len(self._names):
+            return [], {}, shared
         codes = {column: np.asarray(own) for column, own in zip(columns, found.codes, strict=True)}
         by = [codes[column] for column in columns[:width]]
         # Combinations ascend, so that those of a cell follow each other.
@@ -235,7 +248,7 @@ class _SumRows:
                 result["largest"] = _largest(each, rows, np.cumsum(new) - 1, result["rows"], self._request.largest)
         if self._request.draws is not None:
             result["keys"] = sums(self._row_keys(codes) * rows.astype(np.uint64))
-        return [own[starts] for own in by], result
+        return [own[starts] for own in by], result, shared
 
     def _row_keys(self, codes: dict[int, npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
         """Return the key of each combination: random numbers that the secret key makes of the record's values."""

@@ -76,6 +76,7 @@ def test_counts_and_sums_with_all_totals_are_those_of_the_definition(way, value)
     [
         {"round": 3, "method": "random", "key": KEY},
         {"method": "cell-key", "key": KEY},
+        {"method": "cell-key", "key": KEY, "record_id": "id"},
         {"weights": "pay", "suppress_below": 9},
         {"value": "pay", "p_percent": 90},
     ],
@@ -332,6 +333,8 @@ def test_cell_keys_give_the_same_rows_the_same_noise_in_every_table(tmp_path):
             "sum to 1, got 0.5",
         ),
         ({"record_id": "id"}, "record_id: goes with"),
+        ({"method": "cell-key", "key": KEY, "record_id": "half"}, "got 200 rows that share"),
+        ({"method": "cell-key", "key": KEY, "record_id": ["area", "half", "job"]}, "rows that share"),
         ({"suppress_below": 1}, "suppress_below: expected a whole number of rows, 2 or more"),
         ({"dominance": (2, 85)}, "rule for sums"),
         ({"dominance": 2, "value": "pay"}, "pair (n, k)"),
@@ -349,7 +352,9 @@ def test_cell_keys_give_the_same_rows_the_same_noise_in_every_table(tmp_path):
     ],
 )
 def test_bad_arguments_are_refused_in_a_line(how, words):
-    tiny = people(200).assign(tiny=[1e-30, *[1e10] * 199], mixed=pd.Series([1, "1"] * 100, dtype=object))
+    tiny = people(200).assign(
+        tiny=[1e-30, *[1e10] * 199], half=np.arange(200) // 2, mixed=pd.Series([1, "1"] * 100, dtype=object)
+    )
     with pytest.raises(gpupif.InputError) as error:
         gpupif.tables(tiny, **({"by": ["area", "job"]} | how))
     assert words in str(error.value)
