@@ -222,6 +222,18 @@ BAD = [
     ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [0, math.inf]}, "bounds: expected two numbers"),
     ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [0, 5e-324]}, "bounds: expected a distance"),
     ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [0, 1], "name": ["x"]}, "name: expected a text"),
+    *(
+        ({"epsilon": tiny, **query}, "epsilon: expected one whose noise fits .* nothing was spent")
+        for query in (
+            {"ask": "counts", "by": "sex", "values": ["f"]},
+            {"ask": "counts", "by": "sex", "delta": 1e-6},
+            {"ask": "mean", "column": "income", "bounds": [0, 40]},
+            {"ask": "quantile", "column": "income", "bounds": [0, 40], "q": 0.5},
+        )
+        for tiny in (5e-324, 1e-300, 1e-18)
+    ),
+    ({"ask": "counts", "by": "sex", "epsilon": 4e-18, "delta": 1e-320}, "delta: no threshold hides"),
+    ({"ask": "mean", "column": "income", "epsilon": 2e-9, "bounds": [0, 40]}, "epsilon: expected one whose noise fits"),
     ({"ask": "mean", "column": ["income"], "epsilon": 1, "bounds": [0, 1]}, "column: expected the name of a column"),
     ({"ask": "mean", "column": "income", "epsilon": 0, "bounds": [0, 1]}, "epsilon: expected a number above 0"),
     ({"ask": "histogram", "column": "income", "epsilon": 1, "bins": [1, 0]}, "bins: expected ascending edges"),
