@@ -210,8 +210,8 @@ def _units(request: CellRequest, names: Sequence[Hashable], columns: Sequence[Co
 class _SumRows:
     """Sums the rows of each cell in a partition that has all rows of its cells.
 
-    Returns the codes of the cells by column, their sums, named as the fields of `Cells`, and the number of rows that are
-    equal to others. Of a set of fewer columns, which is the record, only the number is filled.
+    Returns the codes of the cells by column, their sums, named as the fields of `Cells`, and the number of rows that
+    share a combination. For a set of fewer columns, the record, it returns only the number.
     """
 
     def __init__(

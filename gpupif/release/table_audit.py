@@ -108,7 +108,7 @@ def audit_table(
     values, codes = [], []
     for name in names:
         labels = texts(rows.column(places[name]).combine_chunks()).to_pylist()
-        mark = total.get(name, "Total") if isinstance(total, Mapping) else total
+        mark: Any = total.get(name, "Total") if isinstance(total, Mapping) else total
         if mark is None:
             # Equal to no value, so that all totals are unknown.
             mark = object()

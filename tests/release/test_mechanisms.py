@@ -245,6 +245,14 @@ BAD = [
     ),
     ({"ask": "quantile", "column": "income", "epsilon": 1, "q": 0.5, "candidates": 3}, "candidates: expected a list"),
     ({"ask": "counts", "by": [], "epsilon": 1, "values": [1]}, "by: expected at least one column"),
+    (
+        {"ask": "counts", "by": "sex", "epsilon": 1, "values": ["f", 1]},
+        "column 'sex': expected texts.*got 1. Put it in",
+    ),
+    (
+        {"ask": "counts", "by": "size", "epsilon": 1, "values": [1, "2"]},
+        "expected numbers.*got '2'. Leave out quotes",
+    ),
     ({"ask": "counts", "by": "sex", "epsilon": 1}, "values: expected all values of each column, or delta="),
     ({"ask": "counts", "by": "sex", "epsilon": 1, "values": []}, "values: column 'sex': expected at least one value"),
     ({"ask": "counts", "by": "sex", "epsilon": 1, "values": ["f", "f"]}, "a value was given twice"),
@@ -283,6 +291,9 @@ def test_wrong_tables_and_files_are_refused_and_spend_nothing(budget, tmp_path, 
         release.mean(pd.DataFrame({"n": pd.Series([1, 2], dtype=object)}), "n", budget, bounds=(0, 1), epsilon=1)
     with pytest.raises(ColumnNotFoundError, match="by: no column 'sexes'"):
         release.counts(TABLE, "sexes", budget, values=[1], epsilon=1)
+    for column in (["1", "2"], [1, 2], [1, "1"]):
+        with pytest.raises(InputError, match="column 'n': expected texts by its type, got 1"):
+            release.counts(pd.DataFrame({"n": pd.Series(column, dtype=object)}), "n", budget, values=[1], epsilon=1)
     (tmp_path / "q.toml").write_text("[[queries]]\nask = 'mean'\n")
     with pytest.raises(InputError, match=r"queries: .*q\.toml: expected queries, each under \[\[query\]\]"):
         release.answer(TABLE, tmp_path / "q.toml", budget)
