@@ -429,10 +429,14 @@ def read_queries(given: Any) -> list[Query]:
             raise InputError(f"{said}: expected queries, each under [[query]]; got {brief(extra or given)}.")
     if not given:
         raise InputError(f"{said}: expected at least one query, got none.")
-    return [
+    queries = [
         own if isinstance(own, Query) else query_from(f"{said}: query {number}", own)
         for number, own in enumerate(given, 1)
     ]
+    names = [own.name for own in queries if own.name is not None]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"{said}: two queries are called {brief(repeated[0])}. Rename one.")
+    return queries
 
 
 def _summed(places: npt.NDArray[Any], counts: npt.NDArray[np.int64], cells: int) -> list[int]:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ..encoding.column import numbers_of
 from ..encoding.plain_values import texts
-from ..errors import InputError
+from ..errors import InputError, OutputError
 from ..frames.open import open_table
 from ..treatment.field_checks import is_finite
 from ..utils.progress import Reporter
@@ -95,9 +95,15 @@ def audit_table(
         width = table.audit.width if width is None and table.audit is not None else width
         table, whole = table.counts, table.is_whole
     frame = open_table(table, lambda names: None)
-    rows = frame.arrow()
     figure = frame.names[-1] if figure is None else figure
     check_exist("figure", [figure], frame.names)
+    try:
+        rows = frame.arrow()
+    except OutputError:
+        raise InputError(
+            f"figure: expected column {figure!r} to have numbers, empty where suppressed, and other columns to have "
+            "values of a single type; got texts beside numbers. Leave out marks such as 'x'."
+        ) from None
     names = [name for name in frame.names if name != figure] if by is None else as_list("by", by)
     check_exist("by", names, frame.names)
     if not names or figure in names:

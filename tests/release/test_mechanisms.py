@@ -299,6 +299,8 @@ def test_wrong_tables_and_files_are_refused_and_spend_nothing(budget, tmp_path, 
         release.answer(TABLE, tmp_path / "q.toml", budget)
     with pytest.raises(InputError, match="queries: expected at least one query, got none"):
         read_queries([])
+    with pytest.raises(InputError, match="queries: two queries are called 'mean income'"):
+        release.answer(TABLE, [QUERIES[0], QUERIES[4], QUERIES[4]], budget)
     assert budget.charges == []
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"needs opendp, which is not installed here: pip install 'gpupif\[release\]'"):

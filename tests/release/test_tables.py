@@ -69,6 +69,13 @@ def test_counts_and_sums_with_all_totals_are_those_of_the_definition(way, value)
     assert found.rows == len(table)
 
 
+def test_sums_have_the_decimal_places_of_what_is_summed():
+    table = pd.DataFrame({"sex": ["f"] * 3, "pay": [0.1, 0.2, 519.53], "long": [1 / 3, 1.0, 2e15]})
+    assert gpupif.tables(table, "sex", value="pay").counts["sum"].tolist() == [519.83] * 2
+    assert gpupif.tables(table, "sex", weights="pay").counts["count"].tolist() == [519.83] * 2
+    assert gpupif.tables(table, "sex", value="long").counts["sum"].tolist() == [2e15 + 4 / 3] * 2
+
+
 @pytest.mark.every_engine
 @pytest.mark.parametrize("way", OTHERS)
 @pytest.mark.parametrize(
@@ -199,11 +206,12 @@ def test_a_single_suppressed_cell_is_disclosed_to_the_audit_and_slack_hides_it(t
     table = pd.DataFrame({"sex": ["f", "m", "Total"], "count": [7, None, 9]})
     audit = gpupif.audit_table(table)
     assert (audit.computed, audit.bounds["lower"].tolist(), audit.bounds["upper"].tolist()) == (1, [2], [2])
-    assert "1 can be computed exactly" in str(audit)
+    assert "1 of 3 cells is suppressed, yet 1 can be computed exactly" in str(audit)
+    assert "If you have the rows, gpupif tables finds them" in str(audit)
     two = pd.DataFrame({"sex": ["f", "m", "other", "Total"], "count": [None, None, 0, 2]})
     assert str(gpupif.audit_table(two).bounds["lower"].tolist()) == "[0.0, 0.0]"
     # Who knows that no zero is suppressed knows both.
-    assert "say least=1" in gpupif.audit_table(two).verdict()[-1]
+    assert "say least=1 to audit_table" in gpupif.audit_table(two).verdict()[-1]
     known = gpupif.audit_table(two, least=1)
     assert (known.computed, "least=1" in str(known)) == (2, False)
     rounded = gpupif.audit_table(table, slack=2)
@@ -220,6 +228,8 @@ def test_a_single_suppressed_cell_is_disclosed_to_the_audit_and_slack_hides_it(t
         unbounded = gpupif.audit_table(table.head(2), total=total)
         assert (unbounded.passes, unbounded.bounds["upper"].tolist()) == (True, [np.inf])
     assert gpupif.audit_table(gpupif.tables(people(), "sex", totals=False)).passes
+    with pytest.raises(gpupif.InputError, match="column 'count' to have numbers, empty where suppressed"):
+        gpupif.audit_table(pd.DataFrame({"sex": ["f", "Total"], "count": [7, "x"]}))
     with pytest.raises(gpupif.InputError, match="sum to their totals"):
         gpupif.audit_table(pd.DataFrame({"a": ["x", "y", "z", "Total"], "count": [1, 2, None, 1]}))
 

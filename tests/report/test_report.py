@@ -414,7 +414,7 @@ def test_nights_are_reported(run, table):
 
 VERSION = gpupif.__version__
 BAD = {
-    "no result": ('{"a": 1}', "expected a result of gpupif in JSON"),
+    "no result": ('{"a": 1}', "treat, tables, audit, release, budget and nightly; got other JSON"),
     "no JSON": ("{", "expected JSON, got what is none"),
     "another version": (
         '{"gpupif": "0.0.1", "measures": [], "columns": [], "pif": {}, "top": []}',
