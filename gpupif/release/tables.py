@@ -90,7 +90,8 @@ def tables(
     key:
         The secret key of "random" and "cell-key": 32 bytes, or the path of a file with them.
     record_id:
-        For "cell-key": the columns that identify a row. Default: all columns, the whole content of the row.
+        For "cell-key": the columns that identify a row; no two rows may share theirs. Default: all columns, the whole
+        content of the row, which rows may share.
     p_table:
         For "cell-key": the probabilities of noise, as a table or a file with the columns count, noise and probability;
         the last count is for all higher ones. Default: -1, 0, 1 with 25, 50, 25 % for a count of 1; -2 to 2 with 10,
@@ -114,7 +115,8 @@ def tables(
     ------
     InputError
         No rows, unknown columns, an argument out of range or without what it goes with, more than a million cells
-        (20,000 with suppression), no controlled rounding, a value that is missing or below 0, SciPy missing.
+        (20,000 with suppression), no controlled rounding, a value that is missing or below 0, a record id that rows
+        share, SciPy missing.
     TableReadError, DeviceError
         As `gpupif.score`.
 
