@@ -27,6 +27,8 @@ from ..utils.validation import table_value
 
 # The most cells of a table, totals included: the table is held in memory, and printed by people.
 MOST_CELLS = 1_000_000
+# The most decimal places of numbers whose sums are given with as many: 0.1 + 0.2 is 0.3.
+MOST_PLACES = 9
 Whole = npt.NDArray[np.int64]
 
 
@@ -70,16 +72,17 @@ class Cells:
     """The cells of a table. Arrays have an axis for each column of `by`; with totals, the last place is the total.
 
     by: names of the columns. labels: the texts of the values of each column, in the order of the values, without the
-    total; None for a missing value. totals: whether there are totals. unit: the amount of one unit. rows: the rows of
-    each cell. units: the sum of each cell in units; None for counts. keys: uint64, the sum of row keys modulo 2^64;
-    None without keys. largest: the largest contributions to each cell, in units, ascending, along one more axis; None
-    if none were asked for.
+    total; None for a missing value. totals: whether there are totals. unit: the amount of one unit. places: the decimal
+    places of the amounts; None if they have too many. rows: the rows of each cell. units: the sum of each cell in
+    units; None for counts. keys: uint64, the sum of row keys modulo 2^64; None without keys. largest: the largest
+    contributions to each cell, in units, ascending, along one more axis; None if none were asked for.
     """
 
     by: Sequence[Hashable]
     labels: Sequence[Sequence[str | None]]
     totals: bool
     unit: float
+    places: int | None
     rows: Whole
     units: Whole | None = None
     keys: npt.NDArray[np.uint64] | None = None
@@ -87,8 +90,14 @@ class Cells:
 
     @property
     def figures(self) -> npt.NDArray[Any]:
-        """The figure of each cell: its rows in int64, or its sum in float64."""
-        return self.rows if self.units is None else self.units * self.unit
+        """The figure of each cell: its rows in int64, or its sum in float64, with the decimal places of the amounts."""
+        if self.units is None:
+            return self.rows
+        sums = self.units * self.unit
+        # Beyond 2^53 floats have no such place.
+        if self.places is None or sums.max() * 10**self.places >= 2**53:
+            return sums
+        return sums.round(self.places)
 
     def texts(self) -> list[str]:
         """Return a text that names each cell by its values alone, equal in every table that has the cell.
@@ -121,7 +130,16 @@ def count_cells(table: Any, request: CellRequest) -> Cells:
         places = [names.index(name) for name in request.by]
         others = [place for place in range(len(names)) if place not in places]
         make = partial(_SumRows, names, request)
-        result = counts.count([SetRequest([*places, *others], places)], make)
+        record = [names.index(name) for name in request.record or ()]
+        sets = [SetRequest([*places, *others], places)]
+        # With all of `by` in the record, the combinations above are those of the record.
+        sets += [SetRequest(record)] if record and not set(places) <= set(record) else []
+        result = counts.count(sets, make)
+    if record and (shared := sum(own for *_, own in result.found[-1])):
+        raise InputError(
+            f"record_id: expected columns that identify a row, got {shared:,} rows that share theirs with another row: "
+            "their noise would be alike. Name more columns, or leave record_id out for the whole row."
+        )
     columns = [result.columns[place] for place in places]
     shape = [column.cardinality for column in columns]
     if math.prod(size + request.totals for size in shape) > MOST_CELLS:
@@ -129,10 +147,10 @@ def count_cells(table: Any, request: CellRequest) -> Cells:
             f"by: expected at most {MOST_CELLS:,} cells with totals, got {' x '.join(f'{size:,}' for size in shape)} "
             "values. Name fewer columns, or make them coarser first."
         )
-    unit = 1.0 if request.amount is None else _units(request, names, result.columns)[1]
+    unit, digits = (1.0, 0) if request.amount is None else _units(request, names, result.columns)[1:]
     labels, order = [_ascending(column) for column in columns], [value_order(column) for column in columns]
     arrays: dict[str, npt.NDArray[Any]] = {}
-    for by_codes, all_sums in result.found[0]:
+    for by_codes, all_sums, _ in result.found[0]:
         index = tuple(own[codes] for own, codes in zip(order, by_codes, strict=True))
         for name, sums in all_sums.items():
             array = arrays.setdefault(name, np.zeros((*shape, *sums.shape[1:]), sums.dtype))
@@ -140,7 +158,7 @@ def count_cells(table: Any, request: CellRequest) -> Cells:
     if request.totals:
         for axis in range(len(shape)):
             arrays = {name: _with_total(name, array, axis) for name, array in arrays.items()}
-    return Cells(request.by, labels, request.totals, unit, **arrays)
+    return Cells(request.by, labels, request.totals, unit, digits, **arrays)
 
 
 def _with_total(name: str, array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
@@ -174,8 +192,13 @@ def _ascending(column: Column) -> list[str | None]:
     return [*texts(ordered).to_pylist(), *[None] * column.missing]
 
 
-def _units(request: CellRequest, names: Sequence[Hashable], columns: Sequence[Column]) -> tuple[Whole, float]:
-    """Return the amount of each code in units, and the unit: whole numbers add up to the same in any order."""
+def _units(
+    request: CellRequest, names: Sequence[Hashable], columns: Sequence[Column]
+) -> tuple[Whole, float, int | None]:
+    """Return the amount of each code in units, the unit, and decimal places, see `Cells`.
+
+    Whole numbers add up to the same in any order.
+    """
     column = columns[names.index(request.amount)]
     numbers = amounts(column)
     wrong = np.flatnonzero(~((numbers >= 0) & (numbers < np.inf)))
@@ -195,13 +218,15 @@ def _units(request: CellRequest, names: Sequence[Hashable], columns: Sequence[Co
         )
     units = np.empty(len(numbers), np.int64)
     units[order] = ordered
-    return units, 2.0**-exponent
+    places = next((own for own in range(MOST_PLACES + 1) if (numbers.round(own) == numbers).all()), None)
+    return units, 2.0**-exponent, places
 
 
 class _SumRows:
     """Sums the rows of each cell in a partition that has all rows of its cells.
 
-    Returns the codes of the cells by column, and their sums, named as the fields of `Cells`.
+    Returns the codes of the cells by column, their sums, named as the fields of `Cells`, and the number of rows that
+    share a combination. For a set of fewer columns, the record, it returns only the number.
     """
 
     def __init__(
@@ -212,10 +237,13 @@ class _SumRows:
 
     def __call__(
         self, columns: Sequence[int], counter: Counter, place: int
-    ) -> tuple[list[npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
+    ) -> tuple[list[npt.NDArray[Any]], dict[str, npt.NDArray[Any]], int]:
         found = counter.combinations(place)
         width = len(self._request.by)
         rows = found.counts.astype(np.int64)
+        shared = int(rows[rows > 1].sum())
+        if len(columns) < len(self._names):
+            return [], {}, shared
         codes = {column: np.asarray(own) for column, own in zip(columns, found.codes, strict=True)}
         by = [codes[column] for column in columns[:width]]
         # Combinations ascend, so that those of a cell follow each other.
@@ -235,7 +263,7 @@ class _SumRows:
                 result["largest"] = _largest(each, rows, np.cumsum(new) - 1, result["rows"], self._request.largest)
         if self._request.draws is not None:
             result["keys"] = sums(self._row_keys(codes) * rows.astype(np.uint64))
-        return [own[starts] for own in by], result
+        return [own[starts] for own in by], result, shared
 
     def _row_keys(self, codes: dict[int, npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
         """Return the key of each combination: random numbers that the secret key makes of the record's values."""

@@ -338,13 +338,17 @@ class Budget(Displayable):
         if total <= terms.epsilon * (1 + ROUNDING):
             return
         failures = math.fsum(loss.failure + loss.delta for loss in all_losses)
-        why = (
-            f"all releases would take delta {failures:.4g} of {terms.delta:.4g}"
-            if math.isinf(total)
-            else f"all releases would take epsilon {total:.6g} of {terms.epsilon:.6g} (delta {terms.delta:.4g})"
-        )
+        if math.isinf(total):
+            why = f"delta {failures:.4g} of {terms.delta:.4g}"
+            mend = "a smaller delta" if terms.delta else "what needs no delta, or make a ledger with a delta"
+        else:
+            # In as many digits as show that it is more.
+            digits = next(own for own in range(6, 18) if f"{total:.{own}g}" != f"{terms.epsilon:.{own}g}")
+            why = f"epsilon {total:.{digits}g} of {terms.epsilon:.{digits}g} (delta {terms.delta:.4g})"
+            mend = "less, with a smaller epsilon"
         raise InputError(
-            f"budget: {why}. Ask for less, with a smaller epsilon; gpupif budget shows what is left. Nothing was spent."
+            f"budget: all releases would take {why}. Ask for {mend}; gpupif budget shows what is left. Nothing was "
+            "spent."
         )
 
     def spend(self, what: str, losses: Sequence[Loss]) -> None:

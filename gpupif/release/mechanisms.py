@@ -13,6 +13,8 @@ from .accounting import GAUSSIAN, Loss, needs
 
 # The most that a scale is raised so that OpenDP's upward rounding of epsilon stays at what was asked for.
 STEP = 1 + 2.0**-51
+# The largest scale of noise: beyond 64 bits, where OpenDP cuts numbers off, it is with a probability below e^-32.
+MOST_SCALE = 2.0**58
 
 
 def opendp() -> Any:
@@ -53,8 +55,17 @@ class Noise:
         return self.draw(numbers) if numbers else numbers
 
 
-def _calibrated(make: Callable[[float], Any], scale: float, shift: int, epsilon: float) -> tuple[Any, float]:
-    """Return a mechanism of the smallest scale from `scale` on whose epsilon, rounded up, is at most `epsilon`."""
+def _calibrated(make: Callable[[float], Any], steps: int, shift: int, epsilon: float) -> tuple[Any, float]:
+    """Return a mechanism of the smallest scale from `steps / epsilon` on, and the scale.
+
+    Its epsilon for a shift, rounded up, is at most `epsilon`. Raises InputError if the scale exceeds `MOST_SCALE`.
+    """
+    if steps > MOST_SCALE * epsilon:
+        raise InputError(
+            "epsilon: expected one whose noise fits into numbers of 64 bits, got a smaller one. Ask for a larger "
+            "epsilon; nothing was spent."
+        )
+    scale = steps / epsilon
     made = make(scale)
     while made.map(shift) > epsilon:
         scale *= STEP
@@ -70,7 +81,7 @@ def laplace(epsilon: float, sensitivity: int, times: int = 1) -> Noise:
     library, space = opendp(), _vector("l1_distance")
     all_shifts = times * sensitivity
     made, scale = _calibrated(
-        lambda scale: library.m.make_laplace(*space, scale=scale), all_shifts / epsilon, all_shifts, epsilon
+        lambda scale: library.m.make_laplace(*space, scale=scale), all_shifts, all_shifts, epsilon
     )
     return Noise(Loss("discrete_laplace", scale, sensitivity, times, epsilon), made)
 
@@ -115,7 +126,8 @@ def threshold(epsilon: float, delta: float, sensitivity: int, times: int = 1) ->
     while make(scale, 2 * sensitivity).map(shift)[0] > epsilon:
         scale *= STEP
     # Noise falls by e every `scale`: this many scales make it rarer than any delta.
-    highest = sensitivity + math.ceil(scale * (math.log(times * sensitivity / delta) + 2))
+    steps = scale * (math.log(times * sensitivity) - math.log(delta) + 2)
+    highest = sensitivity + math.ceil(min(steps, 2.0**62))
 
     def hides(least: int) -> bool:
         return bool(make(scale, least).map(shift)[1] <= delta)
@@ -135,7 +147,7 @@ def choice(epsilon: float, sensitivity: int) -> Noise:
     library, space = opendp(), _vector("linf_distance")
     made, _ = _calibrated(
         lambda scale: library.m.make_noisy_max(*space, library.max_divergence(), scale=scale, negate=True),
-        2 * sensitivity / epsilon,
+        2 * sensitivity,
         sensitivity,
         epsilon,
     )

@@ -24,7 +24,7 @@ from ..errors import ColumnTypeError, InputError
 from ..io.documents import read_document
 from ..treatment.field_checks import check_keys, is_finite, probability, set_checked
 from ..utils.display import as_cell, quoted
-from ..utils.validation import as_columns, brief, check_exist, check_path, check_word
+from ..utils.validation import as_columns, brief, check_exist, check_path, check_word, is_number
 from .accounting import check_delta, check_epsilon
 from .ledger import Terms
 from .mechanisms import Noise, choice, gaussian, laplace, threshold
@@ -36,6 +36,7 @@ STEPS = 1 << 30
 HALF = 1 << 15
 # The errors of values that have no text in common, such as intervals, or numbers of more than 64 bits.
 NOT_PLAIN = (pa.ArrowException, OverflowError)
+NUMERIC = ("whole", "number", "decimal")
 # Candidates for a quantile that bounds make, and the denominator of the quantile.
 CANDIDATES, DENOMINATOR = 1_000, 10_000
 
@@ -109,14 +110,8 @@ class NumberQuery(Query):
         Raises ColumnTypeError for a column of another type.
         """
         column = true.columns[self.column]
-        if isinstance(column.labels, pa.Array):
-            kind = column.labels.type
-            is_plain = family(kind) in ("whole", "number", "decimal", "null")
-        else:
-            # Objects may hold texts: only rows could tell, and a refusal must not depend on rows.
-            kind = np.asarray(column.labels).dtype
-            is_plain = kind.kind in "iuf"
-        if not is_plain:
+        kind, name = _type_of(column)
+        if name not in (*NUMERIC, "null"):
             raise ColumnTypeError(self.column, kind, "numbers", "Convert them to numbers, or ask for counts.")
         values = amounts(column)
         known = ~np.isnan(values)
@@ -251,6 +246,7 @@ class Counts(Query):
         places, inside = np.zeros(len(counts), np.int64), np.ones(len(counts), bool)
         for column, code in zip(columns, codes, strict=True):
             domain = self.values[column.name]
+            _check_type(column, domain)
             place_of = {text: place for place, text in enumerate(_texts(domain))}
             place = np.array([place_of.get(text, -1) for text in value_texts(column)], np.int64)
             inside &= place[code] >= 0
@@ -433,10 +429,14 @@ def read_queries(given: Any) -> list[Query]:
             raise InputError(f"{said}: expected queries, each under [[query]]; got {brief(extra or given)}.")
     if not given:
         raise InputError(f"{said}: expected at least one query, got none.")
-    return [
+    queries = [
         own if isinstance(own, Query) else query_from(f"{said}: query {number}", own)
         for number, own in enumerate(given, 1)
     ]
+    names = [own.name for own in queries if own.name is not None]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"{said}: two queries are called {brief(repeated[0])}. Rename one.")
+    return queries
 
 
 def _summed(places: npt.NDArray[Any], counts: npt.NDArray[np.int64], cells: int) -> list[int]:
@@ -450,6 +450,32 @@ def _table_of_counts(lines: Iterable[tuple[tuple[Any, ...], int]], noise: Noise)
     """Return fields of an answer. lines: the values of each cell, and its count with noise."""
     said = {"standard_error": noise.standard_error, "mechanism": noise.loss.kind, "threshold": noise.threshold}
     return {"table": [(*values, count) for values, count in lines], **said}
+
+
+def _type_of(column: Column) -> tuple[Any, str]:
+    """Return the type of a column, which is public, and its family, see `family`.
+
+    Objects have none: they may hold texts, which only rows could tell, and a refusal must not depend on rows.
+    """
+    if isinstance(column.labels, pa.Array):
+        return column.labels.type, family(column.labels.type)
+    kind = np.asarray(column.labels).dtype
+    return kind, "number" if kind.kind in "iuf" else str(kind)
+
+
+def _check_type(column: Column, domain: Sequence[Any]) -> None:
+    """Raise InputError for values that only give noise: texts of a numeric column, numbers of texts.
+
+    The same holds for columns of objects, as only rows could tell that all objects are texts.
+    """
+    kind = _type_of(column)[1]
+    is_wrong = is_number if kind in ("text", "object") else lambda value: kind in NUMERIC and isinstance(value, str)
+    if came := [value for value in domain if is_wrong(value)]:
+        expected, mend = ("numbers", "Leave out") if kind in NUMERIC else ("texts", "Put it in")
+        raise InputError(
+            f"values: column {column.name!r}: expected {expected} by its type, got {brief(came[0])}. {mend} quotes; "
+            "nothing was spent."
+        )
 
 
 def value_texts(column: Column) -> list[str | None]:

@@ -78,6 +78,8 @@ class ResponseFacts(Displayable):
                 f"By {self.rows:,} {plural(self.rows or 0, 'record')}, the estimated share is {self.estimate:.4g}, "
                 f"with a standard error of {self.standard_error:.4g}."
             )
+        if self.estimate is not None and not 0 <= self.estimate <= 1:
+            said.append("An estimate outside 0 to 1 comes by chance, or by answers that were not drawn by this t.")
         return said
 
     def draw(self, console: Console) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ..encoding.column import numbers_of
 from ..encoding.plain_values import texts
-from ..errors import InputError
+from ..errors import InputError, OutputError
 from ..frames.open import open_table
 from ..treatment.field_checks import is_finite
 from ..utils.progress import Reporter
@@ -29,7 +29,7 @@ def audit_table(
     by: Columns | None = None,
     *,
     figure: Hashable = None,
-    total: str = "Total",
+    total: str | Mapping[Hashable, str | None] | None = "Total",
     width: float | None = None,
     least: float | None = None,
     slack: float | None = None,
@@ -49,7 +49,8 @@ def audit_table(
     figure:
         The column of counts or sums. Default: the last one.
     total:
-        The text in a column of `by` that marks totals. Default "Total".
+        The text that marks totals, for all columns of `by` or in a dictionary by column. None: there are no totals.
+        Default "Total".
     width:
         The least width (highest less lowest) that a suppressed cell needs. Default: above 0; whole numbers 1.
     least:
@@ -66,8 +67,8 @@ def audit_table(
     Raises
     ------
     InputError
-        Unknown columns, figures that are no numbers or below 0, two rows for a cell, figures that contradict their
-        totals, more than 20,000 cells, SciPy missing.
+        Unknown columns, a column without the text that marks totals, figures that are no numbers or below 0, two rows
+        for a cell, figures that contradict their totals, more than 20,000 cells, SciPy missing.
     TableReadError
         As `gpupif.score`.
 
@@ -87,15 +88,22 @@ def audit_table(
     """
     whole = True
     if isinstance(table, CountTable):
-        by, figure, total = list(table.by), table.figure, table.total
+        by, figure = list(table.by), table.figure
+        total = table.total if (table.counts[by[0]] == table.total).any() else None
         least = float(table.is_whole) if least is None else least
         slack = table.slack if slack is None else slack
         width = table.audit.width if width is None and table.audit is not None else width
         table, whole = table.counts, table.is_whole
     frame = open_table(table, lambda names: None)
-    rows = frame.arrow()
     figure = frame.names[-1] if figure is None else figure
     check_exist("figure", [figure], frame.names)
+    try:
+        rows = frame.arrow()
+    except OutputError:
+        raise InputError(
+            f"figure: expected column {figure!r} to have numbers, empty where suppressed, and other columns to have "
+            "values of a single type; got texts beside numbers. Leave out marks such as 'x'."
+        ) from None
     names = [name for name in frame.names if name != figure] if by is None else as_list("by", by)
     check_exist("by", names, frame.names)
     if not names or figure in names:
@@ -106,7 +114,16 @@ def audit_table(
     values, codes = [], []
     for name in names:
         labels = texts(rows.column(places[name]).combine_chunks()).to_pylist()
-        values.append([*dict.fromkeys(label for label in labels if label != total), total])
+        mark: Any = total.get(name, "Total") if isinstance(total, Mapping) else total
+        if mark is None:
+            # Equal to no value, so that all totals are unknown.
+            mark = object()
+        elif mark not in labels:
+            raise InputError(
+                f"total: column {name!r}: expected a value {brief(mark)} for its totals, got none. Say which text "
+                f"marks totals, such as total='All', or that the column has none: total={{{name!r}: None}}."
+            )
+        values.append([*dict.fromkeys(label for label in labels if label != mark), mark])
         place_of = {label: place for place, label in enumerate(values[-1])}
         codes.append(np.array([place_of[label] for label in labels]))
     shape = [len(own) for own in values]

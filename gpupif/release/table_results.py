@@ -66,16 +66,20 @@ class TableAudit(Displayable):
         """See `Displayable.verdict`."""
         if not self.suppressed:
             return [f"No cell of {self.cells:,} is suppressed, so the audit had no bounds to find."]
-        of = f"{self.suppressed:,} of {self.cells:,} {plural(self.cells, 'cell')} are suppressed"
+        are = "is" if self.suppressed == 1 else "are"
+        of = f"{self.suppressed:,} of {self.cells:,} {plural(self.cells, 'cell')} {are} suppressed"
         closely = f"bounded to less than {as_cell(self.width)}" if self.width else "bounded too closely"
         if self.passes:
-            holds = f"Audit: {of}, and none of them can be computed from totals or {closely}."
-            known = "This audit takes suppressed figures of 0 for possible: say least=1 if no zero is ever suppressed."
+            none = "it cannot" if self.suppressed == 1 else "none of them can"
+            holds = f"Audit: {of}, and {none} be computed from totals or {closely}."
+            known = (
+                "This audit takes suppressed figures of 0 for possible. For counts above 0, say least=1 to audit_table."
+            )
             return [holds] if self.least else [holds, known]
         rest = self.disclosed - self.computed
         return [
             f"Audit fails: {of}, yet {self.computed:,} can be computed exactly, and {rest:,} more can be {closely}.",
-            "Suppress further cells of the same rows and columns: gpupif tables finds them.",
+            "Suppress further cells of the same rows and columns. If you have the rows, gpupif tables finds them.",
         ]
 
     def draw(self, console: Console) -> None:
@@ -178,6 +182,8 @@ class CountTable(Displayable):
                 parts.append(f"suppressed cells: {said}{totals}")
         said = "; ".join(parts) if parts else "no figure is protected: these are exact"
         audit = [] if self.audit is None else self.audit.verdict(redact)[:1]
+        if self.value is not None and self.primary:
+            audit.append("Who is alone in a suppressed cell cannot compute another cell of the same row or column.")
         if self.one_cell_lines:
             lines = f"{self.one_cell_lines:,} {'row or column' if self.one_cell_lines == 1 else 'rows and columns'}"
             audit.append(f"In {lines} all people are in one cell, which says something of each of them.")

@@ -90,7 +90,8 @@ def tables(
     key:
         The secret key of "random" and "cell-key": 32 bytes, or the path of a file with them.
     record_id:
-        For "cell-key": the columns that identify a row. Default: all columns, the whole content of the row.
+        For "cell-key": the columns that identify a row; no two rows may share theirs. Default: all columns, the whole
+        content of the row, which rows may share.
     p_table:
         For "cell-key": the probabilities of noise, as a table or a file with the columns count, noise and probability;
         the last count is for all higher ones. Default: -1, 0, 1 with 25, 50, 25 % for a count of 1; -2 to 2 with 10,
@@ -106,14 +107,16 @@ def tables(
     -------
     CountTable
         ``.counts``, a pandas DataFrame of all cells, ``.audit``, ``.write(path)``; prints as a table. Suppression is
-        decided on exact figures, so that it holds for readers who undo the rounding. It does not consider readers who
-        know their own contribution. Noise by cell keys is not differential privacy.
+        decided on exact figures, so that it holds for readers who undo the rounding. Sums also hold for a contributor
+        who is alone in a cell, line by line; else readers who know a row of their own are not considered. Noise by cell
+        keys is not differential privacy.
 
     Raises
     ------
     InputError
         No rows, unknown columns, an argument out of range or without what it goes with, more than a million cells
-        (20,000 with suppression), no controlled rounding, a value that is missing or below 0, SciPy missing.
+        (20,000 with suppression), no controlled rounding, a value that is missing or below 0, a record id that rows
+        share, SciPy missing.
     TableReadError, DeviceError
         As `gpupif.score`.
 
@@ -197,6 +200,8 @@ def tables(
             with Reporter() as report:
                 report.stage("suppress", int(hidden.sum()), "cells")
                 hidden = suppress_more(additivity, exact, hidden, there, protection, report.advance)
+                while value is not None and (more := _open_lines(additivity, cells, hidden, margin)).any():
+                    hidden = suppress_more(additivity, exact, hidden | more, there, protection, report.advance)
             audit = find_bounds(names, values, additivity, exact, hidden, protection)
             if audit.passes:
                 break
@@ -260,6 +265,33 @@ def _primary(cells: Cells, rules: Mapping[str, Any]) -> tuple[Mask, Floats]:
         primary |= unsafe
         margin[unsafe] = np.maximum(margin, own)[unsafe]
     return primary, margin
+
+
+def _open_lines(totals: Additivity, cells: Cells, hidden: Mask, margin: Floats) -> Mask:
+    """Return a mask of one more cell for each line in which a contributor can compute or estimate another's sum.
+
+    A line is a total and the cells that add up to it. Who is alone in a suppressed cell knows its sum. So beside any
+    other suppressed cell there have to be further ones, whose sums are its margin or more if the total is published.
+    """
+    more = np.zeros_like(hidden)
+    rows, sums = cells.rows.ravel(), cells.figures.ravel()
+    for line in np.split(totals.matrix.indices, totals.matrix.indptr[1:-1]):
+        total = line.max()
+        inside = line[hidden[line]]
+        alone = inside[rows[inside] == 1]
+        # Who is alone in the whole line learns nothing of others.
+        if not len(alone) or len(inside) < 2 or rows[total] == 1 or more[line].any():
+            continue
+        # The sum of all other suppressed cells has to be at least the margin of each, for each cell of one contributor.
+        needs = sums[inside] + margin[inside] * (not hidden[total])
+        *_, next_to, most = np.argsort(needs)
+        lacks = (sums[alone] + needs[np.where(alone == inside[most], next_to, most)]).max() - sums[inside].sum()
+        if len(inside) > 2 and (hidden[total] or lacks <= 1e-9 * sums[total]):
+            continue
+        spare = line[~hidden[line] & (rows[line] > 0)]
+        # The smallest sum that suffices, else the largest; the total if there is no other.
+        more[min(spare, key=lambda cell: (cell == total, sums[cell] < lacks, abs(sums[cell] - lacks)))] = True
+    return more
 
 
 def _one_cell_lines(occupied: Mask, cells: Cells) -> int:

@@ -61,7 +61,7 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     if kind_of(document) is None:
         raise InputError(
             f"report: {path}: expected a result of gpupif in JSON, as --json prints it for score, risk, suda, toxic, "
-            "advise, protect, compare, treat and nightly; got other JSON."
+            "advise, protect, compare, treat, tables, audit, release, budget and nightly; got other JSON."
         )
     versions = document.get("versions")
     version = document.get("gpupif", versions.get("gpupif") if isinstance(versions, dict) else None)

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..errors import InputError, listed
-from ..release.accounting import THEOREMS
 from ..utils.display import as_cell, as_found, as_part, as_text
 from . import figures
 from .figures import Figure
@@ -16,7 +15,8 @@ from .records import Document, kind_of
 
 # What stands for a value of the table in a redacted report, and the keys of records that have such values.
 HIDDEN = "hidden"
-VALUES = {"groups", "value", "index", "value_1", "value_2", "quasi_identifiers", "why", "group", "low", "high"}
+VALUES = {"groups", "value", "index", "value_1", "value_2", "quasi_identifiers", "why"}
+VALUES |= {"rows_told_apart", "low", "high"}
 # Keys of single values of the table.
 MAY_MISS = {"value", "value_1", "value_2"}
 # Keys of shares, which are shown in percent.
@@ -478,11 +478,19 @@ class Sections:
     def _release(self, document: Document) -> Iterable[Section]:
         tables = self._facts("Budget", document["budget"], BUDGET)
         answers = [
-            {**own, "answer": own["name"], "cells": len(own["table"]) if "table" in own else None}
+            {
+                **own,
+                "answer": own["name"],
+                "result": own.get("value"),
+                "cells": len(own["table"]) if "table" in own else None,
+            }
             for own in document["answers"]
         ]
-        keys = "answer ask epsilon delta mechanism value cells standard_error threshold"
-        yield Section("Answers with noise", [], [], tables + self._table("Answers", answers, keys))
+        # Results are figures with noise, in as few digits as they are printed.
+        answers = [own | {"result": HIDDEN} if self._redact and "value" in own else own for own in answers]
+        keys = "answer ask epsilon delta mechanism result cells standard_error threshold"
+        tables += self._table("Answers", answers, keys, headings={"result": "value"})
+        yield Section("Answers with noise", [], [], tables)
         for own in document["answers"]:
             # The values of counts were given, or passed a threshold, yet they are values of a table.
             cells = [
@@ -496,13 +504,16 @@ class Sections:
     def _budget(self, document: Document) -> Iterable[Section]:
         tables = self._facts("Budget", {**document, "spent": document["spent"]["least"]}, BUDGET)
         caption = "Epsilon spent, by each theorem; the smallest holds"
-        tables += self._facts(caption, document["spent"], " ".join(THEOREMS), THEOREMS)
+        names = {"sum": "sum of all", "zcdp": "zero-concentrated DP", "rdp": "Renyi DP", "pld": "loss distributions"}
+        tables += self._facts(caption, document["spent"], " ".join(names), names)
         charges = [{**own, "what": "; ".join(map(as_text, own["what"]))} for own in document["charges"]]
         tables += self._table("Charges", charges, "number what epsilon delta time", tools=True)
         yield Section("Privacy budget", [], [], tables)
 
     def _audit(self, document: Document) -> Iterable[Section]:
-        tables = self._table("Findings, the worst first", document["findings"], "finding column rows group by low high")
+        findings = [{**own, "rows_told_apart": own.get("group")} for own in document["findings"]]
+        keys = "finding column rows rows_told_apart by low high"
+        tables = self._table("Findings, the worst first", findings, keys)
         yield Section("What the queries give away", [], [], tables)
 
     def _count_table(self, document: Document) -> Iterable[Section]:

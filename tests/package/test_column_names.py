@@ -65,8 +65,8 @@ COLUMN = {
     ("Shuffle", "given"): "born",
     **{(name, "columns"): "age" for name in ("MicroaggregateTogether", "CorrelatedNoise", "RankSwap", "Shuffle")},
 }
-# One column alone is refused, whichever way it is given.
-REFUSED = {("toxic_pairs", "columns"), ("DeclaredColumns", "columns"), ("audit_table", "by")}
+# One column alone, or this one, is refused, whichever way it is given.
+REFUSED = {("toxic_pairs", "columns"), ("DeclaredColumns", "columns"), ("audit_table", "by"), ("tables", "record_id")}
 
 
 def functions():

@@ -58,8 +58,12 @@ def test_only_the_ledger_decides_about_a_refusal(budget):
     with pytest.raises(InputError, match=r"^budget: all releases would take"):
         ask(budget, table=object(), epsilon=0.6)
     no_delta = Budget(budget.path.with_name("pure.json"), epsilon=1)
-    with pytest.raises(InputError, match=r"all releases would take delta 1e-06 of 0"):
+    with pytest.raises(
+        InputError, match=r"would take delta 1e-06 of 0\. Ask for what needs no delta, or make a ledger"
+    ):
         gpupif.release.counts(object(), "sex", no_delta, epsilon=0.1, delta=1e-6)
+    with pytest.raises(InputError, match=r"would take epsilon 1\.0000000001 of 1 .* a smaller epsilon"):
+        no_delta.spend("another program", [Loss("laplace", 1 / (1 + 1e-10))])
 
 
 def test_all_that_a_person_counts_is_in_the_chain(budget):

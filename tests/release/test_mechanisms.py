@@ -222,6 +222,18 @@ BAD = [
     ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [0, math.inf]}, "bounds: expected two numbers"),
     ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [0, 5e-324]}, "bounds: expected a distance"),
     ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [0, 1], "name": ["x"]}, "name: expected a text"),
+    *(
+        ({"epsilon": tiny, **query}, "epsilon: expected one whose noise fits .* nothing was spent")
+        for query in (
+            {"ask": "counts", "by": "sex", "values": ["f"]},
+            {"ask": "counts", "by": "sex", "delta": 1e-6},
+            {"ask": "mean", "column": "income", "bounds": [0, 40]},
+            {"ask": "quantile", "column": "income", "bounds": [0, 40], "q": 0.5},
+        )
+        for tiny in (5e-324, 1e-300, 1e-18)
+    ),
+    ({"ask": "counts", "by": "sex", "epsilon": 4e-18, "delta": 1e-320}, "delta: no threshold hides"),
+    ({"ask": "mean", "column": "income", "epsilon": 2e-9, "bounds": [0, 40]}, "epsilon: expected one whose noise fits"),
     ({"ask": "mean", "column": ["income"], "epsilon": 1, "bounds": [0, 1]}, "column: expected the name of a column"),
     ({"ask": "mean", "column": "income", "epsilon": 0, "bounds": [0, 1]}, "epsilon: expected a number above 0"),
     ({"ask": "histogram", "column": "income", "epsilon": 1, "bins": [1, 0]}, "bins: expected ascending edges"),
@@ -233,6 +245,14 @@ BAD = [
     ),
     ({"ask": "quantile", "column": "income", "epsilon": 1, "q": 0.5, "candidates": 3}, "candidates: expected a list"),
     ({"ask": "counts", "by": [], "epsilon": 1, "values": [1]}, "by: expected at least one column"),
+    (
+        {"ask": "counts", "by": "sex", "epsilon": 1, "values": ["f", 1]},
+        "column 'sex': expected texts.*got 1. Put it in",
+    ),
+    (
+        {"ask": "counts", "by": "size", "epsilon": 1, "values": [1, "2"]},
+        "expected numbers.*got '2'. Leave out quotes",
+    ),
     ({"ask": "counts", "by": "sex", "epsilon": 1}, "values: expected all values of each column, or delta="),
     ({"ask": "counts", "by": "sex", "epsilon": 1, "values": []}, "values: column 'sex': expected at least one value"),
     ({"ask": "counts", "by": "sex", "epsilon": 1, "values": ["f", "f"]}, "a value was given twice"),
@@ -271,11 +291,16 @@ def test_wrong_tables_and_files_are_refused_and_spend_nothing(budget, tmp_path, 
         release.mean(pd.DataFrame({"n": pd.Series([1, 2], dtype=object)}), "n", budget, bounds=(0, 1), epsilon=1)
     with pytest.raises(ColumnNotFoundError, match="by: no column 'sexes'"):
         release.counts(TABLE, "sexes", budget, values=[1], epsilon=1)
+    for column in (["1", "2"], [1, 2], [1, "1"]):
+        with pytest.raises(InputError, match="column 'n': expected texts by its type, got 1"):
+            release.counts(pd.DataFrame({"n": pd.Series(column, dtype=object)}), "n", budget, values=[1], epsilon=1)
     (tmp_path / "q.toml").write_text("[[queries]]\nask = 'mean'\n")
     with pytest.raises(InputError, match=r"queries: .*q\.toml: expected queries, each under \[\[query\]\]"):
         release.answer(TABLE, tmp_path / "q.toml", budget)
     with pytest.raises(InputError, match="queries: expected at least one query, got none"):
         read_queries([])
+    with pytest.raises(InputError, match="queries: two queries are called 'mean income'"):
+        release.answer(TABLE, [QUERIES[0], QUERIES[4], QUERIES[4]], budget)
     assert budget.charges == []
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"needs opendp, which is not installed here: pip install 'gpupif\[release\]'"):

@@ -80,6 +80,9 @@ def test_it_prints_and_has_a_verdict():
     assert "from 25 % to 50 %, 1 bit." in " ".join(found.verdict())
     assert "p at which most is learnt" in str(found)
     assert "0.366" in found._repr_html_()
+    for recorded, said in ((0.1, True), (0.3, False), (0.9, True)):
+        verdict = randomized_response(keep=0.5, recorded=recorded, rows=1000).verdict()
+        assert ("outside 0 to 1" in verdict[-1]) == said
 
 
 @pytest.mark.parametrize(

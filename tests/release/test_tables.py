@@ -69,6 +69,13 @@ def test_counts_and_sums_with_all_totals_are_those_of_the_definition(way, value)
     assert found.rows == len(table)
 
 
+def test_sums_have_the_decimal_places_of_what_is_summed():
+    table = pd.DataFrame({"sex": ["f"] * 3, "pay": [0.1, 0.2, 519.53], "long": [1 / 3, 1.0, 2e15]})
+    assert gpupif.tables(table, "sex", value="pay").counts["sum"].tolist() == [519.83] * 2
+    assert gpupif.tables(table, "sex", weights="pay").counts["count"].tolist() == [519.83] * 2
+    assert gpupif.tables(table, "sex", value="long").counts["sum"].tolist() == [2e15 + 4 / 3] * 2
+
+
 @pytest.mark.every_engine
 @pytest.mark.parametrize("way", OTHERS)
 @pytest.mark.parametrize(
@@ -76,6 +83,7 @@ def test_counts_and_sums_with_all_totals_are_those_of_the_definition(way, value)
     [
         {"round": 3, "method": "random", "key": KEY},
         {"method": "cell-key", "key": KEY},
+        {"method": "cell-key", "key": KEY, "record_id": "id"},
         {"weights": "pay", "suppress_below": 9},
         {"value": "pay", "p_percent": 90},
     ],
@@ -198,19 +206,30 @@ def test_a_single_suppressed_cell_is_disclosed_to_the_audit_and_slack_hides_it(t
     table = pd.DataFrame({"sex": ["f", "m", "Total"], "count": [7, None, 9]})
     audit = gpupif.audit_table(table)
     assert (audit.computed, audit.bounds["lower"].tolist(), audit.bounds["upper"].tolist()) == (1, [2], [2])
-    assert "1 can be computed exactly" in str(audit)
+    assert "1 of 3 cells is suppressed, yet 1 can be computed exactly" in str(audit)
+    assert "If you have the rows, gpupif tables finds them" in str(audit)
     two = pd.DataFrame({"sex": ["f", "m", "other", "Total"], "count": [None, None, 0, 2]})
     assert str(gpupif.audit_table(two).bounds["lower"].tolist()) == "[0.0, 0.0]"
     # Who knows that no zero is suppressed knows both.
-    assert "say least=1" in gpupif.audit_table(two).verdict()[-1]
+    assert "say least=1 to audit_table" in gpupif.audit_table(two).verdict()[-1]
     known = gpupif.audit_table(two, least=1)
     assert (known.computed, "least=1" in str(known)) == (2, False)
     rounded = gpupif.audit_table(table, slack=2)
     assert (rounded.passes, rounded.bounds["lower"].tolist(), rounded.bounds["upper"].tolist()) == (True, [0], [6])
     table.to_csv(tmp_path / "t.csv", index=False)
     assert gpupif.audit_table(tmp_path / "t.csv").to_dict() == audit.to_dict()
-    unbounded = gpupif.audit_table(table.head(2))
-    assert (unbounded.passes, unbounded.bounds["upper"].tolist()) == (True, [np.inf])
+    other = table.replace("Total", "All")
+    for total in ("All", {"sex": "All"}):
+        assert gpupif.audit_table(other, total=total).to_dict() == audit.to_dict()
+    for total in ("Total", " All", {}):
+        with pytest.raises(gpupif.InputError, match=r"^total: column 'sex': expected .*total='All'.*None\}\.$"):
+            gpupif.audit_table(other, total=total)
+    for total in (None, {"sex": None}):
+        unbounded = gpupif.audit_table(table.head(2), total=total)
+        assert (unbounded.passes, unbounded.bounds["upper"].tolist()) == (True, [np.inf])
+    assert gpupif.audit_table(gpupif.tables(people(), "sex", totals=False)).passes
+    with pytest.raises(gpupif.InputError, match="column 'count' to have numbers, empty where suppressed"):
+        gpupif.audit_table(pd.DataFrame({"sex": ["f", "Total"], "count": [7, "x"]}))
     with pytest.raises(gpupif.InputError, match="sum to their totals"):
         gpupif.audit_table(pd.DataFrame({"a": ["x", "y", "z", "Total"], "count": [1, 2, None, 1]}))
 
@@ -240,6 +259,37 @@ def test_rules_for_sums_are_those_of_the_definitions(seed):
             if margin > 1e-9:
                 assert bounds[area]["upper"] >= own.sum() + margin - 1e-3
                 assert bounds[area]["lower"] <= max(0, own.sum() - margin) + 1e-3
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_who_is_alone_in_a_cell_cannot_estimate_another_sum_of_the_line(seed):
+    draw = np.random.default_rng(seed)
+    table = pd.DataFrame(draw.integers(0, [5, 4, 2][: 2 + seed % 2], (40, 2 + seed % 2)))
+    table = table.rename(columns="c{}".format).assign(pay=draw.lognormal(2, 1, 40).round(1))
+    by = list(table.columns[:-1])
+    found = gpupif.tables(table, by, value="pay", p_percent=20)
+    shown, sums, rows = cells(found), exact(table, by, "pay"), exact(table, by)
+    owners = 0
+    for axis in range(len(by)):
+        values = {cell[axis] for cell in shown}
+        for others in {cell[:axis] + cell[axis + 1 :] for cell in shown}:
+            line = [(*others[:axis], value, *others[axis:]) for value in values]
+            total = (*others[:axis], "Total", *others[axis:])
+            hidden = [cell for cell in line if shown[cell] is pd.NA or shown[cell] != shown[cell]]
+            for own, other in product(hidden, hidden):
+                if own == other or rows[own] != 1 or rows[total] == 1:
+                    continue
+                owners += 1
+                rest = [cell for cell in hidden if cell not in (own, other)]
+                assert rest
+                if total not in hidden:
+                    # The others of the line may be 0 for all that the owner knows.
+                    texts = table[by].astype(str)
+                    inside = [texts[name] == value for name, value in zip(by, other, strict=True) if value != "Total"]
+                    pays = np.sort(np.append([0, 0], table["pay"][np.all(inside, axis=0)]))
+                    assert sum(sums[cell] for cell in rest) >= 0.2 * pays[-1] - pays[:-2].sum() - 1e-6
+    assert owners > 4
+    assert "Who is alone" in str(found.verdict())
 
 
 def test_cell_keys_give_the_same_rows_the_same_noise_in_every_table(tmp_path):
@@ -293,6 +343,8 @@ def test_cell_keys_give_the_same_rows_the_same_noise_in_every_table(tmp_path):
             "sum to 1, got 0.5",
         ),
         ({"record_id": "id"}, "record_id: goes with"),
+        ({"method": "cell-key", "key": KEY, "record_id": "half"}, "got 200 rows that share"),
+        ({"method": "cell-key", "key": KEY, "record_id": ["area", "half", "job"]}, "rows that share"),
         ({"suppress_below": 1}, "suppress_below: expected a whole number of rows, 2 or more"),
         ({"dominance": (2, 85)}, "rule for sums"),
         ({"dominance": 2, "value": "pay"}, "pair (n, k)"),
@@ -310,7 +362,9 @@ def test_cell_keys_give_the_same_rows_the_same_noise_in_every_table(tmp_path):
     ],
 )
 def test_bad_arguments_are_refused_in_a_line(how, words):
-    tiny = people(200).assign(tiny=[1e-30, *[1e10] * 199], mixed=pd.Series([1, "1"] * 100, dtype=object))
+    tiny = people(200).assign(
+        tiny=[1e-30, *[1e10] * 199], half=np.arange(200) // 2, mixed=pd.Series([1, "1"] * 100, dtype=object)
+    )
     with pytest.raises(gpupif.InputError) as error:
         gpupif.tables(tiny, **({"by": ["area", "job"]} | how))
     assert words in str(error.value)

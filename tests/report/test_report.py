@@ -207,6 +207,22 @@ def test_every_kind_has_sections():
     assert [kind for kind in KINDS if not hasattr(Sections, f"_{kind}")] == []
 
 
+def test_answers_and_findings_have_headings_of_their_own():
+    from gpupif.report.sections import Sections
+
+    terms = {"epsilon": 1, "delta": 0, "neighbours": "replace", "contributions": 1, "group": 3, "spent": 1, "left": 0}
+    answers = [{"name": "n", "ask": "counts", "table": []}, {"name": "m", "ask": "mean", "value": 45.123456789012345}]
+    release = {"answers": answers, "budget": terms}
+    audit = {"findings": [{"finding": "value", "group": "name = R", "by": "a - b"}], "disclosed": 1, "atoms": 2}
+    for redact, value, rows in ((False, "45.12", "name = R"), (True, "hidden", "hidden")):
+        [one] = Sections(redact).of(release)
+        assert ["persons protected together", "3"] in [[cell.text for cell in row] for row in one.tables[0].rows]
+        column = one.tables[1].headings.index("value")
+        assert [row[column].text for row in one.tables[1].rows] == ["", value]
+        [one] = Sections(redact).of(audit)
+        assert one.tables[0].rows[0][one.tables[0].headings.index("rows told apart")].text == rows
+
+
 def hostile_documents():
     names = dict(zip(TABLE.columns, [*HOSTILE, "plain"], strict=True))
     rows = TABLE.rename(columns=names)
@@ -398,7 +414,7 @@ def test_nights_are_reported(run, table):
 
 VERSION = gpupif.__version__
 BAD = {
-    "no result": ('{"a": 1}', "expected a result of gpupif in JSON"),
+    "no result": ('{"a": 1}', "treat, tables, audit, release, budget and nightly; got other JSON"),
     "no JSON": ("{", "expected JSON, got what is none"),
     "another version": (
         '{"gpupif": "0.0.1", "measures": [], "columns": [], "pif": {}, "top": []}',
