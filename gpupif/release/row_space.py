@@ -165,7 +165,7 @@ class RowSpace:
             return True
         core = np.zeros((len(self._core), len(dependent)), np.int64)
         right = left[np.ix_(dependent, self._pivot_columns)].astype(np.float64)
-        core[self._pivot_rows] = self._prime - _times(right, self._inverse, self._prime).T
+        core[self._pivot_rows] = self._prime - product_modulo(right, self._inverse, self._prime).T
         core[dependent, np.arange(len(dependent))] = 1
         peeled = np.ascontiguousarray(-(self._core_rows.T @ core) % self._prime)
         forward_substitute(*self._triangle_rows, peeled, self._prime)
@@ -220,9 +220,9 @@ class RowSpace:
         most = int(rank * np.log2(rank) / np.log2(self._prime)) + 3
         for step in range(1, most + 1):
             digits = np.zeros(len(self._core), object)
-            digits[self._pivot_rows] = _times(np.array([right % self._prime], np.float64), self._inverse, self._prime)[
-                0
-            ].astype(object)
+            digits[self._pivot_rows] = product_modulo(
+                np.array([right % self._prime], np.float64), self._inverse, self._prime
+            )[0].astype(object)
             solution, power = solution + digits * power, power * self._prime
             if step & (step - 1) == 0 or step == most:
                 found = _rational(solution, power)
@@ -240,7 +240,7 @@ class RowSpace:
             answers = self.matrix.times(own)[:, None] % self._prime
             left = (answers[self._core] + self._core_rows @ self._pivot_values(answers))[self._pivot_rows] % self._prime
             sums = np.zeros(self._sums, np.int64)
-            sums[self._pivot_columns] = _times(self._inverse, left.astype(np.float64), self._prime)[:, 0]
+            sums[self._pivot_columns] = product_modulo(self._inverse, left.astype(np.float64), self._prime)[:, 0]
             own[self._others] = (own[self._others] - sums[self._to] * self._factors) % self._prime
             own[self._peeled_atoms] = self._pivot_values(self.matrix.times(own)[:, None] % self._prime)[:, 0]
         return vectors.T
@@ -341,8 +341,8 @@ def inverse_of(matrix: Numbers, prime: int) -> tuple[npt.NDArray[np.float64], Nu
     return work[np.ix_(pivot_rows, pivot_columns)], pivot_rows, pivot_columns
 
 
-def _times(left: npt.NDArray[np.float64], right: npt.NDArray[np.float64], prime: int) -> Numbers:
-    """Return the product of two matrices modulo `prime`."""
+def product_modulo(left: npt.NDArray[np.float64], right: npt.NDArray[np.float64], prime: int) -> Numbers:
+    """Return the product of two matrices modulo a prime."""
     result = np.zeros((len(left), right.shape[1]))
     for start in range(0, len(right), BLOCK):
         add_reduced(result, left[:, start : start + BLOCK] @ right[start : start + BLOCK], prime)
