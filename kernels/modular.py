@@ -1,24 +1,35 @@
-"""Elimination of matrices modulo a prime below 2^23; products of `BLOCK` terms are exact in float64."""
+"""Elimination of matrices modulo a prime below 2^23; sums of `BLOCK` products are exact in float64."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from gpupif.kernels.jit import kernel
+from gpupif.kernels.jit import kernel, subroutine
 
-PRIME, BLOCK = 8388593, 128
-_INVERSE = 1.0 / PRIME
+BLOCK = 128
+
+
+@subroutine
+def _reduced(value, prime, reciprocal):
+    """Return a whole number from 0 to 2^53, in float64, modulo `prime`. reciprocal: 1 / prime."""
+    rest = value - np.floor(value * reciprocal) * prime
+    if rest < 0:
+        rest += prime
+    elif rest >= prime:
+        rest -= prime
+    return rest
 
 
 @kernel
-def eliminate_panel(panel, free, pivots):
-    """Invert the columns of a panel in place, as far as its free rows allow (Gauss-Jordan, modulo `PRIME`).
+def eliminate_panel(panel, free, pivots, prime):
+    """Invert the columns of a panel in place, as far as its free rows allow (Gauss-Jordan, modulo `prime`).
 
-    panel: int64 array (rows, columns). A column with a pivot then holds the multiples in which the pivot's row was
-    added to each row; any other column holds what is left of it. free: uint8 array (rows,), 1 for rows without a pivot;
-    updated. pivots: int64 array (columns,). Set to the row of each column's pivot, or -1.
+    panel: float64 array (rows, columns) of whole numbers. A column with a pivot then holds the multiples in which the
+    pivot's row was added to each row; any other column holds what is left of it. free: uint8 array (rows,), 1 for rows
+    without a pivot; updated. pivots: int64 array (columns,). Set to the row of each column's pivot, or -1.
     """
     rows, columns = panel.shape
+    reciprocal = 1.0 / prime
     for column in range(columns):
         pivot = -1
         for row in range(rows):
@@ -29,15 +40,15 @@ def eliminate_panel(panel, free, pivots):
         if pivot < 0:
             continue
         free[pivot] = 0
-        # The inverse is the power PRIME - 2.
-        inverse, base, exponent = 1, panel[pivot, column], PRIME - 2
+        # The inverse is the power prime - 2.
+        inverse, base, exponent = 1.0, panel[pivot, column], prime - 2
         while exponent:
             if exponent & 1:
-                inverse = inverse * base % PRIME
-            base = base * base % PRIME
+                inverse = _reduced(inverse * base, prime, reciprocal)
+            base = _reduced(base * base, prime, reciprocal)
             exponent >>= 1
         for place in range(columns):
-            panel[pivot, place] = panel[pivot, place] * inverse % PRIME
+            panel[pivot, place] = _reduced(panel[pivot, place] * inverse, prime, reciprocal)
         panel[pivot, column] = inverse
         for row in range(rows):
             factor = panel[row, column]
@@ -45,22 +56,18 @@ def eliminate_panel(panel, free, pivots):
                 continue
             panel[row, column] = 0
             for place in range(columns):
-                panel[row, place] = (panel[row, place] + (PRIME - factor) * panel[pivot, place]) % PRIME
+                value = panel[row, place] + (prime - factor) * panel[pivot, place]
+                panel[row, place] = _reduced(value, prime, reciprocal)
 
 
 @kernel
-def add_reduced(matrix, more):
-    """Add whole numbers up to 2^53 to a matrix of float64, modulo `PRIME`."""
+def add_reduced(matrix, more, prime):
+    """Add whole numbers up to 2^53 to a matrix of float64, modulo `prime`."""
     rows, columns = matrix.shape
+    reciprocal = 1.0 / prime
     for row in range(rows):
         for column in range(columns):
-            value = matrix[row, column] + more[row, column]
-            value -= np.floor(value * _INVERSE) * PRIME
-            if value < 0:
-                value += PRIME
-            elif value >= PRIME:
-                value -= PRIME
-            matrix[row, column] = value
+            matrix[row, column] = _reduced(matrix[row, column] + more[row, column], prime, reciprocal)
 
 
 @kernel
@@ -106,8 +113,8 @@ def peel(row_starts, row_atoms, atom_starts, atom_rows, order, alive, degrees, s
 
 
 @kernel
-def back_substitute(starts, columns, right):
-    """Solve T x = right modulo `PRIME`, for an upper triangular 0/1 matrix T with ones in its diagonal, in place.
+def back_substitute(starts, columns, right, prime):
+    """Solve T x = right modulo `prime`, for an upper triangular 0/1 matrix T with ones in its diagonal, in place.
 
     starts, columns: the matrix by rows. right: int64 array (rows, right sides).
     """
@@ -118,15 +125,15 @@ def back_substitute(starts, columns, right):
                 for side in range(right.shape[1]):
                     right[row, side] -= right[column, side]
         for side in range(right.shape[1]):
-            right[row, side] %= PRIME
+            right[row, side] %= prime
 
 
 @kernel
-def forward_substitute(starts, columns, right):
-    """Solve T' x = right modulo `PRIME`, in place, for the transpose of a matrix T as `back_substitute` has it."""
+def forward_substitute(starts, columns, right, prime):
+    """Solve T' x = right modulo `prime`, in place, for the transpose of a matrix T as `back_substitute` has it."""
     for row in range(len(starts) - 1):
         for side in range(right.shape[1]):
-            right[row, side] %= PRIME
+            right[row, side] %= prime
         for place in range(starts[row], starts[row + 1]):
             column = columns[place]
             if column != row:

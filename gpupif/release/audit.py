@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..utils.display import Displayable, Heading, as_found, draw_line, draw_table, draw_verdict, plural
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import as_mapping, brief, is_number, whole_number
+from .isolated_groups import isolated_groups
 from .linear import need_scipy
 from .query_file import AuditedQuery, read_queries
 from .query_sets import (
@@ -332,38 +333,37 @@ class _OfColumn:
     def findings(self) -> list[dict[str, Any]]:
         """Return all findings."""
         matrix, run = self.matrix, self.run
-        space, formal = RowSpace(matrix), run.rows.rows is None
-        found = []
+        if run.rows.rows is None:
+            return [self._group(atoms, combination) for atoms, combination in isolated_groups(matrix)]
+        space, found = RowSpace(matrix), []
         for atom in space.candidates().tolist():
-            if formal or matrix.sizes[atom] < run.k:
-                # Without a table any query may have few rows: what it says by itself is no finding.
-                is_certain = atom in space.certain
-                combination = None if is_certain and not formal else space.combination([atom])
-                if combination or is_certain:
-                    found.append(self._group((atom,), space, combination))
-        if formal:
-            return [one for one in found if one["queries"] > 1]
+            if matrix.sizes[atom] < run.k:
+                combination = None if atom in space.certain else space.combination([atom])
+                if combination or atom in space.certain:
+                    found.append(self._group((atom,), combination, space))
         groups, together = space.small_groups(run.k)
         run.together = min(run.together, together)
         for atoms in groups:
             combination = space.combination(atoms)
             if combination is not None:
-                found.append(self._group(atoms, space, combination))
+                found.append(self._group(atoms, combination))
         for outer, inner in nested(matrix, run.k):
             atoms = tuple(np.flatnonzero(matrix.holds(outer) & ~matrix.holds(inner)).tolist())
             if not self._is_given_away(atoms):
-                found.append(self._group(atoms, space, Combination({outer: 1, inner: -1}, 1)))
+                found.append(self._group(atoms, Combination({outer: 1, inner: -1}, 1)))
         return [*found, *self._set_sizes(), *self._overlaps(), *self._bounded()]
 
-    def _group(self, atoms: tuple[int, ...], space: RowSpace, combination: Combination | None) -> dict[str, Any]:
-        """Return the finding of a group. combination: that gives it away; found when it is shown if None."""
+    def _group(
+        self, atoms: tuple[int, ...], combination: Combination | None, space: RowSpace | None = None
+    ) -> dict[str, Any]:
+        """Return the finding of a group. combination: that gives it away; if None, `space` finds it when it is shown."""
         for atom in atoms:
             self.groups.setdefault(atom, []).append(atoms)
         rows = None if self.run.rows.rows is None else int(self.matrix.sizes[list(atoms)].sum())
 
         def shown() -> dict[str, Any]:
-            own = combination or space.combination(atoms)
-            assert own is not None
+            own = combination or (space and space.combination(atoms))
+            assert own
             group = self._describe(atoms, list(own.numbers))
             return {"group": group, "by": self._in_words(own), "queries": len(own.numbers)}
 

@@ -247,6 +247,16 @@ class Membership:
                 result += _product(group.transposed, own)[group.place[atoms]]
         return result
 
+    def chosen(self, queries: Numbers) -> Membership:
+        """Return the matrix of some queries, ascending, over the same atoms."""
+        groups = []
+        for group in self.groups:
+            own = np.isin(group.queries, queries)
+            if own.any():
+                matrix, numbers = group.matrix[own], np.searchsorted(queries, group.queries[own])
+                groups.append(_Group(numbers, matrix, matrix.T.tocsr(), group.place))
+        return Membership(len(queries), groups, self.sizes, self.atom)
+
     def columns(self, atoms: Numbers) -> Any:
         """Return the columns of the matrix at some atoms, as a sparse matrix (CSR)."""
         from scipy.sparse import coo_array
@@ -319,7 +329,7 @@ def membership(rows: RowsByClass, conditions: Sequence[Condition | None]) -> Mem
         ends = np.cumsum([0, *map(len, members)])
         ones = np.ones(ends[-1], np.int64)
         matrix = csr_array((ones, np.concatenate(members), ends), shape=(len(queries), len(first)))
-        kept, ids = _distinct_rows(matrix.T.tocsr())
+        kept, ids = distinct_in_matrix(matrix.T.tocsr())
         matrix = matrix[:, kept]
         groups.append(_Group(np.array(queries), matrix, matrix.T.tocsr(), ids[place]))
     first, atom = distinct([group.place for group in groups], number)
@@ -327,7 +337,7 @@ def membership(rows: RowsByClass, conditions: Sequence[Condition | None]) -> Mem
     return Membership(len(conditions), groups, _sums(atom, rows.counts), atom)
 
 
-def _distinct_rows(matrix: Any) -> tuple[Numbers, Numbers]:
+def distinct_in_matrix(matrix: Any) -> tuple[Numbers, Numbers]:
     """Return the first row of each distinct row of a sparse matrix, and for each row the number of its distinct row."""
     random = np.random.default_rng(0)
     while True:

@@ -21,17 +21,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, cycle
 from math import gcd, isqrt, lcm
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels.modular import BLOCK, PRIME, add_reduced, back_substitute, eliminate_panel, forward_substitute, peel
+from gpupif.kernels.modular import BLOCK, add_reduced, back_substitute, eliminate_panel, forward_substitute, peel
 
 from .query_sets import Membership, Numbers
 
+# Primes below 2^23. The others are used in turn where the rank modulo the first is too low.
+PRIMES = 8388593, 8388587, 8388581, 8388571
+# How often the random sums are doubled before the next prime is tried.
+ROUNDS = 4
 # The fewest random sums that stand for the atoms of a core. They are doubled until they are more than its rank.
 FEWEST_SUMS = 256
 # The most atoms of which groups of three and four are looked for, and the most groups of each kind that are returned.
@@ -66,8 +70,11 @@ class RowSpace:
         self.certain = {atom for _, atoms in self._rounds for atom in atoms.tolist()}
         number = len(self._others)
         sums = number if number <= len(self._core) + FEWEST_SUMS else FEWEST_SUMS
-        while not self._eliminate(sums):
-            sums *= 2
+        # A prime that divides all largest minors of the core makes its rank too low, however many sums there are.
+        for self._prime in cycle(PRIMES):
+            if any(self._eliminate(own) for own in sorted({min(sums << more, number) for more in range(ROUNDS)})):
+                break
+            sums = min(sums << ROUNDS, number)
 
     def _take_single_atoms(self) -> Numbers:
         """Take out queries that are left with a single atom, and the atom; return the queries that are left."""
@@ -129,7 +136,7 @@ class RowSpace:
 
         number = len(self._others)
         if sums < number:
-            to, factors = self._random.integers(0, sums, number), self._random.integers(1, PRIME, number)
+            to, factors = self._random.integers(0, sums, number), self._random.integers(1, self._prime, number)
         else:
             sums, to, factors = number, np.arange(number), np.ones(number, np.int64)
         self._to, self._factors, self._sums = to, factors, sums
@@ -139,8 +146,8 @@ class RowSpace:
         for group in self.matrix.groups if len(self._core) else ():
             classes = csr_array((factors_in_order, group.place[atoms], ends), shape=(sums, group.matrix.shape[1]))
             whole[group.queries] = (classes @ group.transposed).toarray().T
-        left = (whole[self._core] + self._core_rows @ self._pivot_values(whole)) % PRIME
-        self._inverse, self._pivot_rows, self._pivot_columns = inverse_of(left)
+        left = (whole[self._core] + self._core_rows @ self._pivot_values(whole)) % self._prime
+        self._inverse, self._pivot_rows, self._pivot_columns = inverse_of(left, self._prime)
         if len(self._pivot_columns) == sums < min(number, len(self._core)):
             return False
         dependent = np.setdiff1d(np.arange(len(self._core)), self._pivot_rows)
@@ -149,7 +156,7 @@ class RowSpace:
     def _pivot_values(self, answers: Numbers) -> Numbers:
         """Return the values at peeled atoms that bring the answers to peeled queries to 0, modulo the prime."""
         right = np.ascontiguousarray(-answers[self._peeled])
-        back_substitute(*self._triangle_rows, right)
+        back_substitute(*self._triangle_rows, right, self._prime)
         return right
 
     def _all_depend(self, left: Numbers, dependent: Numbers) -> bool:
@@ -158,14 +165,14 @@ class RowSpace:
             return True
         core = np.zeros((len(self._core), len(dependent)), np.int64)
         right = left[np.ix_(dependent, self._pivot_columns)].astype(np.float64)
-        core[self._pivot_rows] = PRIME - _times(right, self._inverse).T
+        core[self._pivot_rows] = self._prime - product_modulo(right, self._inverse, self._prime).T
         core[dependent, np.arange(len(dependent))] = 1
-        peeled = np.ascontiguousarray(-(self._core_rows.T @ core) % PRIME)
-        forward_substitute(*self._triangle_rows, peeled)
+        peeled = np.ascontiguousarray(-(self._core_rows.T @ core) % self._prime)
+        forward_substitute(*self._triangle_rows, peeled, self._prime)
         numbers = np.zeros((len(dependent), self.matrix.queries), np.int64)
-        numbers[:, self._core], numbers[:, self._peeled] = core.T % PRIME, peeled.T
+        numbers[:, self._core], numbers[:, self._peeled] = core.T % self._prime, peeled.T
         # Most are small whole numbers. Whatever they are, they are checked.
-        numbers -= PRIME * (numbers > PRIME // 2)
+        numbers -= self._prime * (numbers > self._prime // 2)
         unknown = self._core[dependent[~self.matrix.vanish(numbers, self._left)]].tolist()
         return all(self._express(self.matrix.holds(query).astype(object)) for query in unknown)
 
@@ -210,30 +217,32 @@ class RowSpace:
         power, solution = 1, np.zeros(len(self._core), object)
         # The digits that numerators and denominators may have together, by Hadamard's bound.
         rank = self.matrix.queries + 1
-        most = int(rank * np.log2(rank) / np.log2(PRIME)) + 3
+        most = int(rank * np.log2(rank) / np.log2(self._prime)) + 3
         for step in range(1, most + 1):
             digits = np.zeros(len(self._core), object)
-            digits[self._pivot_rows] = _times(np.array([right % PRIME], np.float64), self._inverse)[0].astype(object)
-            solution, power = solution + digits * power, power * PRIME
+            digits[self._pivot_rows] = product_modulo(
+                np.array([right % self._prime], np.float64), self._inverse, self._prime
+            )[0].astype(object)
+            solution, power = solution + digits * power, power * self._prime
             if step & (step - 1) == 0 or step == most:
                 found = _rational(solution, power)
                 if found is not None:
                     yield found
             row = self.matrix.combine(self._extended(digits, {}), self._others)
-            right = (right - self._reduce(row)) // PRIME
+            right = (right - self._reduce(row)) // self._prime
 
     @cached_property
     def _null_vectors(self) -> Numbers:
         """Two random null vectors of the matrix, modulo the prime: (atoms, 2)."""
         vectors = np.zeros((2, len(self.matrix.sizes)), np.int64)
         for own in vectors:
-            own[self._others] = self._random.integers(0, PRIME, len(self._others))
-            answers = self.matrix.times(own)[:, None] % PRIME
-            left = (answers[self._core] + self._core_rows @ self._pivot_values(answers))[self._pivot_rows] % PRIME
+            own[self._others] = self._random.integers(0, self._prime, len(self._others))
+            answers = self.matrix.times(own)[:, None] % self._prime
+            left = (answers[self._core] + self._core_rows @ self._pivot_values(answers))[self._pivot_rows] % self._prime
             sums = np.zeros(self._sums, np.int64)
-            sums[self._pivot_columns] = _times(self._inverse, left.astype(np.float64))[:, 0]
-            own[self._others] = (own[self._others] - sums[self._to] * self._factors) % PRIME
-            own[self._peeled_atoms] = self._pivot_values(self.matrix.times(own)[:, None] % PRIME)[:, 0]
+            sums[self._pivot_columns] = product_modulo(self._inverse, left.astype(np.float64), self._prime)[:, 0]
+            own[self._others] = (own[self._others] - sums[self._to] * self._factors) % self._prime
+            own[self._peeled_atoms] = self._pivot_values(self.matrix.times(own)[:, None] % self._prime)[:, 0]
         return vectors.T
 
     def candidates(self) -> Numbers:
@@ -253,14 +262,14 @@ class RowSpace:
         together = 4 if len(small) <= MOST_ATOMS else 2
         if k > 3 and together == 4:
             pairs = small[np.column_stack(np.triu_indices(len(small), 1))]
-            pairs = pairs[(sizes[pairs].sum(axis=1) < k - 1) & (values[pairs].sum(axis=1) % PRIME).any(axis=1)]
+            pairs = pairs[(sizes[pairs].sum(axis=1) < k - 1) & (values[pairs].sum(axis=1) % self._prime).any(axis=1)]
         halves = (single, single), (single, pairs), (pairs, pairs)
         return (tuple(own) for left, right in halves for own in self._opposite(left, right, k).tolist()), together
 
     def _opposite(self, left: Numbers, right: Numbers, k: int) -> Numbers:
         """Return the groups, a row each, of a row of `left` and a row of `right` whose null vectors sum to 0."""
         keys = [
-            ((sign * self._null_vectors[own].sum(axis=1)) % PRIME) @ [PRIME, 1]
+            ((sign * self._null_vectors[own].sum(axis=1)) % self._prime) @ [self._prime, 1]
             for sign, own in ((1, left), (-1, right))
         ]
         order = np.argsort(keys[1], kind="stable")
@@ -271,7 +280,7 @@ class RowSpace:
         groups = np.sort(np.hstack([left[np.repeat(np.arange(len(left)), number)], right[order[place]]]), axis=1)
         fits = (np.diff(groups, axis=1) > 0).all(axis=1) & (self.matrix.sizes[groups].sum(axis=1) < k)
         for part in combinations(range(groups.shape[1]), 2) if groups.shape[1] > 2 else ():
-            fits &= (self._null_vectors[groups[:, part]].sum(axis=1) % PRIME).any(axis=1)
+            fits &= (self._null_vectors[groups[:, part]].sum(axis=1) % self._prime).any(axis=1)
         return np.unique(groups[fits], axis=0)[:MOST_GROUPS]
 
     def combination(self, atoms: Sequence[int]) -> Combination | None:
@@ -306,9 +315,9 @@ def _narrow(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return numbers.astype(np.int64) if max(map(abs, numbers.tolist()), default=0) <= LARGE else numbers
 
 
-def inverse_of(matrix: Numbers) -> tuple[npt.NDArray[np.float64], Numbers, Numbers]:
-    """Return the inverse, modulo `PRIME`, of a largest square part of a matrix that has one; its rows, its columns."""
-    work = (matrix % PRIME).astype(np.float64)
+def inverse_of(matrix: Numbers, prime: int) -> tuple[npt.NDArray[np.float64], Numbers, Numbers]:
+    """Return the inverse, modulo `prime`, of a largest square part of a matrix that has one; its rows, its columns."""
+    work = (matrix % prime).astype(np.float64)
     rows, columns = work.shape
     free = np.ones(rows, np.uint8)
     of_column = np.full(columns, -1, np.int64)
@@ -316,27 +325,27 @@ def inverse_of(matrix: Numbers) -> tuple[npt.NDArray[np.float64], Numbers, Numbe
         stop = min(columns, start + BLOCK)
         if not free.any():
             break
-        panel, pivots = work[:, start:stop].astype(np.int64), np.empty(stop - start, np.int64)
-        eliminate_panel(panel, free, pivots)
+        panel, pivots = work[:, start:stop].copy(), np.empty(stop - start, np.int64)
+        eliminate_panel(panel, free, pivots, prime)
         of_column[start:stop] = pivots
         chosen = np.flatnonzero(pivots >= 0)
         own = pivots[chosen]
-        added = panel[:, chosen].astype(np.float64)
+        added = panel[:, chosen]
         for part in (slice(0, start), slice(stop, columns)):
             sources = work[own, part]
             work[own, part] = 0
-            add_reduced(work[:, part], added @ sources)
+            add_reduced(work[:, part], added @ sources, prime)
         work[:, start:stop] = panel
     pivot_columns = np.flatnonzero(of_column >= 0)
     pivot_rows = of_column[pivot_columns]
     return work[np.ix_(pivot_rows, pivot_columns)], pivot_rows, pivot_columns
 
 
-def _times(left: npt.NDArray[np.float64], right: npt.NDArray[np.float64]) -> Numbers:
-    """Return the product of two matrices modulo `PRIME`."""
+def product_modulo(left: npt.NDArray[np.float64], right: npt.NDArray[np.float64], prime: int) -> Numbers:
+    """Return the product of two matrices modulo a prime."""
     result = np.zeros((len(left), right.shape[1]))
     for start in range(0, len(right), BLOCK):
-        add_reduced(result, left[:, start : start + BLOCK] @ right[start : start + BLOCK])
+        add_reduced(result, left[:, start : start + BLOCK] @ right[start : start + BLOCK], prime)
     return result.astype(np.int64)
 
 
