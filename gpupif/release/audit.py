@@ -59,10 +59,10 @@ class Audit(Displayable):
 
     queries: int. The number of queries, with `next`.
     rows: int or None. Rows of the table. None without a table.
-    k: int. The fewest rows of a group that may be given away.
+    k: int. The fewest rows of a group that may be given away. Without a table it is not used.
     atoms: int. Groups of rows that the queries tell apart, the most for any column.
-    together: int. How many of these make up a small group that was looked for: up to 4, 2 if very many are small, 1
-        without a table.
+    together: int or None. How many of these make up a small group that was looked for: up to 4, 2 if very many are
+        small. None without a table: any number.
     findings: pandas DataFrame. One row for each finding, the worst first, at most `top`; see below.
     disclosed: int. All findings, also those that are not listed.
     allowed: bool or None. Whether `next` may be answered. None without `next`.
@@ -78,7 +78,7 @@ class Audit(Displayable):
     rows: int | None
     k: int
     atoms: int
-    together: int
+    together: int | None
     findings: pd.DataFrame
     disclosed: int
     allowed: bool | None
@@ -91,9 +91,10 @@ class Audit(Displayable):
         if self.allowed is not None:
             answer = "may be answered: it adds no finding" if self.allowed else "must not be answered: it adds findings"
             asked = f"The next query {answer}; {asked}"
+        limit = "" if self.rows is None else f", with k = {self.k}"
         if not self.disclosed:
-            return [f"{asked}: nothing found, with k = {self.k}."]
-        said = [f"{asked}: {self.disclosed:,} {plural(self.disclosed, 'finding')}, with k = {self.k}."]
+            return [f"{asked}: nothing found{limit}."]
+        said = [f"{asked}: {self.disclosed:,} {plural(self.disclosed, 'finding')}{limit}."]
         worst = self.findings.iloc[0]
         group = "" if redact or not worst["group"] else f" ({worst['group']})"
         kind = {
@@ -130,8 +131,9 @@ class Audit(Displayable):
             console.print(draw_table(title, [HEADINGS[key] for key in shown], rows))
         console.print()
         apart = f"The queries tell {self.atoms:,} groups of rows apart"
-        each = "each" if self.together == 1 else f"up to {self.together} of them together"
-        draw_line(console, f"{apart}; {each} and pairs of queries were looked at, in {self.seconds:.2f} s.", "dim")
+        looked = f"up to {self.together} of them together and pairs of queries were looked at"
+        looked = "all that the queries isolate together was looked for" if self.together is None else looked
+        draw_line(console, f"{apart}; {looked}, in {self.seconds:.2f} s.", "dim")
 
 
 def audit(
@@ -157,6 +159,10 @@ def audit(
     Groups are looked at alone, and up to four together; where more than 2,000 of them are smaller than k, two together.
     Pairs of queries are looked at by their difference. What only more groups together give away is not looked for.
 
+    Without a table the queries are compared by their definitions alone. Each smallest set of groups whose sum follows
+    from all queries together is a finding, for it may be a small group; but not the set of a query itself, unless its
+    answer followed from the queries before it. So what is a finding stays so when queries are added.
+
     Parameters
     ----------
     queries:
@@ -169,7 +175,7 @@ def audit(
         definitions alone, as if each combination of values that conditions name had rows. Only values of columns in
         conditions are used, and whether the summed columns have a value; with ``bounds`` also the answers.
     k:
-        The fewest rows of a group: each query has to have k to n - k of the n rows. 1 or more, default 5.
+        The fewest rows of a group: each query has to have k to n - k of the n rows. 2 or more, default 5.
     most:
         The most queries. Default: any number.
     overlap:
@@ -194,7 +200,8 @@ def audit(
     ------
     InputError
         Queries that are none, two of one name, unknown columns (ColumnNotFoundError), conditions on other types than
-        the column has, an argument out of range, bounds without a table or with ``next``, SciPy not installed.
+        the column has, a sum of a column of other values than numbers, queries that overlap in too many ways without
+        a table, an argument out of range, bounds without a table or with ``next``, SciPy not installed.
     TableReadError, DeviceError
         As `gpupif.score`.
 
@@ -216,7 +223,7 @@ def audit(
     """
     need_scipy("audit")
     asked = read_queries(queries)
-    k, top = whole_number("k", k, "rows"), whole_number("top", top, "findings")
+    k, top = whole_number("k", k, "rows", 2), whole_number("top", top, "findings")
     most = None if most is None else whole_number("most", most, "queries")
     overlap = None if overlap is None else whole_number("overlap", overlap, "rows", 0)
     limits = _check_bounds(bounds, width, asked, table is not None, next is not None)
@@ -241,7 +248,7 @@ def audit(
 
     frame = pd.DataFrame([[own.get(key) for key in COLUMNS] for own in shown], columns=list(COLUMNS), dtype=object)
     seconds = time.perf_counter() - started
-    together = 1 if table is None else run.together
+    together = None if table is None else run.together
     return Audit(len(workload), rows.rows, k, run.atoms, together, frame, len(findings), allowed, seconds)
 
 
@@ -356,7 +363,7 @@ class _OfColumn:
     def _group(
         self, atoms: tuple[int, ...], combination: Combination | None, space: RowSpace | None = None
     ) -> dict[str, Any]:
-        """Return the finding of a group. combination: that gives it away; if None, `space` finds it when it is shown."""
+        """Return the finding of a group. combination: that gives it away. If None, `space` has it when it is shown."""
         for atom in atoms:
             self.groups.setdefault(atom, []).append(atoms)
         rows = None if self.run.rows.rows is None else int(self.matrix.sizes[list(atoms)].sum())

@@ -1,7 +1,7 @@
 """The smallest groups that queries isolate by their definitions alone, whatever rows a table has.
 
-A set of atoms is *isolated* if its 0/1 vector is in the row space of queries x atoms. The smallest of these sets have no
-isolated set inside. Each may be a small group, for without a table its rows are not known. But a set that was asked for
+A set of atoms is *isolated* if its 0/1 vector is in the row space of queries x atoms. A smallest set has no other
+such set inside. Each may be a small group, for without a table its rows are not known. But a set that was asked for
 itself is taken to be large enough, unless the answer followed from queries that were asked before.
 
 What is given away so stays given away when queries are added: parts of a smallest set are isolated, of which the last
@@ -14,8 +14,8 @@ more, unless its answer then follows from theirs and says nothing new.
 2. Vectors of the row space, modulo a prime, follow from their values at as many atoms as the rank is. These values are
    0 or 1. They are chosen one after the other, with all values that follow. Choices are dropped that lead to other
    values, or to a set around one that is known to be isolated.
-3. Each set gets its combination of queries in whole numbers. So does each query that depends on others modulo the prime:
-   then the rank modulo the prime is the rational one, and no set is missed.
+3. Each set gets its combination of queries in whole numbers. So does each query that depends on others modulo the
+   prime: then the rank modulo the prime is the rational one, and no set is missed.
 """
 
 from __future__ import annotations
@@ -112,16 +112,16 @@ def _taking_part(rows: Any) -> Numbers:
 
 
 def _smallest_sets(rows: Numbers, prime: int) -> tuple[Sets, Numbers]:
-    """Return the smallest sets that are isolated modulo a prime, also those of queries, and queries that depend on others.
+    """Return the smallest sets that are isolated modulo a prime, and the queries that depend on others before them.
 
-    rows: 0/1 matrix, queries x atoms. The sets: (sets, atoms). A query that depends on others does on earlier ones.
+    rows: 0/1 matrix, queries x atoms. The sets: (sets, atoms). Sets that queries ask for are among them.
     """
     inverse, _, queries = inverse_of(rows.T, prime)
     basis = product_modulo(inverse.T, rows[queries].astype(np.float64), prime)
-    isolated = []
+    isolated = list[Sets]()
     for part in _parts(basis):
         own = basis[part]
-        held = own.any(axis=0)
+        held: Sets = (own != 0).any(axis=0)
         known = np.vstack([rows[:, held] == 1, own[(own <= 1).all(axis=1)][:, held] == 1])
         known = np.unique(known[known.any(axis=1)], axis=0)
         more = np.vstack([known, _other_sets(own[:, held], known, prime)])
