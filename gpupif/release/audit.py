@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..utils.display import Displayable, Heading, as_found, draw_line, draw_table, draw_verdict, plural
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import as_mapping, brief, is_number, whole_number
-from .isolated_groups import isolated_groups
+from .isolated_groups import isolated_groups, refusal
 from .linear import need_scipy
 from .query_file import AuditedQuery, read_queries
 from .query_sets import (
@@ -64,7 +64,8 @@ class Audit(Displayable):
     together: int or None. How many of these make up a small group that was looked for: up to 4, 2 if very many are
         small. None without a table: any number.
     findings: pandas DataFrame. One row for each finding, the worst first, at most `top`; see below.
-    disclosed: int. All findings, also those that are not listed.
+    disclosed: int. All findings, also those that are not listed. Without a table there may be more, if queries overlap
+        in very many ways.
     allowed: bool or None. Whether `next` may be answered. None without `next`.
     seconds: float. Wall time.
 
@@ -132,7 +133,7 @@ class Audit(Displayable):
         console.print()
         apart = f"The queries tell {self.atoms:,} groups of rows apart"
         looked = f"up to {self.together} of them together and pairs of queries were looked at"
-        looked = "all that the queries isolate together was looked for" if self.together is None else looked
+        looked = "what queries isolate together was looked for" if self.together is None else looked
         draw_line(console, f"{apart}; {looked}, in {self.seconds:.2f} s.", "dim")
 
 
@@ -243,6 +244,8 @@ def audit(
             allowed = now <= before.keys()
             # What was given away stays so, even if the next query tells its rows apart.
             findings = sorted([*findings, *(own for key, own in before.items() if key not in now)], key=_order)
+        if not run.are_all and (allowed or not findings):
+            raise refusal()
         shown = [own | (own["shown"]() if "shown" in own else {}) for own in findings[:top]]
     import pandas as pd
 
@@ -288,7 +291,10 @@ def _order(finding: Mapping[str, Any]) -> tuple[int, int, int]:
 
 @dataclass
 class _Run:
-    """An audit of workloads over the same rows. The fields are those of `audit`; atoms, together: see `Audit`."""
+    """An audit of workloads over the same rows. The fields are those of `audit`; atoms, together: see `Audit`.
+
+    are_all: whether all findings without a table were found.
+    """
 
     rows: RowsByClass
     k: int
@@ -298,6 +304,7 @@ class _Run:
     width: float
     atoms: int = 0
     together: int = 4
+    are_all: bool = True
 
     def findings(self, queries: Sequence[AuditedQuery]) -> list[dict[str, Any]]:
         """Return all findings, the worst first. The result of "who" tells groups apart, see `_key`."""
@@ -341,7 +348,9 @@ class _OfColumn:
         """Return all findings."""
         matrix, run = self.matrix, self.run
         if run.rows.rows is None:
-            return [self._group(atoms, combination) for atoms, combination in isolated_groups(matrix)]
+            isolated, are_all = isolated_groups(matrix)
+            run.are_all &= are_all
+            return [self._group(atoms, combination) for atoms, combination in isolated]
         space, found = RowSpace(matrix), []
         for atom in space.candidates().tolist():
             if matrix.sizes[atom] < run.k:
