@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..utils.display import Displayable, Heading, as_found, draw_line, draw_table, draw_verdict, plural
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import as_mapping, brief, is_number, whole_number
-from .isolated_groups import isolated_groups
+from .isolated_groups import isolated_groups, refusal
 from .linear import need_scipy
 from .query_file import AuditedQuery, read_queries
 from .query_sets import (
@@ -59,12 +59,13 @@ class Audit(Displayable):
 
     queries: int. The number of queries, with `next`.
     rows: int or None. Rows of the table. None without a table.
-    k: int. The fewest rows of a group that may be given away.
+    k: int. The fewest rows of a group that may be given away. Without a table it is not used.
     atoms: int. Groups of rows that the queries tell apart, the most for any column.
-    together: int. How many of these make up a small group that was looked for: up to 4, 2 if very many are small, 1
-        without a table.
+    together: int or None. How many of these make up a small group that was looked for: up to 4, 2 if very many are
+        small. None without a table: any number.
     findings: pandas DataFrame. One row for each finding, the worst first, at most `top`; see below.
-    disclosed: int. All findings, also those that are not listed.
+    disclosed: int. All findings, also those that are not listed. Without a table there may be more, if queries overlap
+        in very many ways.
     allowed: bool or None. Whether `next` may be answered. None without `next`.
     seconds: float. Wall time.
 
@@ -78,7 +79,7 @@ class Audit(Displayable):
     rows: int | None
     k: int
     atoms: int
-    together: int
+    together: int | None
     findings: pd.DataFrame
     disclosed: int
     allowed: bool | None
@@ -91,9 +92,10 @@ class Audit(Displayable):
         if self.allowed is not None:
             answer = "may be answered: it adds no finding" if self.allowed else "must not be answered: it adds findings"
             asked = f"The next query {answer}; {asked}"
+        limit = "" if self.rows is None else f", with k = {self.k}"
         if not self.disclosed:
-            return [f"{asked}: nothing found, with k = {self.k}."]
-        said = [f"{asked}: {self.disclosed:,} {plural(self.disclosed, 'finding')}, with k = {self.k}."]
+            return [f"{asked}: nothing found{limit}."]
+        said = [f"{asked}: {self.disclosed:,} {plural(self.disclosed, 'finding')}{limit}."]
         worst = self.findings.iloc[0]
         group = "" if redact or not worst["group"] else f" ({worst['group']})"
         kind = {
@@ -130,8 +132,9 @@ class Audit(Displayable):
             console.print(draw_table(title, [HEADINGS[key] for key in shown], rows))
         console.print()
         apart = f"The queries tell {self.atoms:,} groups of rows apart"
-        each = "each" if self.together == 1 else f"up to {self.together} of them together"
-        draw_line(console, f"{apart}; {each} and pairs of queries were looked at, in {self.seconds:.2f} s.", "dim")
+        looked = f"up to {self.together} of them together and pairs of queries were looked at"
+        looked = "what queries isolate together was looked for" if self.together is None else looked
+        draw_line(console, f"{apart}; {looked}, in {self.seconds:.2f} s.", "dim")
 
 
 def audit(
@@ -157,6 +160,10 @@ def audit(
     Groups are looked at alone, and up to four together; where more than 2,000 of them are smaller than k, two together.
     Pairs of queries are looked at by their difference. What only more groups together give away is not looked for.
 
+    Without a table the queries are compared by their definitions alone. Each smallest set of groups whose sum follows
+    from all queries together is a finding, for it may be a small group; but not the set of a query itself, unless its
+    answer followed from the queries before it. So what is a finding stays so when queries are added.
+
     Parameters
     ----------
     queries:
@@ -169,7 +176,7 @@ def audit(
         definitions alone, as if each combination of values that conditions name had rows. Only values of columns in
         conditions are used, and whether the summed columns have a value; with ``bounds`` also the answers.
     k:
-        The fewest rows of a group: each query has to have k to n - k of the n rows. 1 or more, default 5.
+        The fewest rows of a group: each query has to have k to n - k of the n rows. 2 or more, default 5.
     most:
         The most queries. Default: any number.
     overlap:
@@ -194,7 +201,8 @@ def audit(
     ------
     InputError
         Queries that are none, two of one name, unknown columns (ColumnNotFoundError), conditions on other types than
-        the column has, an argument out of range, bounds without a table or with ``next``, SciPy not installed.
+        the column has, a sum of a column of other values than numbers, queries that overlap in too many ways without
+        a table, an argument out of range, bounds without a table or with ``next``, SciPy not installed.
     TableReadError, DeviceError
         As `gpupif.score`.
 
@@ -216,7 +224,7 @@ def audit(
     """
     need_scipy("audit")
     asked = read_queries(queries)
-    k, top = whole_number("k", k, "rows"), whole_number("top", top, "findings")
+    k, top = whole_number("k", k, "rows", 2), whole_number("top", top, "findings")
     most = None if most is None else whole_number("most", most, "queries")
     overlap = None if overlap is None else whole_number("overlap", overlap, "rows", 0)
     limits = _check_bounds(bounds, width, asked, table is not None, next is not None)
@@ -236,12 +244,14 @@ def audit(
             allowed = now <= before.keys()
             # What was given away stays so, even if the next query tells its rows apart.
             findings = sorted([*findings, *(own for key, own in before.items() if key not in now)], key=_order)
+        if not run.are_all and (allowed or not findings):
+            raise refusal()
         shown = [own | (own["shown"]() if "shown" in own else {}) for own in findings[:top]]
     import pandas as pd
 
     frame = pd.DataFrame([[own.get(key) for key in COLUMNS] for own in shown], columns=list(COLUMNS), dtype=object)
     seconds = time.perf_counter() - started
-    together = 1 if table is None else run.together
+    together = None if table is None else run.together
     return Audit(len(workload), rows.rows, k, run.atoms, together, frame, len(findings), allowed, seconds)
 
 
@@ -281,7 +291,10 @@ def _order(finding: Mapping[str, Any]) -> tuple[int, int, int]:
 
 @dataclass
 class _Run:
-    """An audit of workloads over the same rows. The fields are those of `audit`; atoms, together: see `Audit`."""
+    """An audit of workloads over the same rows. The fields are those of `audit`; atoms, together: see `Audit`.
+
+    are_all: whether all findings without a table were found.
+    """
 
     rows: RowsByClass
     k: int
@@ -291,6 +304,7 @@ class _Run:
     width: float
     atoms: int = 0
     together: int = 4
+    are_all: bool = True
 
     def findings(self, queries: Sequence[AuditedQuery]) -> list[dict[str, Any]]:
         """Return all findings, the worst first. The result of "who" tells groups apart, see `_key`."""
@@ -334,7 +348,9 @@ class _OfColumn:
         """Return all findings."""
         matrix, run = self.matrix, self.run
         if run.rows.rows is None:
-            return [self._group(atoms, combination) for atoms, combination in isolated_groups(matrix)]
+            isolated, are_all = isolated_groups(matrix)
+            run.are_all &= are_all
+            return [self._group(atoms, combination) for atoms, combination in isolated]
         space, found = RowSpace(matrix), []
         for atom in space.candidates().tolist():
             if matrix.sizes[atom] < run.k:
@@ -356,7 +372,7 @@ class _OfColumn:
     def _group(
         self, atoms: tuple[int, ...], combination: Combination | None, space: RowSpace | None = None
     ) -> dict[str, Any]:
-        """Return the finding of a group. combination: that gives it away; if None, `space` finds it when it is shown."""
+        """Return the finding of a group. combination: that gives it away. If None, `space` has it when it is shown."""
         for atom in atoms:
             self.groups.setdefault(atom, []).append(atoms)
         rows = None if self.run.rows.rows is None else int(self.matrix.sizes[list(atoms)].sum())

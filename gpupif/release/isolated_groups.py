@@ -1,7 +1,7 @@
 """The smallest groups that queries isolate by their definitions alone, whatever rows a table has.
 
-A set of atoms is *isolated* if its 0/1 vector is in the row space of queries x atoms. The smallest of these sets have no
-isolated set inside. Each may be a small group, for without a table its rows are not known. But a set that was asked for
+A set of atoms is *isolated* if its 0/1 vector is in the row space of queries x atoms. A smallest set has no other
+such set inside. Each may be a small group, for without a table its rows are not known. But a set that was asked for
 itself is taken to be large enough, unless the answer followed from queries that were asked before.
 
 What is given away so stays given away when queries are added: parts of a smallest set are isolated, of which the last
@@ -14,8 +14,8 @@ more, unless its answer then follows from theirs and says nothing new.
 2. Vectors of the row space, modulo a prime, follow from their values at as many atoms as the rank is. These values are
    0 or 1. They are chosen one after the other, with all values that follow. Choices are dropped that lead to other
    values, or to a set around one that is known to be isolated.
-3. Each set gets its combination of queries in whole numbers. So does each query that depends on others modulo the prime:
-   then the rank modulo the prime is the rational one, and no set is missed.
+3. Each set gets its combination of queries in whole numbers. So does each query that depends on others modulo the
+   prime: then the rank modulo the prime is the rational one, and no set is missed.
 """
 
 from __future__ import annotations
@@ -37,34 +37,36 @@ MOST_STEPS, MOST_WORK = 20_000, 4_000_000_000
 Sets = npt.NDArray[np.bool_]
 
 
-def isolated_groups(matrix: Membership) -> list[tuple[tuple[int, ...], Combination]]:
+def isolated_groups(matrix: Membership) -> tuple[list[tuple[tuple[int, ...], Combination]], bool]:
     """Return the smallest isolated sets of atoms that no query asks for first, each with its combination of queries.
 
-    Raises InputError if the queries overlap in too many ways.
+    Returns also whether these are all. If queries overlap in too many ways, they are some, and maybe not the smallest.
+    Raises InputError if the matrix is too large.
     """
     if matrix.times(np.ones(len(matrix.sizes), np.int64)).sum() > MOST_ONES:
-        raise _refusal()
+        raise refusal()
     whole = matrix.columns(np.arange(len(matrix.sizes)))
     first = distinct_in_matrix(whole)[0]
     first = first[np.diff(whole.indptr)[first] > 0]
     chosen = first[_taking_part(whole[first])]
     parts = [chosen[part] for part in _parts(whole[chosen])]
     for prime in PRIMES:
-        candidates, dependent = list[tuple[int, ...]](), list[int]()
+        candidates, dependent, are_all = list[tuple[int, ...]](), list[int](), True
         for queries in parts:
             own = whole[queries]
             atoms = np.unique(own.indices)
             kept, of_atom = distinct_in_matrix(own[:, atoms].T.tocsr())
             if len(queries) * len(kept) > MOST_ENTRIES:
-                raise _refusal()
-            sets, others = _smallest_sets(own[:, atoms[kept]].toarray(), prime)
+                raise refusal()
+            sets, others, is_complete = _smallest_sets(own[:, atoms[kept]].toarray(), prime)
+            are_all &= is_complete
             dependent += queries[others].tolist()
             candidates += [tuple(atoms[held[of_atom]].tolist()) for held in sets]
         basis = np.setdiff1d(first, dependent)
         asked = {_atoms_of(matrix, query) for query in basis.tolist()} if candidates else set()
         groups = [atoms for atoms in candidates if atoms not in asked]
         if not groups and not dependent:
-            return []
+            return [], are_all
         space = RowSpace(matrix.chosen(basis))
         combinations = [space.combination(atoms) for atoms in groups]
         if all(combinations) and all(space.combination(_atoms_of(matrix, query)) for query in dependent):
@@ -72,8 +74,8 @@ def isolated_groups(matrix: Membership) -> list[tuple[tuple[int, ...], Combinati
                 (atoms, Combination({int(basis[query]): n for query, n in own.numbers.items()}, own.denominator))
                 for atoms, own in zip(groups, combinations, strict=True)
                 if own
-            ]
-    raise _refusal()
+            ], are_all
+    raise refusal()
 
 
 def _atoms_of(matrix: Membership, query: int) -> tuple[int, ...]:
@@ -81,7 +83,8 @@ def _atoms_of(matrix: Membership, query: int) -> tuple[int, ...]:
     return tuple(np.flatnonzero(matrix.holds(query)).tolist())
 
 
-def _refusal() -> InputError:
+def refusal() -> InputError:
+    """Return the error for queries that overlap in too many ways."""
     return InputError(
         "table: expected a table, since the queries overlap in so many ways that their definitions alone do not show "
         "within reasonable time what they isolate. Give the table: then groups are looked for by their rows."
@@ -111,30 +114,33 @@ def _taking_part(rows: Any) -> Numbers:
     return left
 
 
-def _smallest_sets(rows: Numbers, prime: int) -> tuple[Sets, Numbers]:
-    """Return the smallest sets that are isolated modulo a prime, also those of queries, and queries that depend on others.
+def _smallest_sets(rows: Numbers, prime: int) -> tuple[Sets, Numbers, bool]:
+    """Return the smallest sets that are isolated modulo a prime, and the queries that depend on others before them.
 
-    rows: 0/1 matrix, queries x atoms. The sets: (sets, atoms). A query that depends on others does on earlier ones.
+    Returns also whether these are all the sets.
+
+    rows: 0/1 matrix, queries x atoms. The sets: (sets, atoms). Sets that queries ask for are among them.
     """
     inverse, _, queries = inverse_of(rows.T, prime)
     basis = product_modulo(inverse.T, rows[queries].astype(np.float64), prime)
-    isolated = []
+    isolated, are_all = list[Sets](), True
     for part in _parts(basis):
         own = basis[part]
-        held = own.any(axis=0)
+        held: Sets = (own != 0).any(axis=0)
         known = np.vstack([rows[:, held] == 1, own[(own <= 1).all(axis=1)][:, held] == 1])
         known = np.unique(known[known.any(axis=1)], axis=0)
-        more = np.vstack([known, _other_sets(own[:, held], known, prime)])
+        others, is_complete = _other_sets(own[:, held], known, prime)
+        more, are_all = np.vstack([known, others]), are_all and is_complete
         sets = np.zeros((len(more), len(held)), bool)
         sets[:, held] = more
         overlap = more.astype(np.int64) @ more.T
         # The atoms that two sets have in common are all atoms of the second: it is inside the first.
         isolated.append(sets[(overlap == overlap.diagonal()).sum(axis=1) == 1])
-    return np.vstack(isolated), np.setdiff1d(np.arange(len(rows)), queries)
+    return np.vstack(isolated), np.setdiff1d(np.arange(len(rows)), queries), are_all
 
 
-def _other_sets(basis: Numbers, known: Sets, prime: int) -> Sets:
-    """Return the 0/1 vectors in a row space, modulo a prime, that have no known set inside, but for 0.
+def _other_sets(basis: Numbers, known: Sets, prime: int) -> tuple[Sets, bool]:
+    """Return the 0/1 vectors in a row space, modulo a prime, that have no known set inside, but for 0; and if all are.
 
     basis: (rank, atoms), of which each row has an atom where it is 1 and others are 0. known: (sets, atoms).
     """
@@ -143,11 +149,9 @@ def _other_sets(basis: Numbers, known: Sets, prime: int) -> Sets:
     basis = basis[np.argsort(-(basis != 0).sum(axis=1), kind="stable")]
     steps = min(MOST_STEPS, MOST_WORK // (known.size + basis.size))
     waiting = [np.full(len(basis), -1)]
-    while waiting:
+    while waiting and steps:
         numbers = waiting.pop()
         steps -= 1
-        if steps < 0:
-            raise _refusal()
         if not _settle(numbers, basis, known, prime):
             continue
         still_open = np.flatnonzero(numbers < 0)
@@ -157,7 +161,7 @@ def _other_sets(basis: Numbers, known: Sets, prime: int) -> Sets:
                 waiting[-1][still_open[0]] = number
         elif numbers.any():
             found.append((numbers @ basis % prime == 1)[None])
-    return np.vstack(found)
+    return np.vstack(found), not waiting
 
 
 def _settle(numbers: Numbers, basis: Numbers, known: Sets, prime: int) -> bool:

@@ -24,6 +24,7 @@ from ..marginals.request import CountRequest
 from ..marginals.set_counts import Find, SetRequest, Total
 from ..results.cell_condition import Condition, Joined
 from ..utils.progress import Reporter
+from ..utils.validation import table_value
 from .query_file import AuditedQuery
 from .row_condition import Comparison, Constants, Not, Places, comparisons_in
 
@@ -69,8 +70,8 @@ class RowsByClass:
     """The distinct rows of a table over the classes of the columns in conditions.
 
     constants: of each column in conditions, by name. classes: by column, (distinct rows,) its class. counts: (distinct
-    rows,) rows; 0 without a table. rows: all rows; None without a table. codes, values: for the columns with bounds, by
-    name: (distinct rows,) codes, and the number of each code.
+    rows,) rows; 0 without a table. rows: all rows; None without a table. codes: of columns with bounds, by name,
+    (distinct rows,). values: of summed columns, by name, the number of each code.
     """
 
     constants: Mapping[str, Constants]
@@ -187,15 +188,24 @@ def count_rows(table: Any, queries: Sequence[AuditedQuery], bounded: Sequence[st
     [parts] = found.found
     numbers = [np.concatenate(own) for own in zip(*(own for own, _ in parts), strict=True)]
     numbers, sizes = merge(numbers, np.concatenate([own for _, own in parts]))
-    values = {}
-    for name in bounded:
-        column = found.columns[names.index(name)]
-        values[name] = amounts(column)
-        if np.isnan(values[name][: len(column.labels)]).any():
-            raise InputError(f"bounds: expected a column of numbers, {name!r} has other values. Leave it out.")
+    summed = dict.fromkeys(query.column for query in queries if query.column is not None)
+    values = {name: _amounts(name, found.columns[names.index(name)]) for name in summed}
     classes = dict(zip(constants, numbers, strict=False))
     codes = dict(zip(bounded, numbers[len(constants) :], strict=True))
     return RowsByClass(constants, classes, sizes, found.total.rows, codes, values)
+
+
+def _amounts(name: str, column: Column) -> npt.NDArray[np.float64]:
+    """Return the number of each code of a column that is summed. Raises InputError if a value is no number."""
+    numbers = amounts(column)
+    wrong = np.flatnonzero(~np.isfinite(numbers[: len(column.labels)]))
+    if len(wrong):
+        came = table_value(column.values([int(wrong[0])])[0])
+        raise InputError(
+            f"queries: column {name!r}: expected numbers for a sum or mean, got {came}. Correct the table, or ask for "
+            "counts."
+        )
+    return numbers
 
 
 class _Group(NamedTuple):

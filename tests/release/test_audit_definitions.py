@@ -54,13 +54,14 @@ def smallest(dense):
 def test_all_smallest_groups_but_those_asked_for_are_given_away(values):
     random = np.random.default_rng(values)
     number = 0
-    for _ in range(60):
+    for _ in range(40):
         queries = workload(random, values)
         if not queries:
             continue
         matrix, dense = matrix_of(queries)
         asked = {tuple(np.flatnonzero(row)) for place, row in enumerate(dense) if not follows(row, dense[:place])}
-        found = isolated_groups(matrix)
+        found, are_all = isolated_groups(matrix)
+        assert are_all
         assert {atoms for atoms, _ in found} == smallest(dense) - asked
         for atoms, combination in found:
             total = sum(times * dense[own] for own, times in combination.numbers.items())
@@ -73,7 +74,7 @@ def test_all_smallest_groups_but_those_asked_for_are_given_away(values):
 def test_what_is_refused_stays_refused():
     random = np.random.default_rng(1)
     refused = 0
-    for _ in range(25):
+    for _ in range(12):
         *queries, more = [*workload(random, 5), query("a in (0, 1, 2)", "next")]
         longer, dense = [], matrix_of([*queries, more])[1]
         for place, own in enumerate(queries, 1):
@@ -88,11 +89,11 @@ def test_what_is_refused_stays_refused():
                 break
         given_away = [gpupif.audit(queries[:end]).disclosed > 0 for end in range(1, len(queries) + 1)]
         assert given_away == sorted(given_away)
-    assert refused > 10
+    assert refused > 5
 
 
 T, F, CT = query("sex = 'm'", "T"), query("sex = 'f'", "f"), query("grade = 9 or sex = 'm'", "CT")
-OTHERS = [query(f"{name} = {value}") for name, values in (("region", 40), ("team", 30)) for value in range(values)]
+OTHERS = [query(f"{name} = {value}") for name, values in (("region", 25), ("team", 20)) for value in range(values)]
 
 
 @pytest.mark.parametrize("log", [[T], [T, F], [F, T, query("region = 1"), query("not sex = 'm'")], [T, *OTHERS]])
@@ -126,3 +127,9 @@ def test_queries_that_overlap_in_too_many_ways_are_refused(monkeypatch):
     queries = [query(f"a in ({place}, {place + 1}, {place + 3})") for place in range(12)]
     with pytest.raises(gpupif.InputError, match="overlap in so many ways"):
         gpupif.audit(queries)
+    # What is found until then is a finding.
+    found = gpupif.audit([*queries, T, CT])
+    assert found.findings["by"].tolist() == ["CT − T"]
+    assert gpupif.audit([*queries, T], next=CT).allowed is False
+    with pytest.raises(gpupif.InputError, match="overlap in so many ways"):
+        gpupif.audit([*queries, T, CT], next=F)
