@@ -131,7 +131,7 @@ class Audit(Displayable):
             console.print()
             console.print(draw_table(title, [HEADINGS[key] for key in shown], rows))
         console.print()
-        apart = f"The queries tell {self.atoms:,} groups of rows apart"
+        apart = f"The queries tell {self.atoms:,} {plural(self.atoms, 'group')} of rows apart"
         looked = f"up to {self.together} of them together and pairs of queries were looked at"
         looked = "what queries isolate together was looked for" if self.together is None else looked
         draw_line(console, f"{apart}; {looked}, in {self.seconds:.2f} s.", "dim")
