@@ -200,7 +200,7 @@ def tables(
             with Reporter() as report:
                 report.stage("suppress", int(hidden.sum()), "cells")
                 hidden = suppress_more(additivity, exact, hidden, there, protection, report.advance)
-                while value is not None and (more := _open_lines(additivity, cells, hidden, margin)).any():
+                while value is not None and totals and (more := _open_lines(additivity, cells, hidden, margin)).any():
                     hidden = suppress_more(additivity, exact, hidden | more, there, protection, report.advance)
             audit = find_bounds(names, values, additivity, exact, hidden, protection)
             if audit.passes:

@@ -369,3 +369,13 @@ def test_bad_arguments_are_refused_in_a_line(how, words):
         gpupif.tables(tiny, **({"by": ["area", "job"]} | how))
     assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("rule", [{"suppress_below": 2}, {"dominance": (1, 85)}, {"p_percent": 10}], ids=str)
+def test_sums_without_totals_suppress_what_the_rule_names(rule):
+    """Without totals nothing adds up, so that no further cell is needed."""
+    table = pd.DataFrame({"firm": [*"xyyzz"], "tax": [5.0, 2.0, 7.0, 8.0, 8.0]})
+    done = gpupif.tables(table, "firm", value="tax", totals=False, **rule)
+    unsafe = ["x", "y", "z"] if "p_percent" in rule else ["x"]
+    assert done.counts["firm"][done.counts["sum"].isna()].tolist() == unsafe
+    assert (done.primary, done.secondary) == (len(unsafe), 0)
