@@ -12,12 +12,11 @@ from ..attack.hierarchy_files import TextTree, names_file, read_distance
 from ..errors import InputError, did_you_mean
 from ..io.documents import read_document
 from ..utils.validation import brief
+from .codes import FirstCharacters, MaskedCodes
 from .common_values import CommonValues
 from .date_units import DateUnits
-from .first_characters import FirstCharacters
 from .hierarchy import Hierarchy
 from .intervals import Intervals
-from .masked_codes import MaskedCodes
 from .value_tree import ValueTree
 
 # The kinds of hierarchies, by the key that a description must have.

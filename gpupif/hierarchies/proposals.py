@@ -15,12 +15,11 @@ import pyarrow.compute as pc
 from ..encoding.column import Column, numbers_of
 from ..encoding.merge import label_array
 from ..encoding.plain_values import texts
+from .codes import FirstCharacters, MaskedCodes
 from .common_values import CommonValues
 from .date_units import DateUnits, moments
-from .first_characters import FirstCharacters
 from .hierarchy import Hierarchy, plain_array
 from .intervals import Intervals
-from .masked_codes import MaskedCodes
 
 MOST_LEVELS = 4
 # The middle nine tenths of the rows are in about this number of intervals of the narrowest width.
