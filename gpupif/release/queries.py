@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
@@ -460,21 +460,32 @@ def _type_of(column: Column) -> tuple[Any, str]:
     if isinstance(column.labels, pa.Array):
         return column.labels.type, family(column.labels.type)
     kind = np.asarray(column.labels).dtype
-    return kind, "number" if kind.kind in "iuf" else str(kind)
+    return kind, {"b": "boolean", "i": "whole", "u": "whole", "f": "number"}.get(kind.kind, str(kind))
+
+
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+# By the type of a column: the values that it may have, in words, which values only give noise, and what to do.
+_TEXTS = ("texts", lambda value: is_number(value) or _is_truth(value), "Put it in quotes")
+_NUMBERS = ("numbers", lambda value: isinstance(value, str) or _is_truth(value), "Write a number, without quotes")
+_TYPES: dict[str, tuple[str, Callable[[Any], bool], str]] = {
+    "text": _TEXTS,
+    # Only rows could tell that all objects are numbers.
+    "object": ("texts", is_number, "Put it in quotes"),
+    "boolean": ("true or false", lambda value: value is not None and not _is_truth(value), "Write it without quotes"),
+    **dict.fromkeys(NUMERIC, _NUMBERS),
+}
 
 
 def _check_type(column: Column, domain: Sequence[Any]) -> None:
-    """Raise InputError for values that only give noise: texts of a numeric column, numbers of texts.
-
-    The same holds for columns of objects, as only rows could tell that all objects are texts.
-    """
-    kind = _type_of(column)[1]
-    is_wrong = is_number if kind in ("text", "object") else lambda value: kind in NUMERIC and isinstance(value, str)
+    """Raise InputError for values that a column of its type cannot have, and that only give noise."""
+    expected, is_wrong, mend = _TYPES.get(_type_of(column)[1], ("", lambda value: False, ""))
     if came := [value for value in domain if is_wrong(value)]:
-        expected, mend = ("numbers", "Leave out") if kind in NUMERIC else ("texts", "Put it in")
         raise InputError(
-            f"values: column {column.name!r}: expected {expected} by its type, got {brief(came[0])}. {mend} quotes; "
-            "nothing was spent."
+            f"values: column {column.name!r}: expected {expected} by its type, got {brief(came[0])}. {mend}; nothing "
+            "was spent."
         )
 
 

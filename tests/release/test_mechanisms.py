@@ -251,7 +251,7 @@ BAD = [
     ),
     (
         {"ask": "counts", "by": "size", "epsilon": 1, "values": [1, "2"]},
-        "expected numbers.*got '2'. Leave out quotes",
+        "expected numbers.*got '2'. Write a number, without quotes",
     ),
     ({"ask": "counts", "by": "sex", "epsilon": 1}, "values: expected all values of each column, or delta="),
     ({"ask": "counts", "by": "sex", "epsilon": 1, "values": []}, "values: column 'sex': expected at least one value"),
@@ -294,6 +294,17 @@ def test_wrong_tables_and_files_are_refused_and_spend_nothing(budget, tmp_path, 
     for column in (["1", "2"], [1, 2], [1, "1"]):
         with pytest.raises(InputError, match="column 'n': expected texts by its type, got 1"):
             release.counts(pd.DataFrame({"n": pd.Series(column, dtype=object)}), "n", budget, values=[1], epsilon=1)
+    for column, value, expected in (
+        ([True, False], "True", "true or false"),
+        ([True, False], 1, "true or false"),
+        ([1, 2], True, "numbers"),
+        ([1.5, 2], "1.5", "numbers"),
+        (["1", "2"], 1, "texts"),
+    ):
+        for kind in (None, "category"):
+            frame = pd.DataFrame({"n": pd.Series(column, dtype=kind)})
+            with pytest.raises(InputError, match=f"column 'n': expected {expected} by its type, got {value!r}"):
+                release.counts(frame, "n", budget, values=[value], epsilon=1)
     (tmp_path / "q.toml").write_text("[[queries]]\nask = 'mean'\n")
     with pytest.raises(InputError, match=r"queries: .*q\.toml: expected queries, each under \[\[query\]\]"):
         release.answer(TABLE, tmp_path / "q.toml", budget)
