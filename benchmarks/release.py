@@ -1,6 +1,6 @@
-"""Differentially private release, checked from outside: `python -m benchmarks.release`.
+"""Releases, checked from outside: `python -m benchmarks.release`.
 
-Three parts, or some of them (`--only figures audit speed`):
+Five parts, or some of them (`--only figures audit speed queries suppression`):
 
 * figures: the known answers of composition and of randomised response, to their digits.
 * audit: a million draws (`--draws`) of each mechanism against its theory, by Kolmogorov and Smirnov, whose statistic is
@@ -9,6 +9,8 @@ Three parts, or some of them (`--only figures audit speed`):
   each): above the epsilon that is claimed the mechanism would be broken. Below a quarter of it noise would be wasted,
   or the attack would be none.
 * speed: microseconds a released cell, beside OpenDP alone, and a whole release of a census.
+* queries: seconds of `gpupif.audit` for 10,000 sums over a table (`--rows`) in which nearly every row is alone.
+* suppression: seconds of `gpupif.tables` with secondary suppression and its audit, for four tables of a census.
 
 Writes benchmarks/results/release.json; exit code 1 where a figure is missed.
 """
@@ -29,6 +31,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from gpupif.release import mechanisms
 from gpupif.release.accounting import Loss, compose
@@ -37,7 +40,7 @@ from gpupif.release.mechanisms import Noise
 
 from .surroundings import RESULTS, surroundings
 
-PACKAGES = ("gpupif", "opendp", "dp-accounting", "numpy", "scipy")
+PACKAGES = ("gpupif", "opendp", "dp-accounting", "numpy", "scipy", "highspy")
 DELTA = 1e-5
 # Probability that a right mechanism fails one of the checks.
 CHANCE = 1e-6
@@ -46,6 +49,17 @@ CONFIDENCE = 0.999
 LEAST_SHARE = 0.25
 # Answers through gpupif may take so much longer than OpenDP alone.
 MOST_TIMES = 1.5
+# Queries of an audit, and the seconds that it may take.
+QUERIES, MOST_SECONDS = 10_000, 10.0
+# The columns of the table that queries are asked of, with the number of their values.
+CARDINALITIES = {"sex": 2, "decade": 10, "state": 50, "education": 10, "occupation": 100}
+# Tables of a census with suppressed cells: rows, and columns.
+SUPPRESSED = (
+    (20_000, ["region", "sex", "education"]),
+    (100_000, ["age", "sex", "education"]),
+    (100_000, ["education", "household_size", "marital_status", "sex"]),
+    (100_000, ["occupation", "education", "sex", "income_band"]),
+)
 Figure = dict[str, Any]
 Draws = npt.NDArray[np.float64]
 
@@ -234,6 +248,44 @@ def speed(cells: int, rows: int) -> Iterator[Figure]:
             yield {"what": what, "value": seconds, "holds": None}
 
 
+def queries(rows: int) -> Iterator[Figure]:
+    """Yield the seconds of an audit of sums over different conditions on one to three columns each."""
+    import gpupif
+
+    random = np.random.default_rng(1)
+    columns = {name: random.integers(0, size, rows) for name, size in CARDINALITIES.items()}
+    table = pd.DataFrame(columns | {"salary": random.integers(0, 1000, rows)})
+    conditions: dict[str, None] = {}
+    while len(conditions) < QUERIES:
+        names = sorted(random.choice(list(CARDINALITIES), random.integers(1, 4), replace=False))
+        conditions[" and ".join(f"{name} = {random.integers(0, CARDINALITIES[name])}" for name in names)] = None
+    asked = [{"name": f"q{n}", "kind": "sum", "column": "salary", "where": own} for n, own in enumerate(conditions)]
+    for run, these, own in (("first", asked[:50], table[:1000]), ("second", asked, table)):
+        started = time.perf_counter()
+        gpupif.audit(these, own)
+        seconds = time.perf_counter() - started
+        what = f"{run} audit, {len(these):,} queries over {len(own):,} rows: s"
+        yield (
+            _checked(what, seconds, MOST_SECONDS) if these is asked else {"what": what, "value": seconds, "holds": None}
+        )
+
+
+def suppression() -> Iterator[Figure]:
+    """Yield the seconds of tables with suppressed cells, and of their audit."""
+    import gpupif
+
+    for rows, by in SUPPRESSED:
+        table = gpupif.datasets.census(rows, seed=1)
+        started = time.perf_counter()
+        found = gpupif.tables(table, by, suppress_below=3)
+        seconds = time.perf_counter() - started
+        what = (
+            f"{len(found.counts):,} cells of {len(by)} columns, {found.primary:,} suppressed and {found.secondary:,} to "
+            "protect them, audited: s"
+        )
+        yield {"what": what, "value": seconds, "holds": None}
+
+
 def line(figure: Figure) -> str:
     """Format a figure as a line."""
     goal = f"(at most {figure['most']:.4g})" if "most" in figure else ""
@@ -245,19 +297,23 @@ def line(figure: Figure) -> str:
 def main() -> None:
     """Run, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = ("figures", "audit", "speed")
+    parts = ("figures", "audit", "speed", "queries", "suppression")
     parser.add_argument(
         "--only", nargs="+", choices=parts, default=parts, metavar="PART", help=f"of {', '.join(parts)}"
     )
     parser.add_argument("--draws", type=int, default=1_000_000, help="of each mechanism (default: 1,000,000)")
     parser.add_argument("--cells", type=int, default=100_000, help="released at once, for speed (default: 100,000)")
-    parser.add_argument("--rows", type=int, default=1_000_000, help="of the census (default: 1,000,000)")
+    parser.add_argument(
+        "--rows", type=int, default=1_000_000, help="of the census and of the audited table (default: 1,000,000)"
+    )
     parser.add_argument("--out", type=Path, default=RESULTS / "release.json", help="file for the results")
     arguments = parser.parse_args()
     makers: dict[str, Callable[[], Iterator[Figure]]] = {
         "figures": known_figures,
         "audit": lambda: audit(arguments.draws),
         "speed": lambda: speed(arguments.cells, arguments.rows),
+        "queries": lambda: queries(arguments.rows),
+        "suppression": suppression,
     }
     figures = []
     for part in arguments.only:

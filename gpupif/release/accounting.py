@@ -228,10 +228,10 @@ def compose(losses: Sequence[Loss], delta: float, enough: float | None = None) -
     return Composition(total, concentrated, float(rdp), float(composed.get_epsilon_for_delta(left)))
 
 
-def needs(package: str) -> None:
-    """Raise InputError if a package of the extra `release` is not installed."""
+def needs(package: str, argument: str = "release") -> None:
+    """Raise InputError, which names an argument, if a package of the extra `release` is not installed."""
     from importlib.util import find_spec
 
     if find_spec(package) is None:
         name = package.replace("_", "-")
-        raise InputError(f"release: needs {name}, which is not installed here: pip install 'gpupif[release]'")
+        raise InputError(f"{argument}: needs {name}, which is not installed here: pip install 'gpupif[release]'")

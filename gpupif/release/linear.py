@@ -13,23 +13,76 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from .accounting import needs
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 # The tolerance of HiGHS, and the largest figure of its programs: larger ones are scaled.
 TOLERANCE, LARGE = 1e-7, 1e6
-UNBOUNDED = 3
+# Two ways of HiGHS to search.
+DUAL, PRIMAL = 1, 4
 
 
 def need_scipy(argument: str) -> ModuleType:
-    """Return SciPy with its modules `optimize` and `sparse`. Raises InputError if it is not installed."""
-    try:
-        import scipy.optimize
-        import scipy.sparse.csgraph
-    except ImportError:
-        raise InputError(f"{argument}: needs SciPy, not installed here: pip install 'gpupif[release]'.") from None
+    """Return SciPy with its modules `optimize` and `sparse`. Raises InputError if it or highspy is not installed."""
+    for package in ("scipy", "highspy"):
+        needs(package, argument)
+    import scipy.optimize
+    import scipy.sparse.csgraph
+
     module: ModuleType = scipy
     return module
+
+
+class Program:
+    """A linear program, whose goal and bounds change from one search to the next.
+
+    equations: sparse (equations, variables). wanted: their right sides. low, high: the bounds of each variable, maybe
+    infinite.
+    """
+
+    def __init__(self, equations: Any, wanted: Floats, low: Floats, high: Floats) -> None:
+        import highspy
+
+        columns = equations.tocsc()
+        model = highspy.HighsLp()
+        model.num_row_, model.num_col_ = columns.shape
+        model.row_lower_ = model.row_upper_ = wanted
+        model.col_lower_, model.col_upper_, model.col_cost_ = low, high, np.zeros(len(low))
+        model.a_matrix_.start_, model.a_matrix_.index_ = columns.indptr, columns.indices
+        model.a_matrix_.value_ = columns.data
+        self._states = highspy.HighsModelStatus
+        self._solver = highspy.Highs()
+        for option, value in (("output_flag", False), ("parallel", "off"), ("presolve", "off")):
+            self._solver.setOptionValue(option, value)
+        self._solver.passModel(model)
+        self._variables = np.arange(len(low), dtype=np.int32)
+
+    def least(self, goal: Floats) -> Floats | None:
+        """Return values for which their sum, times the goal, is least; None if it has no least.
+
+        The search starts at the last values, which fit still. Raises InputError if no values fit.
+        """
+        self._solver.setOptionValue("simplex_strategy", PRIMAL)
+        return self._solved(goal)
+
+    def least_within(self, low: Floats, high: Floats, goal: Floats) -> Floats | None:
+        """Return the same as `least`, within other bounds. The search starts anew; no part of the goal is below 0."""
+        self._solver.setOptionValue("simplex_strategy", DUAL)
+        self._solver.clearSolver()
+        self._solver.changeColsBounds(len(self._variables), self._variables, low, high)
+        return self._solved(goal)
+
+    def _solved(self, goal: Floats) -> Floats | None:
+        self._solver.changeColsCost(len(self._variables), self._variables, goal)
+        self._solver.run()
+        state = self._solver.getModelStatus()
+        if state == self._states.kUnbounded:
+            return None
+        if state == self._states.kInfeasible:
+            raise _contradiction()
+        assert state == self._states.kOptimal, state
+        return np.array(self._solver.getSolution().col_value)
 
 
 @dataclass(frozen=True)
@@ -121,22 +174,19 @@ def bound_jointly(
     A bound needs no program of its own if a solution of another program attains what a single equation allows. So the
     first programs are each about many cells that share no equation. Raises InputError if no values fit.
     """
-    scipy = need_scipy("audit")
+    program = Program(equations, wanted, low, high)
     highest = np.minimum(high, _highest_alone(equations, wanted, low, high))
     seen_low, seen_high = np.full(len(low), np.inf), np.full(len(low), -np.inf)
-    bounds = np.column_stack([low, high])
 
-    def solve(cells: Any, sign: float) -> Any:
-        """Return the result of the program that moves cells up (sign -1) or down (1), and see what it attains."""
+    def solve(cells: Any, sign: float) -> Floats | None:
+        """Return the values that move cells farthest up (sign -1) or down (1), if there are; see what they attain."""
         goal = np.zeros(len(low))
         goal[cells] = sign
-        result = scipy.optimize.linprog(goal, A_eq=equations, b_eq=wanted, bounds=bounds, method="highs")
-        if result.x is not None:
-            np.minimum(seen_low, result.x, out=seen_low)
-            np.maximum(seen_high, result.x, out=seen_high)
-        elif result.status != UNBOUNDED:
-            raise _contradiction()
-        return result
+        values = program.least(goal)
+        if values is not None:
+            np.minimum(seen_low, values, out=seen_low)
+            np.maximum(seen_high, values, out=seen_high)
+        return values
 
     lower, upper = np.full(len(low), np.nan), np.full(len(low), np.nan)
     ways = ((-1.0, highest, seen_high, upper), (1.0, low, seen_low, lower))
@@ -155,8 +205,8 @@ def bound_jointly(
             if not is_open(place, limits, seen):
                 found[place] = limits[place]
                 continue
-            result = solve(place, sign)
-            found[place] = -sign * math.inf if result.x is None else sign * result.fun
+            values = solve(place, sign)
+            found[place] = -sign * math.inf if values is None else values[place]
         advance()
     return lower, upper
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .linear import TOLERANCE, Additivity, Floats, Mask, bound_cells, need_scipy
+from .linear import TOLERANCE, Additivity, Floats, Mask, Program, bound_cells, need_scipy
 
 # The cost of a cell that is suppressed already, in units of the largest figure: less than that of most other cells.
 NEXT_TO_NOTHING = 1e-9
@@ -75,11 +75,13 @@ def suppress_more(
     cannot tell the changed table from the true one. The cost of a cell is the square root of its figure: totals cost
     more. The changed tables prove the bounds, so that the audit passes.
 
-    Raises InputError if SciPy is missing. Source: Kelly, Golden and Assad, Cell suppression: disclosure
+    Raises InputError if SciPy or highspy is missing. Source: Kelly, Golden and Assad, Cell suppression: disclosure
     protection for sensitive tabular data, Networks 22 (1992), 397-417.
     """
     scipy = need_scipy("suppress_below")
-    equations = scipy.sparse.hstack([totals.matrix, -totals.matrix]).tocsc()
+    equations = scipy.sparse.hstack([totals.matrix, -totals.matrix])
+    still = np.zeros(equations.shape[1])
+    program = Program(equations, np.zeros(equations.shape[0]), still, still)
     hidden = primary.copy()
     lower, upper = figures.copy(), figures.copy()
     lower[hidden], upper[hidden] = bound_cells(totals, figures, hidden, hidden, protection.least)
@@ -92,7 +94,7 @@ def suppress_more(
                 reached = upper[cell] >= figure + move if move > 0 else lower[cell] <= figure + move
                 if reached or not protection.fails(figures[one], lower[one], upper[one], one).any():
                     continue
-                change = _cheapest_change(scipy, equations, figures, hidden, there, protection.least, cell, move)
+                change = _cheapest_change(program, figures, hidden, there, protection.least, cell, move)
                 hidden |= change != 0
                 for changed in (figures + change, figures - change):
                     if (changed >= np.where(hidden, protection.least, 0) - TOLERANCE).all():
@@ -101,12 +103,12 @@ def suppress_more(
 
 
 def _cheapest_change(
-    scipy: Any, equations: Any, figures: Floats, hidden: Mask, there: Mask, least: float, cell: int, move: float
+    program: Program, figures: Floats, hidden: Mask, there: Mask, least: float, cell: int, move: float
 ) -> Floats:
     """Return the cheapest change of all figures that moves a cell and keeps all totals.
 
-    equations: of rises and of falls. there: the cells that may change. least: what every suppressed cell has at
-    least. move: of the cell, below 0 for a fall.
+    program: of rises and of falls. there: the cells that may change. least: what every suppressed cell has at least.
+    move: of the cell, below 0 for a fall.
     """
     # Changes are in units of the move, so that tolerances are small beside it.
     unit = abs(move)
@@ -115,15 +117,9 @@ def _cheapest_change(
     both = [cell, len(figures) + cell]
     low[both] = high[both] = (1, 0) if move > 0 else (0, 1)
     cost = np.where(hidden, NEXT_TO_NOTHING, np.sqrt(figures / max(1.0, figures.max())) + NEXT_TO_NOTHING)
-    result = scipy.optimize.linprog(
-        np.tile(cost, 2),
-        A_eq=equations,
-        b_eq=np.zeros(equations.shape[0]),
-        bounds=np.column_stack([low, high]),
-        method="highs",
-    )
     # A rise of the cell and of all its totals keeps all totals, and so does the fall of all, so that there is a change.
-    assert result.x is not None, result.message
-    change: Floats = result.x[: len(figures)] - result.x[len(figures) :]
+    moves = program.least_within(low, high, np.tile(cost, 2))
+    assert moves is not None
+    change: Floats = moves[: len(figures)] - moves[len(figures) :]
     change[np.abs(change) <= 10 * TOLERANCE] = 0.0
     return change * unit

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from itertools import product
 
 import numpy as np
@@ -369,6 +371,15 @@ def test_bad_arguments_are_refused_in_a_line(how, words):
         gpupif.tables(tiny, **({"by": ["area", "job"]} | how))
     assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("package", ["scipy", "highspy"])
+def test_a_missing_package_is_named(monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else found(name))
+    with pytest.raises(gpupif.InputError, match=rf"^suppress_below: needs {package}, .* 'gpupif\[release\]'$"):
+        gpupif.tables(people(), "area", suppress_below=3)
 
 
 @pytest.mark.parametrize("rule", [{"suppress_below": 2}, {"dominance": (1, 85)}, {"p_percent": 10}], ids=str)
