@@ -142,11 +142,7 @@ def count_cells(table: Any, request: CellRequest) -> Cells:
         )
     columns = [result.columns[place] for place in places]
     shape = [column.cardinality for column in columns]
-    if math.prod(size + request.totals for size in shape) > MOST_CELLS:
-        raise InputError(
-            f"by: expected at most {MOST_CELLS:,} cells with totals, got {' x '.join(f'{size:,}' for size in shape)} "
-            "values. Name fewer columns, or make them coarser first."
-        )
+    check_shape([size + request.totals for size in shape])
     unit, digits = (1.0, 0) if request.amount is None else _units(request, names, result.columns)[1:]
     labels, order = [_ascending(column) for column in columns], [value_order(column) for column in columns]
     arrays: dict[str, npt.NDArray[Any]] = {}
@@ -159,6 +155,15 @@ def count_cells(table: Any, request: CellRequest) -> Cells:
         for axis in range(len(shape)):
             arrays = {name: _with_total(name, array, axis) for name, array in arrays.items()}
     return Cells(request.by, labels, request.totals, unit, digits, **arrays)
+
+
+def check_shape(shape: Sequence[int]) -> None:
+    """Raise InputError for a table of too many cells. shape: totals included."""
+    if math.prod(shape) > MOST_CELLS:
+        raise InputError(
+            f"by: expected at most {MOST_CELLS:,} cells with totals, got {' x '.join(f'{size:,}' for size in shape)}. "
+            "Name fewer columns, or make them coarser first."
+        )
 
 
 def _with_total(name: str, array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:

@@ -162,9 +162,7 @@ def check_bounds(argument: str, bounds: Any) -> tuple[float, float]:
     if len(pair) != 2 or not all(map(is_finite, pair)):
         raise InputError(f"{argument}: expected two numbers, the lowest and the highest; got {brief(bounds)}.")
     if not pair[0] < pair[1]:
-        raise InputError(
-            f"{argument}: expected the lowest below the highest, got {brief(bounds)}. Give both, the lowest first."
-        )
+        raise InputError(f"{argument}: expected the lowest below the highest, got {brief(bounds)}.")
     if not (pair[0] / 2 < pair[1] / 2 and math.isfinite(float(pair[1]) - float(pair[0]))):
         raise InputError(f"{argument}: expected a distance between them that is a usual float, got {brief(bounds)}.")
     return float(pair[0]), float(pair[1])

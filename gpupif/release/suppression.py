@@ -79,9 +79,12 @@ def suppress_more(
     protection for sensitive tabular data, Networks 22 (1992), 397-417.
     """
     scipy = need_scipy("suppress_below")
-    equations = scipy.sparse.hstack([totals.matrix, -totals.matrix])
-    still = np.zeros(equations.shape[1])
-    program = Program(equations, np.zeros(equations.shape[0]), still, still)
+    cells = np.flatnonzero(there)
+    equations = totals.matrix[:, cells]
+    equations = equations[np.diff(equations.indptr) > 0]
+    still = np.zeros(2 * len(cells))
+    moves = scipy.sparse.hstack([equations, -equations])
+    program = Program(moves, np.zeros(moves.shape[0]), still, still)
     hidden = primary.copy()
     lower, upper = figures.copy(), figures.copy()
     lower[hidden], upper[hidden] = bound_cells(totals, figures, hidden, hidden, protection.least)
@@ -94,7 +97,7 @@ def suppress_more(
                 reached = upper[cell] >= figure + move if move > 0 else lower[cell] <= figure + move
                 if reached or not protection.fails(figures[one], lower[one], upper[one], one).any():
                     continue
-                change = _cheapest_change(program, figures, hidden, there, protection.least, cell, move)
+                change = _cheapest_change(program, figures, hidden, cells, protection.least, cell, move)
                 hidden |= change != 0
                 for changed in (figures + change, figures - change):
                     if (changed >= np.where(hidden, protection.least, 0) - TOLERANCE).all():
@@ -103,23 +106,24 @@ def suppress_more(
 
 
 def _cheapest_change(
-    program: Program, figures: Floats, hidden: Mask, there: Mask, least: float, cell: int, move: float
+    program: Program, figures: Floats, hidden: Mask, cells: Any, least: float, cell: int, move: float
 ) -> Floats:
     """Return the cheapest change of all figures that moves a cell and keeps all totals.
 
-    program: of rises and of falls. there: the cells that may change. least: what every suppressed cell has at least.
-    move: of the cell, below 0 for a fall.
+    program: of rises and of falls of the cells that may change. cells: their numbers, ascending. least: what every
+    suppressed cell has at least. move: of the cell, below 0 for a fall.
     """
+    own, size, place = figures[cells], len(cells), int(np.searchsorted(cells, cell))
     # Changes are in units of the move, so that tolerances are small beside it.
     unit = abs(move)
-    high = np.concatenate([np.where(there, np.inf, 0.0), np.maximum(figures - least, 0.0) / unit])
-    low = np.zeros(2 * len(figures))
-    both = [cell, len(figures) + cell]
+    low, high = np.zeros(2 * size), np.concatenate([np.full(size, np.inf), np.maximum(own - least, 0.0) / unit])
+    both = [place, size + place]
     low[both] = high[both] = (1, 0) if move > 0 else (0, 1)
-    cost = np.where(hidden, NEXT_TO_NOTHING, np.sqrt(figures / max(1.0, figures.max())) + NEXT_TO_NOTHING)
+    cost = np.where(hidden[cells], NEXT_TO_NOTHING, np.sqrt(own / max(1.0, own.max())) + NEXT_TO_NOTHING)
     # A rise of the cell and of all its totals keeps all totals, and so does the fall of all, so that there is a change.
     moves = program.least_within(low, high, np.tile(cost, 2))
     assert moves is not None
-    change: Floats = moves[: len(figures)] - moves[len(figures) :]
-    change[np.abs(change) <= 10 * TOLERANCE] = 0.0
-    return change * unit
+    moved = moves[:size] - moves[size:]
+    change = np.zeros_like(figures)
+    change[cells] = np.where(np.abs(moved) <= 10 * TOLERANCE, 0.0, moved * unit)
+    return change

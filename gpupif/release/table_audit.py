@@ -15,7 +15,7 @@ from ..frames.open import open_table
 from ..treatment.field_checks import is_finite
 from ..utils.progress import Reporter
 from ..utils.validation import Columns, as_list, brief, check_exist, table_value
-from .cells import mask_totals
+from .cells import check_shape, mask_totals
 from .linear import Additivity, Floats, Mask, bound_cells
 from .suppression import Protection
 from .table_results import CountTable, TableAudit, make_frame
@@ -68,7 +68,8 @@ def audit_table(
     ------
     InputError
         Unknown columns, a column without the text that marks totals, figures that are no numbers or below 0, two rows
-        for a cell, figures that contradict their totals, more than 20,000 cells, SciPy missing.
+        for a cell, figures that contradict their totals, more than 20,000 cells that are not 0, SciPy or highspy
+        missing.
     TableReadError
         As `gpupif.score`.
 
@@ -127,7 +128,7 @@ def audit_table(
         place_of = {label: place for place, label in enumerate(values[-1])}
         codes.append(np.array([place_of[label] for label in labels]))
     shape = [len(own) for own in values]
-    check_size(shape)
+    check_shape(shape)
     flat = np.ravel_multi_index(codes, shape)
     if len(np.unique(flat)) < len(flat):
         raise InputError(
@@ -136,8 +137,10 @@ def audit_table(
     unknown = mask_totals(shape)
     known, hidden = np.zeros(len(unknown)), np.zeros_like(unknown)
     known[flat], hidden[flat], unknown[flat] = np.nan_to_num(figures), np.isnan(figures), False
+    off = as_amount("slack", slack)
+    check_size(int(np.count_nonzero(unknown | hidden | (known + off > 0))))
     whole = whole and bool((known == np.floor(known)).all())
-    widest, lowest, off = as_amount("width", width, whole), as_amount("least", least), as_amount("slack", slack)
+    widest, lowest = as_amount("width", width, whole), as_amount("least", least)
     protection = Protection(widest, np.zeros(len(known)), lowest, whole)
     return find_bounds(names, values, Additivity(shape), known, hidden, protection, off, unknown)
 
@@ -151,13 +154,12 @@ def as_amount(argument: str, given: Any, default: float = 0) -> float:
     return float(given)
 
 
-def check_size(shape: Sequence[int]) -> None:
-    """Raise InputError for a table that is too large for linear programs about its cells. shape: totals included."""
-    cells = int(np.prod(shape, dtype=float))
+def check_size(cells: int) -> None:
+    """Raise InputError for more cells, of those that are not known to be 0, than linear programs can be about."""
     if cells > MOST_CELLS:
         raise InputError(
-            f"by: expected at most {MOST_CELLS:,} cells with totals where cells are suppressed, got {cells:,}. Name "
-            "fewer columns, make them coarser first, or round only."
+            f"by: expected at most {MOST_CELLS:,} cells with rows, totals included, where cells are suppressed; got "
+            f"{cells:,}. Name fewer columns, make them coarser first, or round only."
         )
 
 

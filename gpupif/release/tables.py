@@ -114,9 +114,9 @@ def tables(
     Raises
     ------
     InputError
-        No rows, unknown columns, an argument out of range or without what it goes with, more than a million cells
-        (20,000 with suppression), no controlled rounding, a value that is missing or below 0, a record id that rows
-        share, SciPy missing.
+        No rows, unknown columns, an argument out of range or without what it goes with, more than a million cells (with
+        suppression, more than 20,000 that have rows), no controlled rounding, a value that is missing or below 0, a
+        record id that rows share, SciPy or highspy missing.
     TableReadError, DeviceError
         As `gpupif.score`.
 
@@ -193,7 +193,7 @@ def tables(
     primary, margin = _primary(cells, rules)
     hidden, audit = primary, None
     if rules:
-        check_size(cells.rows.shape)
+        check_size(int(np.count_nonzero(cells.rows)))
         protection = Protection(least_width, margin, float(whole), whole)
         exact, there = figures.astype(np.float64), cells.rows.ravel() > 0
         for _ in range(MOST_ROUNDS):

@@ -218,7 +218,10 @@ BAD = [
     ({"ask": "mean", "colum": "x", "epsilon": 1}, r"there is no key 'colum'\. Did you mean 'column'\?"),
     ({"ask": "mean", "epsilon": 1}, "query 1: expected a key 'column', got none"),
     ({"ask": "mean", "column": "income", "epsilon": 1}, r"bounds: expected bounds=\(lowest, highest\), got none"),
-    ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [4, 4]}, "bounds: expected the lower bound first"),
+    (
+        {"ask": "mean", "column": "income", "epsilon": 1, "bounds": [4, 4]},
+        "bounds: expected the lowest below the highest",
+    ),
     ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [0, math.inf]}, "bounds: expected two numbers"),
     ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [0, 5e-324]}, "bounds: expected a distance"),
     ({"ask": "mean", "column": "income", "epsilon": 1, "bounds": [0, 1], "name": ["x"]}, "name: expected a text"),
