@@ -16,7 +16,7 @@ from ..utils.display import Displayable, Heading, as_found, draw_line, draw_tabl
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import as_mapping, brief, is_number, whole_number
 from .isolated_groups import isolated_groups, refusal
-from .linear import need_scipy
+from .linear import need_solvers
 from .query_file import AuditedQuery, read_queries
 from .query_sets import (
     Membership,
@@ -222,7 +222,7 @@ def audit(
     {'finding': 'value', 'group': 'name = R', 'by': 'mean before × 10 − mean after × 9'}
 
     """
-    need_scipy("audit")
+    need_solvers("audit")
     asked = read_queries(queries)
     k, top = whole_number("k", k, "rows", 2), whole_number("top", top, "findings")
     most = None if most is None else whole_number("most", most, "queries")

@@ -17,14 +17,14 @@ from .accounting import needs
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
-# The tolerance of HiGHS, and the largest figure of its programs: larger ones are scaled.
+# The tolerance of HiGHS, and the largest figure of its programs: tables with larger ones are scaled.
 TOLERANCE, LARGE = 1e-7, 1e6
-# Two ways of HiGHS to search.
+# The dual and the primal simplex method, as HiGHS numbers them.
 DUAL, PRIMAL = 1, 4
 
 
-def need_scipy(argument: str) -> ModuleType:
-    """Return SciPy with its modules `optimize` and `sparse`. Raises InputError if it or highspy is not installed."""
+def need_solvers(argument: str) -> ModuleType:
+    """Return SciPy with its modules `optimize` and `sparse`. Raises InputError if it, or highspy, is not installed."""
     for package in ("scipy", "highspy"):
         needs(package, argument)
     import scipy.optimize
@@ -32,6 +32,16 @@ def need_scipy(argument: str) -> ModuleType:
 
     module: ModuleType = scipy
     return module
+
+
+class ContradictionError(InputError):
+    """No figures fit all equations and bounds."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "table: expected figures that sum to their totals, got others. If they are rounded or perturbed, say by "
+            "slack= how far each may be from the true figure."
+        )
 
 
 class Program:
@@ -59,30 +69,36 @@ class Program:
         self._variables = np.arange(len(low), dtype=np.int32)
 
     def least(self, goal: Floats) -> Floats | None:
-        """Return values for which their sum, times the goal, is least; None if it has no least.
+        """Return values that fit, of which the sum weighted by the goal is least; None if there is no least.
 
-        The search starts at the last values, which fit still. Raises InputError if no values fit.
+        The search starts at the values found last. Raises ContradictionError if no values fit.
         """
-        self._solver.setOptionValue("simplex_strategy", PRIMAL)
-        return self._solved(goal)
+        return self._solved(PRIMAL, goal)
 
     def least_within(self, low: Floats, high: Floats, goal: Floats) -> Floats | None:
         """Return the same as `least`, within other bounds. The search starts anew; no part of the goal is below 0."""
-        self._solver.setOptionValue("simplex_strategy", DUAL)
         self._solver.clearSolver()
         self._solver.changeColsBounds(len(self._variables), self._variables, low, high)
-        return self._solved(goal)
+        return self._solved(DUAL, goal)
 
-    def _solved(self, goal: Floats) -> Floats | None:
+    def _solved(self, method: int, goal: Floats) -> Floats | None:
         self._solver.changeColsCost(len(self._variables), self._variables, goal)
-        self._solver.run()
-        state = self._solver.getModelStatus()
-        if state == self._states.kUnbounded:
-            return None
-        if state == self._states.kInfeasible:
-            raise _contradiction()
-        assert state == self._states.kOptimal, state
-        return np.array(self._solver.getSolution().col_value)
+        for own in (method, DUAL if method == PRIMAL else PRIMAL):
+            self._solver.setOptionValue("simplex_strategy", own)
+            self._solver.run()
+            state = self._solver.getModelStatus()
+            if state == self._states.kOptimal:
+                return np.array(self._solver.getSolution().col_value)
+            if state == self._states.kUnbounded:
+                return None
+            if state == self._states.kInfeasible and method == PRIMAL:
+                raise ContradictionError
+            # Rounding errors stop a search that has come far; the other method starts anew.
+            self._solver.clearSolver()
+        raise InputError(
+            f"table: a linear program about its cells ended without a result ({state.name[1:]}), as figures differ too "
+            "much in size. Leave out the smallest, or round in place of suppressing."
+        )
 
 
 @dataclass(frozen=True)
@@ -103,7 +119,7 @@ class Additivity:
     @cached_property
     def matrix(self) -> Any:
         """The equations, sparse (equations, cells): each row times the figures is 0."""
-        sparse = need_scipy("tables").sparse
+        sparse = need_solvers("tables").sparse
         places = np.arange(math.prod(self.shape)).reshape(self.shape)
         blocks = []
         for axis, size in enumerate(self.shape if self.totals else ()):
@@ -115,7 +131,7 @@ class Additivity:
 
     def with_empty_column(self) -> Any:
         """Return the equations with one more variable, which is in none of them."""
-        sparse = need_scipy("tables").sparse
+        sparse = need_solvers("tables").sparse
         return sparse.hstack([self.matrix, sparse.csr_array((self.matrix.shape[0], 1))]).tocsr()
 
 
@@ -139,8 +155,10 @@ def bound_cells(
     cell suppression in tabular data, Journal of the American Statistical Association 95 (2000), 916-928 (attacker's
     subproblems).
     """
-    scipy = need_scipy("audit_table")
-    scale = max(1.0, float(np.abs(figures[~hidden]).max(initial=0.0)) / LARGE)
+    scipy = need_solvers("audit_table")
+    largest = float(np.abs(figures[~hidden]).max(initial=0.0))
+    # A power of 2, so that nothing is rounded.
+    scale = 2.0 ** math.ceil(math.log2(largest / LARGE)) if largest > LARGE or 0 < largest < 1 else 1.0
     fixed = ~hidden & (slack == 0)
     known = np.where(hidden, 0.0, figures) / scale
     low = np.where(hidden, least / scale, np.maximum(known - slack / scale, 0.0))
@@ -150,19 +168,21 @@ def bound_cells(
     equations = totals.matrix[:, free]
     used = np.diff(equations.indptr) > 0
     if (np.abs(wanted[~used]) > 100 * TOLERANCE).any():
-        raise _contradiction()
+        raise ContradictionError
     equations, wanted = equations[used], wanted[used]
     # Cells that no equation joins, even by way of others, have programs of their own.
     joined = (abs(equations.T) @ abs(equations)).tocsr()
     _, group = scipy.sparse.csgraph.connected_components(joined, directed=False)
     lower, upper = np.full(len(figures), np.nan), np.full(len(figures), np.nan)
-    for number in np.unique(group[asked[free]]).tolist():
+    for number in np.unique(group).tolist():
         inside = np.flatnonzero(group == number)
         cells = free[inside]
         part = equations[:, inside]
         rows = np.diff(part.indptr) > 0
         bounds = bound_jointly(part[rows], wanted[rows], low[cells], high[cells], asked[cells], advance)
         lower[cells], upper[cells] = bounds[0] * scale, bounds[1] * scale
+    equal = upper - lower <= TOLERANCE * scale
+    upper[equal] = lower[equal]
     return lower[asked], upper[asked]
 
 
@@ -172,9 +192,10 @@ def bound_jointly(
     """Return the lowest and the highest value that each asked cell may have, given sparse equations and bounds of all.
 
     A bound needs no program of its own if a solution of another program attains what a single equation allows. So the
-    first programs are each about many cells that share no equation. Raises InputError if no values fit.
+    first programs are each about many cells that share no equation. Raises ContradictionError if no values fit.
     """
     program = Program(equations, wanted, low, high)
+    program.least(np.zeros(len(low)))
     highest = np.minimum(high, _highest_alone(equations, wanted, low, high))
     seen_low, seen_high = np.full(len(low), np.inf), np.full(len(low), -np.inf)
 
@@ -239,10 +260,3 @@ def _highest_alone(equations: Any, wanted: Floats, low: Floats, high: Floats) ->
     usable = (signs > 0) & (endless[rows] == 0)
     np.minimum.at(highest, cells[usable], (wanted[rows] - least_others)[usable])
     return highest
-
-
-def _contradiction() -> InputError:
-    return InputError(
-        "table: expected figures that sum to their totals, got others. If they are rounded or perturbed, say by slack= "
-        "how far each may be from the true figure."
-    )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..treatment.random.draws import Numbers
-from .linear import Additivity, need_scipy
+from .linear import Additivity, need_solvers
 
 Figures = npt.NDArray[Any]
 # The most cells, totals included, and seconds, for controlled rounding: a cube of 20 values takes 2 seconds.
@@ -61,7 +61,7 @@ def round_controlled(figures: Figures, base: int, totals: Additivity, hidden: np
             f"method: controlled rounding takes at most {MOST_CONTROLLED:,} cells with totals, got {len(figures):,}. "
             f"{OFFER}"
         )
-    optimize = need_scipy("method='controlled'").optimize
+    optimize = need_solvers("method='controlled'").optimize
     shown = np.where(hidden, 0, figures)
     times, rest = _split(shown, base)
     moves = (rest > 0) & ~hidden

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .linear import TOLERANCE, Additivity, Floats, Mask, Program, bound_cells, need_scipy
+from .linear import TOLERANCE, Additivity, Floats, Mask, Program, bound_cells, need_solvers
 
 # The cost of a cell that is suppressed already, in units of the largest figure: less than that of most other cells.
 NEXT_TO_NOTHING = 1e-9
@@ -78,7 +78,7 @@ def suppress_more(
     Raises InputError if SciPy or highspy is missing. Source: Kelly, Golden and Assad, Cell suppression: disclosure
     protection for sensitive tabular data, Networks 22 (1992), 397-417.
     """
-    scipy = need_scipy("suppress_below")
+    scipy = need_solvers("suppress_below")
     cells = np.flatnonzero(there)
     equations = totals.matrix[:, cells]
     equations = equations[np.diff(equations.indptr) > 0]
@@ -88,7 +88,10 @@ def suppress_more(
     hidden = primary.copy()
     lower, upper = figures.copy(), figures.copy()
     lower[hidden], upper[hidden] = bound_cells(totals, figures, hidden, hidden, protection.least)
-    while (waiting := np.flatnonzero(hidden & protection.fails(figures, lower, upper))).size:
+    # Each cell is moved once: then it is safe but for rounding errors, which the audit judges.
+    moved = np.zeros_like(hidden)
+    while (waiting := np.flatnonzero(hidden & ~moved & protection.fails(figures, lower, upper))).size:
+        moved[waiting] = True
         for cell in waiting[np.argsort(-protection.margin[waiting], kind="stable")].tolist():
             advance()
             one, figure, margin = np.array([cell]), figures[cell], protection.margin[cell]
@@ -100,7 +103,7 @@ def suppress_more(
                 change = _cheapest_change(program, figures, hidden, cells, protection.least, cell, move)
                 hidden |= change != 0
                 for changed in (figures + change, figures - change):
-                    if (changed >= np.where(hidden, protection.least, 0) - TOLERANCE).all():
+                    if (changed >= np.where(hidden, protection.least, 0) - TOLERANCE * max(1.0, far)).all():
                         lower, upper = np.minimum(lower, changed), np.maximum(upper, changed)
     return hidden
 

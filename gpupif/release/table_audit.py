@@ -20,7 +20,7 @@ from .linear import Additivity, Floats, Mask, bound_cells
 from .suppression import Protection
 from .table_results import CountTable, TableAudit, make_frame
 
-# The most cells, totals included, of a table with suppressed cells: each takes linear programs over all of them.
+# The most cells that are not known to be 0, totals included, where some are suppressed: linear programs are about all.
 MOST_CELLS = 20_000
 
 
@@ -68,8 +68,8 @@ def audit_table(
     ------
     InputError
         Unknown columns, a column without the text that marks totals, figures that are no numbers or below 0, two rows
-        for a cell, figures that contradict their totals, more than 20,000 cells that are not 0, SciPy or highspy
-        missing.
+        for a cell, figures that contradict their totals, more than 20,000 cells that are not known to be 0, SciPy or
+        highspy missing.
     TableReadError
         As `gpupif.score`.
 
@@ -155,11 +155,11 @@ def as_amount(argument: str, given: Any, default: float = 0) -> float:
 
 
 def check_size(cells: int) -> None:
-    """Raise InputError for more cells, of those that are not known to be 0, than linear programs can be about."""
+    """Raise InputError if more cells are not known to be 0 than linear programs can be about."""
     if cells > MOST_CELLS:
         raise InputError(
-            f"by: expected at most {MOST_CELLS:,} cells with rows, totals included, where cells are suppressed; got "
-            f"{cells:,}. Name fewer columns, make them coarser first, or round only."
+            f"by: expected at most {MOST_CELLS:,} cells that are not known to be 0, totals included, where cells are "
+            f"suppressed; got {cells:,}. Name fewer columns, make them coarser first, or round only."
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .linear import bound_jointly
+from .linear import ContradictionError, bound_jointly
 from .query_sets import Membership, RowsByClass
 
 # The most atoms of a workload, each of which takes two linear programs. HiGHS is exact to about this share.
@@ -54,7 +54,7 @@ def value_bounds(
     answers = rows @ sums[asked]
     try:
         lowest, highest = bound_jointly(rows, answers, sizes * low, sizes * high, np.ones(len(asked), bool))
-    except InputError:
+    except ContradictionError:
         raise InputError(
             f"bounds: no values of {column!r} within these bounds have these sums. Do all values of the column lie "
             "within the bounds?"

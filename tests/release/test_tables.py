@@ -205,8 +205,40 @@ def test_the_limit_of_suppression_is_for_cells_with_rows():
     assert areas.set_index("area")["count"].isna()[few.index[few < 3]].all()
     assert found.audit.passes
     assert gpupif.audit_table(found).bounds.equals(found.audit.bounds)
-    with pytest.raises(gpupif.InputError, match=r"^by: expected at most 20,000 cells with rows, .* got 20,001\. Name"):
+    with pytest.raises(gpupif.InputError, match=r"^by: expected at most 20,000 cells .* got 20,001\. Name"):
         gpupif.tables(pd.DataFrame({"id": range(20_000)}), "id", suppress_below=3)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e5, 1e10])
+def test_sums_of_any_size_are_suppressed_and_audited(size):
+    draw = np.random.default_rng(5)
+    table = pd.DataFrame(
+        {name: draw.integers(0, values, 76) for name, values in (("a", 3), ("b", 2), ("c", 3), ("d", 2))}
+    )
+    # A few firms, much larger than the others.
+    table["pay"] = np.where(np.arange(76) < 30, size, 1.0) * draw.integers(1, 5_000, 76) / 64
+    found = gpupif.tables(table, list("abcd"), value="pay", dominance=(1, 60), p_percent=5)
+    assert found.audit.passes
+    assert found.secondary > 0
+    lower, upper = (found.audit.bounds[name] for name in ("lower", "upper"))
+    true = found.audit.bounds.merge(gpupif.tables(table, list("abcd"), value="pay").counts)["sum"]
+    close = 1e-6 * np.maximum(true, 1e-7 * true.max())
+    assert (lower <= true + close).all()
+    assert (true <= upper + close).all()
+
+
+def test_a_tiny_sum_that_follows_is_disclosed():
+    table = pd.DataFrame({"a": ["x", "y", "Total"], "sum": [None, 3e-7, 3.7e-7]})
+    assert gpupif.audit_table(table, least=0).bounds["disclosed"].tolist() == [True]
+    table = pd.DataFrame({"a": ["x", "y", "Total"], "sum": [None, 3e12, 3e12 + 5]})
+    assert gpupif.audit_table(table, least=0).bounds["disclosed"].tolist() == [True]
+
+
+def test_figures_that_contradict_each_other_without_a_suppressed_cell_among_them_are_refused():
+    figures = [None, 7, 9, 1, 2, 4]
+    table = pd.DataFrame({"a": [*"xxxyyy"], "b": ["p", "q", "Total"] * 2, "n": figures})
+    with pytest.raises(gpupif.InputError, match=r"^table: expected figures that sum to their totals"):
+        gpupif.audit_table(table, total={"a": None, "b": "Total"})
 
 
 def test_files_hold_no_suppressed_figure_below_their_mask(tmp_path):
