@@ -68,10 +68,14 @@ class Program:
         self._solver.passModel(model)
         self._variables = np.arange(len(low), dtype=np.int32)
 
+    def find(self) -> None:
+        """Find values that fit, at which `least` starts. Raises ContradictionError if there are none."""
+        self._solved(DUAL, np.zeros(len(self._variables)))
+
     def least(self, goal: Floats) -> Floats | None:
         """Return values that fit, of which the sum weighted by the goal is least; None if there is no least.
 
-        The search starts at the values found last. Raises ContradictionError if no values fit.
+        The search starts at the values found last.
         """
         return self._solved(PRIMAL, goal)
 
@@ -91,10 +95,10 @@ class Program:
                 return np.array(self._solver.getSolution().col_value)
             if state == self._states.kUnbounded:
                 return None
-            if state == self._states.kInfeasible and method == PRIMAL:
-                raise ContradictionError
-            # Rounding errors stop a search that has come far; the other method starts anew.
+            # Rounding errors can end a search without a result, or with a wrong one: the other method starts anew.
             self._solver.clearSolver()
+        if state == self._states.kInfeasible:
+            raise ContradictionError
         raise InputError(
             f"table: a linear program about its cells ended without a result ({state.name[1:]}), as figures differ too "
             "much in size. Leave out the smallest, or round in place of suppressing."
@@ -195,7 +199,7 @@ def bound_jointly(
     first programs are each about many cells that share no equation. Raises ContradictionError if no values fit.
     """
     program = Program(equations, wanted, low, high)
-    program.least(np.zeros(len(low)))
+    program.find()
     highest = np.minimum(high, _highest_alone(equations, wanted, low, high))
     seen_low, seen_high = np.full(len(low), np.inf), np.full(len(low), -np.inf)
 

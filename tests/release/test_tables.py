@@ -19,6 +19,7 @@ from gpupif.release.rounding import round_controlled, round_nearest, round_rando
 from tests.helpers.counting_ways import OTHERS, WAYS, in_memory
 
 KEY = bytes(range(32))
+UNITS = (1.0, 2.0**-50, 2.0**40)
 
 
 def people(rows=120, seed=0):
@@ -227,11 +228,22 @@ def test_sums_of_any_size_are_suppressed_and_audited(size):
     assert (true <= upper + close).all()
 
 
-def test_a_tiny_sum_that_follows_is_disclosed():
-    table = pd.DataFrame({"a": ["x", "y", "Total"], "sum": [None, 3e-7, 3.7e-7]})
-    assert gpupif.audit_table(table, least=0).bounds["disclosed"].tolist() == [True]
-    table = pd.DataFrame({"a": ["x", "y", "Total"], "sum": [None, 3e12, 3e12 + 5]})
-    assert gpupif.audit_table(table, least=0).bounds["disclosed"].tolist() == [True]
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_of_sums_are_in_proportion_to_the_sums(seed):
+    draw = np.random.default_rng(seed)
+    inner = draw.integers(1, 400, (3, 4, 3)) / 8
+    true = with_totals(inner)
+    suppressed = draw.random(true.shape) < 0.6
+    labels = [[*map(str, range(size - 1)), "Total"] for size in true.shape]
+    frame = pd.DataFrame(product(*labels), columns=list("abc"))
+    one, *others = [
+        gpupif.audit_table(frame.assign(sum=np.where(suppressed, np.nan, true * unit).ravel())).bounds for unit in UNITS
+    ]
+    assert one["disclosed"].any()
+    assert (one["lower"] < one["upper"]).any()
+    for unit, other in zip(UNITS[1:], others, strict=True):
+        for end in ("lower", "upper"):
+            assert np.allclose(other[end] / unit, one[end], rtol=1e-6, atol=1e-5)
 
 
 def test_figures_that_contradict_each_other_without_a_suppressed_cell_among_them_are_refused():
