@@ -150,8 +150,8 @@ def bound_cells(
 ) -> tuple[Floats, Floats]:
     """Return the lowest and the highest figure that each suppressed cell may have for a reader of the others.
 
-    figures: flat, all cells; those of `hidden` cells are not read. asked: the hidden cells to bound. least: what every
-    hidden cell is known to have at least. slack: how far each published figure may be from the true one. advance:
+    figures: flat, all cells; those of `hidden` cells are not read. asked: the hidden cells to bound. least: what each
+    of them is known to have at least. slack: how far each published figure may be from the true one. advance:
     called for each cell that was bounded.
 
     Returns lower and upper bounds of the asked cells in order; infinite if no total bounds a cell. Raises InputError if
@@ -165,7 +165,7 @@ def bound_cells(
     scale = 2.0 ** math.ceil(math.log2(largest / LARGE)) if largest > LARGE or 0 < largest < 1 else 1.0
     fixed = ~hidden & (slack == 0)
     known = np.where(hidden, 0.0, figures) / scale
-    low = np.where(hidden, least / scale, np.maximum(known - slack / scale, 0.0))
+    low = np.where(hidden, np.where(asked, least / scale, 0.0), np.maximum(known - slack / scale, 0.0))
     high = np.where(hidden, np.inf, known + slack / scale)
     wanted = -(totals.matrix @ np.where(fixed, known, 0.0))
     free = np.flatnonzero(~fixed)

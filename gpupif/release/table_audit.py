@@ -159,7 +159,7 @@ def check_size(cells: int) -> None:
     if cells > MOST_CELLS:
         raise InputError(
             f"by: expected at most {MOST_CELLS:,} cells that are not known to be 0, totals included, where cells are "
-            f"suppressed; got {cells:,}. Name fewer columns, make them coarser first, or round only."
+            f"suppressed; got {cells:,}. Name fewer columns, or make them coarser first."
         )
 
 

@@ -246,6 +246,19 @@ def test_bounds_of_sums_are_in_proportion_to_the_sums(seed):
             assert np.allclose(other[end] / unit, one[end], rtol=1e-6, atol=1e-5)
 
 
+def test_totals_without_a_row_may_be_0():
+    rows = {("N", "Ayr"): 2, ("N", "Dee"): 20, ("N", "Esk"): 9, ("S", "Lea"): 7, ("S", "Rye"): 30}
+    people = [(*place, sex) for place, number in rows.items() for sex in "fm" for _ in range(number)]
+    counts = gpupif.tables(pd.DataFrame(people, columns=list("abc")), list("abc"), suppress_below=5).counts
+    # Rows of a district in another state are left out, totals among them.
+    left = counts[
+        [a == "Total" or b == "Total" or (a, b) in rows for a, b in zip(counts["a"], counts["b"], strict=True)]
+    ]
+    assert len(left) < len(counts)
+    audit = gpupif.audit_table(left, least=1, width=4)
+    assert (audit.passes, audit.suppressed) == (True, counts["count"].isna().sum())
+
+
 def test_figures_that_contradict_each_other_without_a_suppressed_cell_among_them_are_refused():
     figures = [None, 7, 9, 1, 2, 4]
     table = pd.DataFrame({"a": [*"xxxyyy"], "b": ["p", "q", "Total"] * 2, "n": figures})
