@@ -245,8 +245,8 @@ class Budget(Displayable):
         if not os.path.lexists(self.path):
             if epsilon is None:
                 raise InputError(
-                    f"ledger: there is no {self.path}. Make it with what it may spend: gpupif budget LEDGER --epsilon 1, "
-                    "or gpupif.Budget(path, epsilon=1)."
+                    f"ledger: there is no {self.path}. Make it, with what it may spend: gpupif budget LEDGER --epsilon "
+                    "1, or gpupif.Budget(path, epsilon=1)."
                 )
             self._make(Terms(**given))
         self.state = self._read()

@@ -157,7 +157,7 @@ def test_what_is_left_and_how_it_is_shown(budget):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "ledger: there is no .*none.json. Make it with what it may spend"),
+        ({}, "ledger: there is no .*none.json. Make it, with what it may spend: gpupif budget"),
         ({"epsilon": 0}, "epsilon: expected a number above 0 and up to 100, got 0"),
         ({"epsilon": 101}, "epsilon: expected a number above 0"),
         ({"epsilon": float("nan")}, "epsilon"),
