@@ -68,7 +68,7 @@ class CountedRequest:
     def suppression(self) -> Suppression | None:
         """The rows that may be suppressed, None for none."""
         most = math.floor(self.request.suppress * self.counted.rows)
-        return Suppression(ClassCriteria.by_attacker(self.criteria), most) if most else None
+        return Suppression(ClassCriteria.by_attacker(self.criteria), most, self.request.reference) if most else None
 
     def by_column(self, node: Levels) -> dict[Hashable, int]:
         """Return the levels of a node by column."""

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from ..criteria.class_criteria import ClassCriteria
+from ..criteria.class_criteria import ORIGINAL, ClassCriteria
 from ..errors import UnreachableError
 from ..frames.open import table_names
 from ..treatment.plan import Plan
@@ -56,6 +56,13 @@ def _measure(asked: CountedRequest, found: Protection) -> Protection:
                 return _measured(asked, replace(found, searched=()), plan, after)
             else:
                 found = replace(found, rows_with_cells=after.rows)
+    if found.local:
+        plan = _make_plan(asked, found)
+        after = measure_treated(asked.table, plan, asked.criteria, _unchanged(asked))
+        assert asked.suppression is not None
+        if all(value.is_met for value in after.values) and after.rows <= asked.suppression.most:
+            return _measured(asked, found, plan, after)
+        found = replace(found, local=(), local_unreached=True)
     plan = _make_plan(asked, found)
     return _measured(asked, found, plan, measure_treated(asked.table, plan, asked.criteria, _unchanged(asked)))
 
@@ -101,11 +108,11 @@ def _make_plan(asked: CountedRequest, found: Protection, cells: bool = False) ->
     known = list(asked.criteria.quasi_identifiers)
     if found.local:
         # Local recoding removes the rows that are left.
-        treatments = [RecodeRows(levels, remove=True, **_criteria_of_classes(asked))]
+        treatments = [RecodeRows(levels, remove=True, **_criteria_of_classes(asked, ORIGINAL))]
     elif cells:
         treatments.append(_suppress_cells(asked, found))
     elif found.suppressed_rows:
-        treatments.append(SuppressRows(quasi_identifiers=known, **_criteria_of_classes(asked)))
+        treatments.append(SuppressRows(quasi_identifiers=known, **_criteria_of_classes(asked, asked.request.reference)))
     return Plan(treatments, {name: asked.hierarchies[name] for name, own in levels.items() if any(own)})
 
 
@@ -128,7 +135,7 @@ def _suppress_cells(asked: CountedRequest, found: Protection) -> Suppress:
     )
 
 
-def _criteria_of_classes(asked: CountedRequest) -> dict[str, Any]:
+def _criteria_of_classes(asked: CountedRequest, reference: str) -> dict[str, Any]:
     """Return the arguments by which a treatment judges classes."""
     attackers, criteria = ClassCriteria.by_attacker(asked.criteria), asked.criteria
     matching = {"missing": "wildcard"} if criteria.missing == "wildcard" else {}
@@ -137,7 +144,9 @@ def _criteria_of_classes(asked: CountedRequest) -> dict[str, Any]:
     columns = list(dict.fromkeys(name for own in attackers for name in own.columns))
     require = [criterion for own in attackers for criterion in own.criteria]
     named = {own.attacker: criteria.known(own) for own in require if own.attacker is not None}
-    others = {"attackers": named, "weights": criteria.given.weights if columns else None, **matching}
+    compares = any(own.compares for own in attackers)
+    original = {"reference": ORIGINAL} if compares and reference == ORIGINAL else {}
+    others = {"attackers": named, "weights": criteria.given.weights if columns else None, **matching, **original}
     return {
         "require": [str(criterion) for criterion in require],
         "sensitive": columns or None,

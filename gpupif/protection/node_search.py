@@ -97,7 +97,7 @@ class NodeSearch:
             self._searching = None
             rounds, complete = list[RecodedRows](), best.complete
             if self._asked.request.local and best.node is not None:
-                rounds, all_complete = recode_further(self._asked, checks.kept_rows(best.node), search_of)
+                rounds, all_complete = recode_further(self._asked, best.node, search_of)
                 complete &= all_complete
         if best.node is None:
             if is_interrupted():
@@ -192,7 +192,8 @@ class NodeSearch:
     def _frontier(self, losses: Mapping[Levels, float]) -> list[FrontierNode]:
         """Return the nodes that no other node equals or beats in loss, values and suppressed rows, the cheapest first.
 
-        losses: by node. Nodes at which a criterion has no value are left out.
+        losses: by node. Nodes at which a criterion has no value, or at which more rows would be suppressed than may be,
+        are left out.
         """
         asked, checks, nodes = self._asked, self._checks, []
         criteria, most = asked.criteria.criteria, 0 if asked.suppression is None else asked.suppression.most
@@ -202,8 +203,10 @@ class NodeSearch:
             if len(known) < len(criteria):
                 continue
             hidden = checks.suppressed.get(node, 0)
+            if hidden > most:
+                continue
             risks = [*(value if criterion.at_most else -value for criterion, value in known), hidden]
-            is_met = all(own.is_met for own in measured) and hidden <= most
+            is_met = all(own.is_met for own in measured)
             figures = {str(criterion): value for criterion, value in known}
             nodes.append((risks, node, FrontierNode(asked.by_column(node), loss, figures, hidden, is_met)))
         costs = with_ties(np.array([own.loss for _, _, own in nodes]))

@@ -53,6 +53,7 @@ def protect(
     sampling_fraction: float | None = None,
     population_size: int | None = None,
     missing: str = "category",
+    reference: str = "released",
 ) -> Protection:
     """Find the treatment with the least loss with which a table meets criteria.
 
@@ -112,11 +113,8 @@ def protect(
         Share of the rows, from 0 to below 1, that may be suppressed: rows of equivalence classes that break any
         criterion on classes (k, or a disclosure measure such as ``distinct_l`` or ``t``), of any attacker. It needs
         such a criterion. Rows are suppressed attacker by attacker; then the classes of the rows that are left are
-        judged again, until no row fails. All other criteria then hold for the rows that are left. The search compares
-        classes with the whole table, suppressed rows among them, as ARX does (for ``t``, ``basic_beta``,
-        ``enhanced_beta`` and ``delta``). `Protection.risk` compares them with the treated table, and may break the
-        limit: `Protection.searched` has the values of the search, and the printed result says where both differ. If
-        missing values match every value, the class of a row is all rows that match it.
+        judged again, until no row fails. A node counts if no more rows are suppressed than allowed, and the rows that
+        are left meet all criteria. If missing values match every value, the class of a row is all rows that match it.
     cells:
         Suppress single cells instead of these rows, as few as make all criteria hold; if a criterion needs it, also
         cells of further rows. Whole rows are suppressed after all if these cells are in more rows than `suppress`
@@ -145,6 +143,11 @@ def protect(
     missing:
         "category": missing values are a value of their own; "wildcard": they match every value, in every criterion;
         "error": they are refused, in the columns that are used.
+    reference:
+        With suppress: the rows with which ``t``, ``basic_beta``, ``enhanced_beta`` and ``delta`` compare each class.
+        "released": the rows that are left. The worse half of the failing classes is suppressed first, then the others
+        are judged again. "original": all rows, suppressed rows among them, as in ARX. `Protection.searched` then has
+        the values of the search, and the treated table, which is compared with itself, may break a limit.
 
     Returns
     -------
@@ -213,6 +216,7 @@ def protect(
         given=RiskArguments(population, weights, household, game, sampling_fraction, population_size),
         missing=missing,
         strata=within,
+        reference=reference,
     )
     return _find_protection(table, request)
 

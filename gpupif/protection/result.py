@@ -113,6 +113,8 @@ class Protection(Displayable):
         with the whole table, suppressed rows among them, as ARX does. Empty unless the plan suppresses whole rows.
     local: the rounds of local recoding. `levels`, `losses` and `loss` are of the node at which all other rows are, as
         if all rows were there. The rows of the rounds and `suppressed_rows` together would be suppressed without it.
+    local_unreached: whether local recoding was asked for, but whole rows are taken away because the recoded rows break a
+        criterion.
     checks: how many nodes were checked. nodes: how many there are.
     optimal: whether no node that meets the criteria costs less.
     gap: how much cheaper another plan could be at most, as a share of the loss; 0 if this plan is optimal.
@@ -164,6 +166,7 @@ class Protection(Displayable):
     seconds: Mapping[str, float]
     attacker: str
     weighed: bool = False
+    local_unreached: bool = False
 
     @property
     def is_met(self) -> bool:
@@ -213,6 +216,8 @@ class Protection(Displayable):
             )
         if self.cells_unreached:
             draw_line(console, "No single cells meet all criteria when suppressed: whole rows are instead.")
+        if self.local_unreached:
+            draw_line(console, "Rows that are recoded further break a criterion: whole rows are suppressed instead.")
         if self.unmeasured:
             draw_line(
                 console, f"Released as they are, and not measured: {listed(self.unmeasured, 10, quoted)}.", "yellow"

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...attack.arguments import as_attackers
 from ...attack.hierarchy_files import TextOrder, TextTree, read_named_files
+from ...criteria.class_criteria import RELEASED
 from ...criteria.criterion import Criterion, read_criteria
 from ...criteria.criterion_set import CriterionSet, check_attackers_used, named_by_attackers, named_columns
 from ...criteria.quantities import RiskQuantity
@@ -288,7 +289,7 @@ def suppress_in(chunk: Chunk, name: Hashable, rows: Any) -> None:
 ONLY_WITH_OF_ROWS: Mapping[str, Sequence[str]] = {
     "where": ("columns", "known", "attackers", "weights", "missing"),
     "k": ("missing",),
-    "require": ("sensitive", "distances", "attackers", "weights", "missing"),
+    "require": ("sensitive", "distances", "attackers", "weights", "missing", "reference"),
 }
 WAYS_OF_ROWS = ("where", "k", "require")
 
@@ -310,9 +311,8 @@ class SuppressRows(Treatment):
     require:
         A criterion or a list of criteria on each equivalence class, see `gpupif.protect`: ``"k>=5"``,
         ``"distinct_l>=2"``, ``"entropy_l(disease)>=2"``, ``"t<=0.3"``, ``"uniques<=0"``. Rows of classes that break any
-        of them are suppressed. Classes are compared with the whole table, suppressed rows among them, as in ARX. So
-        ``t``, ``basic_beta``, ``enhanced_beta`` and ``delta`` of the rows that are left may differ. Criteria may name
-        an attacker: ``"known=age,sex: k>=3"``, ``"known=2: k>=3"`` (any two quasi-identifiers), ``"neighbour: k>=3"``.
+        of them are suppressed, until the rows that are left meet all of them. Criteria may name an attacker:
+        ``"known=age,sex: k>=3"``, ``"known=2: k>=3"`` (any two quasi-identifiers), ``"neighbour: k>=3"``.
         Rows are then suppressed attacker by attacker, the attacker who knows all quasi-identifiers first. The classes
         of the rows that are left are judged again, until no row fails. For k and ``distinct_l`` no larger set of rows
         can stay.
@@ -339,6 +339,11 @@ class SuppressRows(Treatment):
         value. The class of a row is then all rows that match it, and shares are of known sensitive values. A row that
         is suppressed matches no other row any more: rows are judged again until no row fails. Default "category". What
         holds for ``k`` under "category" also holds under "wildcard".
+    reference:
+        With require: the rows with which ``t``, ``basic_beta``, ``enhanced_beta`` and ``delta`` compare each class.
+        "released": the rows that are left. The worse half of the failing classes goes first, then the others are judged
+        again. "original": all rows, suppressed rows among them, as in ARX; the rows that are left may break the limit.
+        Default None: "released".
     remove:
         True: the rows are removed. False: the rows stay, and all their quasi-identifiers become missing, as in ARX. The
         number of rows and all other columns stay. The suppressed rows form a class, which may be small. An attacker
@@ -349,8 +354,8 @@ class SuppressRows(Treatment):
     InputError
         None or several of where, k and require are given. A criterion is not on each class. Quasi-identifiers are
         needed and not given. A condition is wrong. A column does not exist. Criteria are of several attackers, of any
-        few known columns or of weights, or missing values match every value, and the table does not fit into memory as
-        codes. A column of weights is known or sensitive.
+        few known columns or of weights, compare classes with the rows that are left, or missing values match every
+        value, and the table does not fit into memory as codes. A column of weights is known or sensitive.
 
     Notes
     -----
@@ -372,6 +377,7 @@ class SuppressRows(Treatment):
     attackers: Mapping[str, Any] | None = None
     weights: Hashable | None = None
     missing: Literal["category", "wildcard"] | None = None
+    reference: Literal["released", "original"] | None = None
     remove: bool = True
 
     def check(self) -> None:
@@ -394,7 +400,7 @@ class SuppressRows(Treatment):
         known = self.quasi_identifiers
         if self.where is None:
             assert known is not None
-            facts = rows_of_failing_classes(criteria_of(self, known, table), table)
+            facts = rows_of_failing_classes(criteria_of(self, known, table), table, self.reference or RELEASED)
         else:
             everything = [name for name in table.names if name != self.weights]
             columns = (known or everything) if self.columns is None else self.columns
