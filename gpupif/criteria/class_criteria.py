@@ -139,7 +139,7 @@ class ClassCriteria:
 
     @property
     def compares(self) -> bool:
-        """Whether a criterion compares classes with the distribution of other rows."""
+        """True if a criterion compares classes with the distribution of other rows."""
         return any(_compares(criterion) for criterion, _ in self.models)
 
     @property

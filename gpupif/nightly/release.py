@@ -116,7 +116,7 @@ class NightlyRelease(NamedTuple):
         treated = state_folder(state / FOLDER) / f"treated-{self.outputs['release.output'].name}"
         with _about("release.plan", "plan: "), Reporter() as report, announce_compilation():
             options = OutputOptions.from_arguments(treated, overwrite=True)
-            treat_source(table, options, self.plan, self.secret, report)
+            treat_source(table, options, self.plan, self.secret, report, False)
         return treated
 
     def publish(self, table: KeptTable, state: Path, treated: Path | None) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Suppression(NamedTuple):
 
     @property
     def compares(self) -> bool:
-        """Whether classes are compared with the rows that are left, so that suppressed rows change what fails."""
+        """True if classes are compared with the rows that are left, so that suppressed rows change what fails."""
         return self.reference == RELEASED and any(own.compares for own in self.attackers)
 
     @property

@@ -13,6 +13,7 @@ from ..attack.roles import classes_by_roles
 from ..criteria.criterion import Criterion, read_criteria
 from ..disclosure.attack_game import Game
 from ..disclosure.risk_figures import RiskArguments
+from ..errors import UnmetError
 from ..hierarchies.open import open_hierarchies
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, as_columns
@@ -161,8 +162,10 @@ def protect(
     InputError
         If a criterion cannot be read, a column or an attacker does not exist, hierarchies do not nest or lack a value,
         or the table is too large. If the population lacks rows of the table or has a value that has no place in a
-        hierarchy, or a weight is negative. If no node meets the criteria: the message names them and the columns at
-        fault.
+        hierarchy, or a weight is negative.
+    UnmetError
+        If no node meets the criteria, none was found in time, or the treated table breaks one. The message names the
+        criteria and the columns at fault; ``.nearest`` is the Protection that came nearest.
     TableReadError, OutputError, DeviceError
         As in `gpupif.score`.
     KeyboardInterrupt
@@ -235,4 +238,9 @@ def _find_protection(table: Any, request: ProtectRequest) -> Protection:
         times.append(time.perf_counter())
     stages = ("read and count", "search", "treat and measure again")
     seconds = {stage: end - start for stage, (start, end) in zip(stages, pairwise(times), strict=True)}
-    return replace(measured, seconds=seconds)
+    measured = replace(measured, seconds=seconds)
+    if measured.unmet is not None:
+        error = UnmetError(measured.unmet)
+        error.nearest = measured
+        raise error
+    return measured

@@ -203,12 +203,25 @@ def test_the_result_says_so_if_the_treated_table_breaks_a_criterion():
     table = pd.DataFrame({"a": list("x" * 10 + "y" * 40 + "z" * 18), "S": list(values)})
     hierarchies = {"a": {"values": dict.fromkeys("xyz", "*")}}
     given = {"hierarchies": hierarchies, "sensitive": "S", "suppress": 0.3}
-    found = gpupif.protect(table, "t(S)<=0.35", reference="original", **given)
+    with pytest.raises(gpupif.errors.UnmetError, match=r"'t\(S\)<=0.35' is 0.48 in column 'S'. Its") as unmet:
+        gpupif.protect(table, "t(S)<=0.35", reference="original", **given)
+    found = unmet.value.nearest
     assert (found.levels, found.suppressed_rows) == ({"a": 0}, 18)
     assert found.searched[0].value == pytest.approx(0.3)
     assert found.risk[0].value == pytest.approx(0.48)
     assert (found.searched[0].is_met, found.is_met) == (True, False)
+    assert found.verdict()[0].startswith("NOT MET: the treated table does not meet the criteria: 't(S)<=0.35' is 0.48")
     assert found.verdict()[2].startswith("Risk left: t(S)<=0.35 is NOT MET: 0.48 (before: ")
+    # The plan says so, and no table that is treated by it goes out unless it is asked for.
+    with pytest.raises(
+        gpupif.errors.UnmetError, match=r"plan: the treated table does not meet the criteria: 't\(S\)<="
+    ):
+        gpupif.treat(table, found.plan)
+    assert not gpupif.treat(table, found.plan, keep_unmet=True).is_met
+    # Classes that are compared with the rows that are left meet the limit in the table that is released.
+    released = gpupif.protect(table, "t(S)<=0.35", **given)
+    assert released.is_met
+    assert gpupif.treat(table, released.plan).is_met
 
 
 @pytest.mark.sampled(2)

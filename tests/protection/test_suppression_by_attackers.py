@@ -77,7 +77,7 @@ def check(seed, criteria, share, weighted=False, matching=False):
     }
     node, loss = best(rows, hierarchies, criteria, math.floor(share * len(rows) + 1e-9), weighted, matching)
     if node is None:
-        with pytest.raises(gpupif.InputError, match="no treatment meets the criteria"):
+        with pytest.raises(gpupif.errors.UnmetError, match="no treatment meets the criteria"):
             gpupif.protect(table, criteria, **arguments)
         return table, None
     found = gpupif.protect(table, criteria, **arguments)
@@ -359,7 +359,7 @@ def test_what_is_released_meets_the_criteria_and_a_larger_allowance_loses_no_mor
         arguments = {"hierarchies": given, "quasi_identifiers": NAMES, "sensitive": "ill", "suppress": share}
         try:
             found = gpupif.protect(table, criteria, **arguments, **more)
-        except gpupif.InputError:
+        except gpupif.errors.UnmetError:
             assert loss == math.inf
             continue
         assert found.loss <= loss * (1 + 1e-12)

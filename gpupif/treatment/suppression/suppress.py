@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -27,6 +27,8 @@ from .measured_criteria import suppress_to_criteria
 from .scored_condition import cells_where, check_condition, rows_of_failing_classes
 
 WAYS = ("where", "k", "require")
+# The arguments of `gpupif.risk` that parts of a plan may have.
+ARGUMENTS_OF_RISK = ("weights", "household", "game", "sampling_fraction", "population_size")
 # The arguments of `Suppress` that are only allowed with some ways, by way.
 ONLY_WITH: Mapping[str, Sequence[str]] = {
     "where": ("known", "attackers", "weights"),
@@ -132,7 +134,7 @@ class Suppress(Treatment):
         elif way == "require":
             check_attackers_used(as_attackers(self.attackers) or {}, read_criteria(self.require))
             refuse_population(read_criteria(self.require), "require")
-            _risk_arguments(self)
+            risk_arguments(self)
         check_exist("distances", self.distances or {}, self.named(), "columns=, quasi_identifiers= and sensitive=")
         check_exist("importance", self.importance or {}, self.columns, "columns=")
         for name, importance in (self.importance or {}).items():
@@ -231,25 +233,21 @@ def criteria_of(treatment: Any, known: Sequence[Hashable], table: TreatedTable) 
         read_distances(treatment.distances),
         names=table.names,
         missing=getattr(treatment, "missing", None) or "category",
-        given=_risk_arguments(treatment),
+        given=risk_arguments(treatment),
     )
 
 
-def _risk_arguments(treatment: Any) -> RiskArguments:
-    """Return the arguments of `gpupif.risk` in a treatment."""
-    if not isinstance(treatment, Suppress):
-        return RiskArguments(weights=treatment.weights)
+def risk_arguments(part: Any, needed: Collection[str] = ARGUMENTS_OF_RISK) -> RiskArguments:
+    """Return the arguments of `gpupif.risk` in a part of a plan, as far as it has them. needed: their names."""
+    given: dict[str, Any] = {name: getattr(part, name, None) for name in ARGUMENTS_OF_RISK}
     amounts = [own.name for own in fields(Game)]
-    for name in treatment.game or ():
+    for name in given["game"] or ():
         if name not in amounts:
             hint = did_you_mean(name, amounts)
             raise InputError(f"game: there is no amount {name!r}.{hint} Expected some of {', '.join(amounts)}.")
-    return RiskArguments(
-        weights=treatment.weights,
-        household=treatment.household,
-        game=None if treatment.game is None else Game(**treatment.game),
-        population_size=treatment.population_size,
-    )
+    if given["game"] is not None:
+        given["game"] = Game(**given["game"])
+    return RiskArguments(**{name: own for name, own in given.items() if name in needed})
 
 
 def read_distances(given: Mapping[Hashable, Any] | None) -> dict[Hashable, Any]:

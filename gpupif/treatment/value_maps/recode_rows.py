@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...criteria.class_criteria import ORIGINAL, RELEASED, ClassCriteria, suppress_in_turns
+from ...criteria.class_criteria import ORIGINAL, ClassCriteria, suppress_in_turns
 from ...criteria.counted_table import CountedTable
 from ...engines.choose import choose_engine, requested_device
 from ...errors import InputError
