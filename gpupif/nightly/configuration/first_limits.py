@@ -60,8 +60,7 @@ def gates_of(
             score = settings.score.model_copy(update={"measures": [*measures, subject["measure"]]})
             settings = settings.model_copy(update={"score": score})
         limit = {"max" if criterion.at_most else "min": criterion.limit}
-        name = f"{str(criterion.figure).replace('_', ' ')} after treatment" if treated else None
-        gates.append(GateSettings(kind=kind, name=name, **subject, **limit, treated=treated))
+        gates.append(GateSettings(kind=kind, **subject, **limit, treated=treated))
     return gates, settings.model_copy(update={"risk": settings.risk.model_copy(update=needed)})
 
 

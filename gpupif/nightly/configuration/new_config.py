@@ -179,7 +179,8 @@ def write_first(
     criteria = [] if require is None else read_criteria(require)
     found = look_up(table)
     release = _FirstRelease.from_user(plan, key)
-    check_output(path, overwrite, [*found.places, *filter(None, (plan, key))], endings=(".toml",))
+    named = [Path(own) for own in (plan, key, roles) if isinstance(own, str | os.PathLike)]
+    check_output(path, overwrite, [*found.places, *named], endings=(".toml",))
     given = None if roles is None else _checked(as_roles(roles), found)
     seen = inspect(found)
     if given is not None:
