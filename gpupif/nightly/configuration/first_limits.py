@@ -27,12 +27,14 @@ OFFICE_LIMITS = (
         "k>=11",
         "anybody",
         "European Medicines Agency and Health Canada, for clinical data that go public: a risk of at most 0.09, which "
-        "1 / 11 is when rounded. If your rule does not round, take 12.",
+        "1 / 11 is when rounded. If your rule does not round, take 12. Ontario's guidelines take 15 or 20 if the table "
+        "is more sensitive.",
     ),
     OfficeLimit(
         "k>=5",
         "researchers under contract",
-        "Practice guide for sdcMicro (World Bank), Handbook on Statistical Disclosure Control. Both also name 3.",
+        "World Bank (practice guide for sdcMicro) and Handbook on Statistical Disclosure Control, which also name 3, "
+        "and do not say for whom.",
     ),
     OfficeLimit("uniques<=0", "your own staff, in a closed room", "No office's limit, but a place to start."),
 )
