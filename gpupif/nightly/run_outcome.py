@@ -94,7 +94,7 @@ class GateResult:
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values, ready for JSON, with what follows from its fields."""
         follows = {"change": json_value(self.change), "not_applied": self.not_applied, "limits_risk": self.limits_risk}
-        return plain(self) | follows
+        return {**plain(self), **follows}
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def gates_of(
         if subject.get("measure") not in (None, *measures):
             score = settings.score.model_copy(update={"measures": [*measures, subject["measure"]]})
             settings = settings.model_copy(update={"score": score})
-        limit = {"max" if criterion.at_most else "min": criterion.limit}
+        limit: dict[str, Any] = {"max" if criterion.at_most else "min": criterion.limit}
         gates.append(GateSettings(kind=kind, **subject, **limit, treated=treated))
     return gates, settings.model_copy(update={"risk": settings.risk.model_copy(update=needed)})
 
