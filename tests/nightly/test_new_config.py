@@ -11,6 +11,9 @@ import pandas as pd
 import pytest
 
 import gpupif
+from gpupif.criteria.counted_table import CountedTable
+from gpupif.criteria.criterion_set import CriterionSet
+from gpupif.engines.choose import choose_engine, requested_device
 from gpupif.nightly.configuration.config import load_config
 from gpupif.nightly.configuration.new_config import init, write_first
 from gpupif.nightly.gates.gates import resolve_gates
@@ -267,3 +270,39 @@ def test_tables_and_places_that_do_not_fit_are_refused(table, given, place, erro
     with pytest.raises(error, match=words):
         init(given, place)
     assert set(os.listdir()) == before
+
+
+FIGURES = [
+    *(
+        "k>=5",
+        "uniques<=0",
+        "unique_share<=0.1",
+        "share_below_k(7)<=0.9",
+        "average_risk<=0.2",
+        "prosecutor.highest<=0.2",
+    ),
+    *(
+        "pif95<=3",
+        "pif50<=3",
+        "max rig<=3",
+        "max csf<=0.5",
+        "mean cig(age)<=1",
+        "p90 wcig<=1",
+        "fig<=3",
+        "min cohort_size>=3",
+    ),
+    *("cig(religion)<=2", "distinct_l>=2", "distinct_l(pweight)>=2", "t<=0.3", "basic_beta<=1", "recursive_c(l=2)<=3"),
+    *("entropy_l(religion)>=1", "delta<=1", "alpha<=0.5"),
+]
+
+
+@pytest.mark.usefixtures("on_cpu")
+@pytest.mark.parametrize("text", FIGURES)
+def test_a_gate_has_the_value_and_the_verdict_of_its_criterion(table, text):
+    """The criterion is measured as a search measures it, in memory."""
+    roles = dict.fromkeys(TABLE, "leave out") | dict.fromkeys(["age", "sex", "${town}"], "quasi-identifier")
+    roles |= {"religion": "sensitive", "pweight": "sensitive"}
+    ((result, _), *_) = write_first(table, "risk.toml", True, roles=roles, require=text).gates
+    criteria = CriterionSet.from_arguments(text, ["age", "sex", "${town}"], ["religion", "pweight"])
+    (value,) = criteria.measure(CountedTable.from_table(TABLE, criteria.columns), choose_engine(requested_device()))
+    assert (result.value, result.verdict == "passed") == (pytest.approx(value.value, rel=1e-12), value.is_met)
