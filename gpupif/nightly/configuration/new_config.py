@@ -124,7 +124,8 @@ def init(
         The roles of the columns: `gpupif.read_roles`, a dictionary, or the path of a file of roles. Default: those that
         `gpupif.inspect` proposes.
     require:
-        Limits on risk, as of `gpupif.protect`: "k>=5", or a list. Default: those of the plan; else what offices use.
+        Limits on risk, as of `gpupif.protect`: "k>=5", or a list. Default: those of the plan; if it has none, what offices
+        use.
     plan:
         The path of a plan, as `gpupif.treat` takes it. Runs then release the table that it treats. All limits are on
         that table, and the plan says which columns are known. Default: nothing is released, limits are on the table.
