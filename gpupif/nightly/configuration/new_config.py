@@ -124,7 +124,7 @@ def init(
         The roles of the columns: `gpupif.read_roles`, a dictionary, or the path of a file of roles. Default: those that
         `gpupif.inspect` proposes.
     require:
-        Limits on risk, as of `gpupif.protect`: "k>=5", or a list. Default: those of the plan; if it has none, what offices
+        Limits on risk, as of `gpupif.protect`: "k>=5", or a list. Default: those of the plan; without any, what offices
         use.
     plan:
         The path of a plan, as `gpupif.treat` takes it. Runs then release the table that it treats. All limits are on
