@@ -83,7 +83,7 @@ REFUSED = [
         "--objective: no column 'il' in the table",
     ),
     ((), "--require: expected at least one limit"),
-    (("--require", "k<=3"), "k is safe if it is high: write k>=3"),
+    (("--require", "k<=3"), "k is safer if it is higher: write k>=3"),
     (
         ("--require", "k>=3", "--importance", "agee=2"),
         "--importance: column 'agee' is no quasi-identifier. Did you mean 'age'?",

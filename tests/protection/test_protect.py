@@ -460,7 +460,7 @@ def test_columns_may_have_numbers_as_names():
 BAD = [
     ({"require": []}, "require: expected at least one"),
     ({"require": 5}, "require: expected limits as text"),
-    ({"require": "k<=5"}, "k is safe if it is high: write k>=5"),
+    ({"require": "k<=5"}, "k is safer if it is higher: write k>=5"),
     ({"require": "t<=0.1"}, "t is of a sensitive attribute: name one"),
     ({"require": "nb: k>=2"}, "no attacker 'nb'"),
     ({"require": "known=ill: alpha<=0.9", "sensitive": "ill"}, "the attacker knows column 'ill' and has nothing"),
