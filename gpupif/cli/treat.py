@@ -92,6 +92,9 @@ def treat(
                 overwrite=overwrite,
                 keep_unmet=keep_unmet,
             )
+        except UnmetError as error:
+            unmet = error.about(f"plan: {plan}", "plan: ")
+            raise UnmetError(f"{unmet} --keep-unmet writes the table all the same.") from None
         except GpupifError as error:
             if SAID.match(str(error)):
                 raise error.about(f"plan: {plan}") from error

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # The folder of answers and of the treated table before it is published, in the state folder.
 FOLDER = "release"
 # The ends of a release: all is published; a gate fails; anything else.
-PUBLISHED, HELD_BACK, FAILED = "published", "held back", "failed"
+PUBLISHED, HELD_BACK, FAILED, UNMET = "published", "held back", "failed", "not met"
 
 
 class NightlyRelease(NamedTuple):

@@ -140,8 +140,8 @@ class RunOutcome(Displayable):
     seconds: wall time by stage, in order. peak_bytes: most memory of the process. compared_with: number of the last
     good run before it. notes: what else was said, one sentence each. error: of what did not end well, one sentence.
 
-    release: None if nothing is to be released; else its status ("published", "held back" by a gate, or "failed" with an
-    error), the files with size and BLAKE2b, and of answers the epsilon that the run charged, what is spent and left of
+    release: None if nothing is to be released; else its status ("published", "held back" by a gate, "not met" by the
+    treated table or "failed" with an error), the files with size and BLAKE2b, and of answers the epsilon that the run charged, what is spent and left of
     the ledger, and its head.
     """
 

@@ -64,7 +64,7 @@ def refuse_unmet(plan: Plan, values: Sequence[CriterionValue], keep_unmet: bool)
     """Raise UnmetError for a treated table that is not what was asked, unless it is kept all the same."""
     why = why_unmet(plan, values)
     if why is not None and not keep_unmet:
-        raise UnmetError(f"{why} Nothing is released; keep_unmet=True keeps the table all the same.")
+        raise UnmetError(f"{why} Nothing is released.")
 
 
 def _asked(plan: Plan) -> list[_Asked]:

@@ -32,7 +32,7 @@ def text(document: Mapping[str, Any]) -> str:
         case = ET.Element("testcase", classname=CLASS, name="run", time="0")
         ET.SubElement(case, "error", type=document["status"], message=closing).text = closing
         cases.append(case)
-    if (document.get("release") or {}).get("status") == "failed":
+    if (document.get("release") or {}).get("status") in ("failed", "not met"):
         case = ET.Element("testcase", classname=CLASS, name="release", time="0")
         ET.SubElement(case, "error", type="release", message=closing).text = closing
         cases.append(case)

@@ -145,7 +145,7 @@ def closing(document: Mapping[str, Any]) -> str:
         names = [gate["name"] for gate in gates if gate["verdict"] in ("failed", "unknown")]
         do_not = "does not hold" if len(names) == 1 else "do not hold"
         of = f"{len(names)} of {len(gates)} {plural(len(gates), 'gate')} {do_not}: {listed(names, MOST_LISTED, str)}"
-        said = "; ".join([of, *not_applied(gates)])
+        said = "; ".join([of if names else "the treated table breaks its plan", *not_applied(gates)])
         return f"FAILED: {said}. Exit code {code}: the release must wait.{_released(document)}"
     error = f"{document['error'].rstrip('.')}. " if document["error"] else ""
     return f"{status.upper()}: {error}Exit code {code}: {MEANINGS[status]}."
