@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from ..marginals.set_counts import CountResult, Find, SetRequest, Total
 from ..utils.display import Displayable, Heading, as_cell, as_text, draw_verdict, plural
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, check_exist
+from .accounting import needs
 from .fingerprint import fingerprints
 from .ledger import Budget, LedgerState, as_budget
 from .queries import Counts, Histogram, Mean, Quantile, Query, TrueCounts, read_queries
@@ -94,9 +95,7 @@ class Release(Displayable):
 
         head: the digest of the ledger's line that was charged. spent: epsilon of all charges. left: what is left of it.
         """
-        ledger = self.ledger
-        spent = {"spent": ledger.spent.least, "left": ledger.left, "head": ledger.head}
-        return {"answers": [answer.to_dict() for answer in self.answers], "budget": {**asdict(ledger.terms), **spent}}
+        return {"answers": [answer.to_dict() for answer in self.answers], "budget": self.ledger.facts}
 
     def __repr__(self) -> str:
         return f"<Release: {len(self.answers)} {plural(len(self.answers), 'answer')}>"
@@ -163,6 +162,8 @@ def answer_as(
     asked, ledger = read_queries(queries), as_budget(budget)
     noises = [query.noises(ledger.terms) for query in asked]
     losses = [noise.loss for noise in chain(*noises)]
+    # It says what is left, which answers go out with.
+    needs("dp_accounting")
     ledger.check(losses)
     sets = list(dict.fromkeys(tuple(query.by) for query in asked if isinstance(query, Counts)))
     with Reporter() as report, announce_compilation(), open_counts(table, CountRequest(), report) as counts:

@@ -139,6 +139,11 @@ class LedgerState:
         return max(0.0, self.terms.epsilon - self.spent.least)
 
     @property
+    def facts(self) -> dict[str, Any]:
+        """The terms, what is spent and left of them, and `head`, for JSON. They may be published."""
+        return {**asdict(self.terms), "spent": self.spent.least, "left": self.left, "head": self.head}
+
+    @property
     def sentences(self) -> list[str]:
         """Two sentences: the epsilon that is spent and left, and whom answers protect."""
         terms, number = self.terms, len(self.charges)
