@@ -12,7 +12,7 @@ import numpy as np
 from ..encoding.column import Column
 from ..marginals.open_counts import open_counts
 from ..marginals.request import CountRequest
-from ..marginals.set_counts import CountResult, Find, SetRequest, Total
+from ..marginals.set_counts import Find, SetRequest, Total
 from ..utils.display import Displayable, Heading, as_cell, as_text, draw_verdict, plural
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, check_exist

@@ -1,20 +1,23 @@
-"""The command `gpupif release`: answers that are paid for are never lost, whatever of the output fails."""
+"""The command `gpupif release`: paid answers are never lost, and numbers that no float holds are refused."""
 
 from __future__ import annotations
 
 import errno
 import io
 import json
+import math
 import subprocess
 import sys
+from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
 
+import pandas as pd
 import pytest
 
 import gpupif
 from gpupif.errors import OutputError
-from tests.helpers.command_line import COMMAND
+from tests.helpers.command_line import COMMAND, assert_refused
 
 QUERY = '[[query]]\nask = "counts"\nby = "sex"\nvalues = {}\nepsilon = 0.5\n'
 COMMON = ["release", "people.csv", "--ledger", "l.json", "--query", "q.toml"]
@@ -115,3 +118,88 @@ def test_answers_that_nobody_reads_are_on_standard_error(ledger, folder):
         release.stdout.close()
         assert len(document_in(release.stderr.read())["answers"]) == 1
     assert release.returncode != 0
+
+
+HUGE = "1" + "0" * 400
+BEYOND = [HUGE, f"-{HUGE}", "1e400", "nan"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "budget new.json --epsilon {}",
+        "budget new.json --epsilon 1 --delta={}",
+        "budget new.json --epsilon 1 --contributions={}",
+        "budget new.json --epsilon 1 --group={}",
+        "tables people.csv --by sex --round={}",
+        "tables people.csv --by sex --suppress-below={}",
+        "tables people.csv --by sex --suppress-below 3 --width={}",
+        "tables people.csv --by sex --value age --dominance {},50",
+        "tables people.csv --by sex --value age --dominance 1,{}",
+        "tables people.csv --by sex --value age --p-percent={}",
+        "audit a.json --table people.csv --k={}",
+        "audit a.json --table people.csv --most={}",
+        "audit a.json --table people.csv --overlap={}",
+        "audit a.json --table people.csv --top={}",
+        "audit a.json --table people.csv --bound age={}:",
+        "audit a.json --table people.csv --bound age=:{}",
+        "audit a.json --table people.csv --bound age=0:99 --width={}",
+    ],
+)
+def test_numbers_that_no_float_holds_are_one_line(ledger, run, folder, command):
+    (folder / "a.json").write_text('{"query": [{"name": "a", "kind": "mean", "column": "age"}]}')
+    for number in BEYOND:
+        assert_refused(run(*command.format(number).split()), [])
+    assert not (folder / "new.json").exists()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"ask": "mean", "column": "age", "epsilon": 1, "bounds": [0, #]',
+        '"ask": "mean", "column": "age", "epsilon": 1, "bounds": [#, 9]',
+        '"ask": "mean", "column": "age", "epsilon": #, "bounds": [0, 9]',
+        '"ask": "quantile", "column": "age", "epsilon": 1, "q": #, "bounds": [0, 9]',
+        '"ask": "quantile", "column": "age", "epsilon": 1, "q": 0.5, "candidates": [0, #]',
+        '"ask": "histogram", "column": "age", "epsilon": 1, "bins": [0, 1, #]',
+        '"ask": "counts", "by": "sex", "epsilon": 1, "delta": #',
+    ],
+)
+def test_numbers_of_a_query_that_no_float_holds_are_one_line_and_spend_nothing(ledger, run, folder, query):
+    for number in (HUGE, f"-{HUGE}", "1e400", "NaN"):
+        (folder / "q.json").write_text('{"query": [{' + query.replace("#", number) + "}]}")
+        assert_refused(run("release", "people.csv", "--ledger", "l.json", "--query", "q.json"), ["query 1: ", "got "])
+    assert gpupif.Budget(ledger.path).charges == []
+
+
+@pytest.mark.parametrize(
+    "number",
+    [10**400, -(10**400), 10**5000, Fraction(10**400), Fraction(1, 10**400), math.inf, math.nan],
+    ids=["huge", "-huge", "many digits", "huge fraction", "small fraction", "inf", "nan"],
+)
+def test_arguments_that_no_float_holds_are_one_line(ledger, number):
+    table = pd.DataFrame({"sex": ["f", "m"], "sum": [1.0, 2.0]})
+    mean = [{"name": "a", "kind": "mean", "column": "sum"}]
+    for call in (
+        lambda: gpupif.release.Loss("laplace", scale=number),
+        lambda: gpupif.release.Loss("gaussian", 1.0, sensitivity=number),
+        lambda: gpupif.release.Loss("laplace", 1.0, failure=number),
+        lambda: gpupif.release.mean(table, "sum", ledger, bounds=(-number, number), epsilon=1),
+        lambda: gpupif.release.counts(table, "sex", ledger, delta=number, epsilon=1),
+        lambda: gpupif.audit(mean, table, bounds={"sum": (number, number)}),
+        lambda: gpupif.audit(mean, table, bounds={"sum": (0, 9)}, width=number),
+        lambda: gpupif.audit_table(table, slack=number, total=None),
+        lambda: gpupif.randomized_response(keep=0.5, prior=number),
+    ):
+        with pytest.raises(gpupif.InputError) as refused:
+            call()
+        assert "\n" not in str(refused.value)
+        assert len(str(refused.value)) < 400
+    assert ledger.state.losses == []
+
+
+def test_sums_that_no_float_holds_are_one_line():
+    table = pd.DataFrame({"sex": ["f", "f", "m"], "sum": [1e308] * 3})
+    for argument in ("value", "weights"):
+        with pytest.raises(gpupif.InputError, match=f"{argument}: column 'sum': expected numbers whose sum a float"):
+            gpupif.tables(table, "sex", **{argument: "sum"})
