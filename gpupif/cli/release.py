@@ -45,13 +45,13 @@ def release(
     to = ReportFile(report, overwrite, table, redact)
     if output is not None:
         check_output(output, overwrite, [table, ledger, query], endings=(".json",))
-    from ..release.table_results import MOST_PRINTED
-
     with shared.configured(device):
         interruption.left = "gpupif budget says whether the queries were charged; nothing was answered"
         find = partial(_answer, query, ledger, output, overwrite)
         found = shared.find(find, table, every_column)
     interruption.left = "the queries were charged"
+    from ..release.table_results import MOST_PRINTED
+
     try:
         longest = max(0 if own.table is None else len(own.table) for own in found.answers)
         if output is None and not shared.as_json and longest > MOST_PRINTED:
