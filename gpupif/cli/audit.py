@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError
+from ..utils.validation import brief
 from . import options
 from .option_values import FileRoles, check_goes_with
 from .options import ClusterOptions, ReportFile, option, table_option
@@ -79,5 +80,5 @@ def _bounds(text: str) -> tuple[str, tuple[float | None, float | None]]:
     except ValueError:
         colon = ""
     if not name or not colon:
-        raise InputError(f"bound: expected COLUMN=LOW:HIGH, such as salary=0: or age=0:120; got {text!r}.")
+        raise InputError(f"bound: expected COLUMN=LOW:HIGH, such as salary=0: or age=0:120; got {brief(text)}.")
     return name, pair

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import typer
+
+from ..errors import GpupifError, InputError, OutputError
 from . import options
 from .option_values import FileRoles
 from .options import ClusterOptions, ReportFile, option, output_option
-from .printing import as_document, interruption
+from .printing import as_document, interruption, say
 
 
 def release(
@@ -34,19 +37,52 @@ def release(
     queries, never on the rows of TABLE. What is refused spends nothing; so is another table than the ledger's.
     """
     from ..io.base import every_column
-    from ..io.write import check_output, write_text
+    from ..io.write import check_output
 
+    if output is None and shared.quiet and not shared.as_json:
+        raise InputError("quiet: the answers would be lost. Give --output, or leave --quiet out; nothing was spent.")
     shared.check(table)
     to = ReportFile(report, overwrite, table, redact)
     if output is not None:
         check_output(output, overwrite, [table, ledger, query], endings=(".json",))
     with shared.configured(device):
-        from ..release.answers import answer
-
         interruption.left = "gpupif budget says whether the queries were charged; nothing was answered"
-        found = shared.find(partial(answer, queries=query, budget=ledger), table, every_column)
+        find = partial(_answer, query, ledger, output, overwrite)
+        found = shared.find(find, table, every_column)
     interruption.left = "the queries were charged"
-    # Printed first: the answers are paid for, whatever becomes of the file.
-    shared.report(found, FileRoles(None, table, None), to=to, input=table, output=output)
-    if output is not None:
-        write_text(as_document(found.to_dict()) + "\n", output, overwrite)
+    from ..release.table_results import MOST_PRINTED
+
+    try:
+        longest = max(0 if own.table is None else len(own.table) for own in found.answers)
+        if output is None and not shared.as_json and longest > MOST_PRINTED:
+            say(f"All answers. The tables below show the first {MOST_PRINTED} cells.")
+            typer.echo(as_document(found.to_dict()))
+        shared.report(found, FileRoles(None, table, None), to=to, input=table, output=output)
+    except (OSError, SystemExit):
+        # Standard output is full, or nobody reads it: rich then ends the process.
+        if output is None:
+            typer.echo(as_document(found.to_dict()), err=True)
+        raise
+
+
+def _answer(query: Path, ledger: Path, output: Path | None, overwrite: bool, table: Any) -> Any:
+    """Return the answers. They are paid for, so that they are in their file before anything else is done."""
+    from ..io.write import write_text
+    from ..release.answers import answer
+
+    found = answer(table, queries=query, budget=ledger)
+    if output is None:
+        return found
+    document = as_document(found.to_dict())
+    try:
+        write_text(document + "\n", output, overwrite)
+    except (GpupifError, OSError) as error:
+        where = "output"
+        try:
+            typer.echo(document)
+        except OSError:
+            where = "error"
+            typer.echo(document, err=True)
+        reason = str(error).rstrip(".")
+        raise OutputError(f"{reason}. The answers were charged, and are on standard {where} instead.") from None
+    return found

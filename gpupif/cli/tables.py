@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ..errors import InputError
+from ..utils.validation import brief
 from . import options
 from .messages import decimal_comma_hint
 from .option_values import FileRoles, as_names
@@ -97,5 +98,7 @@ def _dominance(text: str | None) -> tuple[float, float] | None:
     try:
         n, k = map(float, text.split(","))
     except ValueError:
-        raise InputError(f"dominance: expected N,K, such as 2,85; got {text!r}{decimal_comma_hint(text)}.") from None
+        raise InputError(
+            f"dominance: expected N,K, such as 2,85; got {brief(text)}{decimal_comma_hint(text)}."
+        ) from None
     return n, k

@@ -71,7 +71,7 @@ class PandasFrame(Frame):
                 series = pd.Series(series.to_numpy())
             try:
                 columns.append(pa.array(series, from_pandas=True))
-            except (pa.ArrowException, TypeError) as error:
+            except (pa.ArrowException, TypeError, OverflowError) as error:
                 raise OutputError(
                     f"output: column {name!r} of the table, of type {series.dtype}, cannot be stored beside the scores "
                     f"({error}). Convert it, to text for instance, or write the scores alone."

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import GpupifError, InputError
+from ..errors import GpupifError, InputError, OutputError
 from ..io.documents import parse_json
 from ..io.formats import WRITTEN_ENDINGS
 from ..io.write import check_output, replacing, write_text
@@ -126,8 +126,12 @@ class NightlyRelease(NamedTuple):
         """
         asked = self.config.settings.release
         counted = [self._count(number, own, table) for number, own in enumerate(asked.tables or ())]
-        facts, answers = self._answers(table, state_folder(state / FOLDER)) if self.queries else ({}, None)
-        # The answers are paid for and kept: a run that fails from here on is run again, and publishes them.
+        facts: dict[str, Any] = {}
+        if self.queries:
+            facts, answers = self._answers(table, state_folder(state / FOLDER))
+            # They are paid for and kept: a run that fails from here on is run again, and publishes them.
+            with _about("release.answers"):
+                write_text(answers, self.outputs["release.answers"], overwrite=True)
         for number, found in enumerate(counted):
             key = f"release.tables[{number}].output"
             with _about(key):
@@ -136,9 +140,6 @@ class NightlyRelease(NamedTuple):
             output = self.outputs["release.output"]
             with _about("release.output"), replacing(output, True) as sink, treated.open("rb") as source:
                 shutil.copyfileobj(source, sink)
-        if answers is not None:
-            with _about("release.answers"):
-                write_text(answers.decode(), self.outputs["release.answers"], overwrite=True)
         digests = {key: file_digest(file) for key, file in self.outputs.items()}
         files = [{"key": key, "size": size, "digest": digest} for key, (size, digest) in digests.items()]
         return {"status": PUBLISHED, "files": files, **facts}
@@ -158,8 +159,10 @@ class NightlyRelease(NamedTuple):
             is_key = named in CountTableSettings.model_fields
             raise error.about(f"release.tables[{number}]" + f".{named}" * is_key, f"{named}: " * is_key) from None
 
-    def _answers(self, table: KeptTable, folder: Path) -> tuple[dict[str, Any], bytes]:
+    def _answers(self, table: KeptTable, folder: Path) -> tuple[dict[str, Any], str]:
         """Return the facts of the charge, and the answers as JSON: those that this input was charged for, or new ones.
+
+        What is spent and left is as of today, whenever the answers were drawn.
 
         Raises InputError if the answers to a charge were lost, or if the ledger lacks the charge of kept answers.
         """
@@ -192,10 +195,25 @@ class NightlyRelease(NamedTuple):
                 is_of_ledger = str(error).startswith(("budget: ", "ledger: ", "table: ", f"{budget.path}: "))
                 key = "release.ledger" if is_of_ledger else "release.queries"
                 raise error.about(key, "budget: ", "ledger: ") from None
-            kept = f"{json_text(found.to_dict())}\n".encode()
-            write_file(file, kept)
-        state = budget.state
-        return {"epsilon": epsilon, "spent": state.spent.least, "left": state.left, "head": state.head}, kept
+            kept = found.to_dict()
+            self._keep(file, _as_text(kept))
+        today = budget.state.facts
+        facts = {name: today[name] for name in ("spent", "left", "head")}
+        return {"epsilon": epsilon, **facts}, _as_text({**kept, "budget": today})
+
+    def _keep(self, file: Path, answers: str) -> None:
+        """Write new answers into the state folder. Raises OutputError, after the answers were saved elsewhere."""
+        try:
+            write_file(file, answers.encode())
+        except (GpupifError, OSError) as error:
+            output = self.outputs["release.answers"]
+            where = f"in {output}"
+            try:
+                write_text(answers, output, overwrite=True)
+            except (GpupifError, OSError):
+                print(answers, flush=True)
+                where = "on standard output"
+            raise OutputError(f"{str(error).rstrip('.')}. The answers were charged, and are {where}.") from None
 
     def _digest(self, table: KeptTable) -> str:
         """Return a digest of what is asked of which content: equal digests have equal answers."""
@@ -209,12 +227,15 @@ class NightlyRelease(NamedTuple):
         return blake2b(json.dumps(document, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def _read(file: Path) -> bytes | None:
+def _read(file: Path) -> dict[str, Any] | None:
     """Return kept answers; None if there are none, or damaged ones."""
-    with contextlib.suppress(OSError, ValueError):
-        parse_json(kept := file.read_bytes())
-        return kept
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        return dict(parse_json(file.read_bytes()))
     return None
+
+
+def _as_text(answers: Mapping[str, Any]) -> str:
+    return f"{json_text(answers)}\n"
 
 
 @contextlib.contextmanager

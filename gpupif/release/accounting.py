@@ -34,8 +34,8 @@ GAUSSIAN = ("gaussian", "discrete_gaussian")
 MOST_STEPS = 1024
 # No loss distribution is made beyond these: it would take gigabytes.
 MOST_LOSS, MOST_DISCRETE_SCALE = 200.0, 1e6
-# The most that a sensitivity may be of a scale: squares stay finite.
-MOST_RATIO = 1e6
+# The most that a sensitivity may be of a scale, and the least: squares stay finite and above 0.
+MOST_RATIO, LEAST_RATIO = 1e6, 1e-150
 # A larger epsilon promises nothing: e^epsilon is how much likelier a row can make an answer.
 MOST_EPSILON = 100.0
 # The theorems of `Composition` in words.
@@ -93,6 +93,8 @@ class Loss:
             whole_number("sensitivity", self.sensitivity, "steps")
         if self.sensitivity / self.scale > MOST_RATIO:
             raise InputError(f"scale: expected a millionth of the sensitivity or more, got {brief(self.scale)}.")
+        if self.sensitivity / self.scale < LEAST_RATIO:
+            raise InputError(f"scale: expected at most 1e150 times the sensitivity, got {brief(self.scale)}.")
         is_gaussian = self.kind in GAUSSIAN
         if self.delta and not is_gaussian:
             raise InputError("delta: is of Gaussian noise. Give the delta of another mechanism by failure=.")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -15,20 +12,19 @@ import numpy as np
 from ..encoding.column import Column
 from ..marginals.open_counts import open_counts
 from ..marginals.request import CountRequest
-from ..marginals.set_counts import CountResult, Find, SetRequest, Total
+from ..marginals.set_counts import Find, SetRequest, Total
 from ..utils.display import Displayable, Heading, as_cell, as_text, draw_verdict, plural
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, check_exist
+from .accounting import needs
+from .fingerprint import fingerprints
 from .ledger import Budget, LedgerState, as_budget
-from .queries import Counts, Histogram, Mean, Quantile, Query, TrueCounts, read_queries, value_texts
+from .queries import Counts, Histogram, Mean, Quantile, Query, TrueCounts, read_queries
 from .table_results import draw_cells
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
-
-# Columns of more distinct values are in the fingerprint of a table by their number only.
-MOST_VALUES = 4096
 
 
 @dataclass(frozen=True)
@@ -99,9 +95,7 @@ class Release(Displayable):
 
         head: the digest of the ledger's line that was charged. spent: epsilon of all charges. left: what is left of it.
         """
-        ledger = self.ledger
-        spent = {"spent": ledger.spent.least, "left": ledger.left, "head": ledger.head}
-        return {"answers": [answer.to_dict() for answer in self.answers], "budget": {**asdict(ledger.terms), **spent}}
+        return {"answers": [answer.to_dict() for answer in self.answers], "budget": self.ledger.facts}
 
     def __repr__(self) -> str:
         return f"<Release: {len(self.answers)} {plural(len(self.answers), 'answer')}>"
@@ -162,12 +156,14 @@ def answer_as(
 ) -> Release:
     """Answer queries as `answer` does.
 
-    identity: a text that tells tables apart, for a table that changes. Default: its `fingerprint`. remarks: what the
+    identity: a text that tells tables apart, for a table that changes. Default: its fingerprint. remarks: what the
     charge says besides the queries.
     """
     asked, ledger = read_queries(queries), as_budget(budget)
     noises = [query.noises(ledger.terms) for query in asked]
     losses = [noise.loss for noise in chain(*noises)]
+    # It says what is left, which answers go out with.
+    needs("dp_accounting")
     ledger.check(losses)
     sets = list(dict.fromkeys(tuple(query.by) for query in asked if isinstance(query, Counts)))
     with Reporter() as report, announce_compilation(), open_counts(table, CountRequest(), report) as counts:
@@ -182,9 +178,9 @@ def answer_as(
             {by: _together(parts) for by, parts in zip(sets, counted.found, strict=False)},
         )
         exact = [query.exact(true) for query in asked]
-        table_id = fingerprint(counted) if identity is None else identity
+        identities = fingerprints(counted) if identity is None else [identity]
     names_said = [query.described if query.name is None else f"{query.name}: {query.described}" for query in asked]
-    ledger.charge([*names_said, *remarks], losses, table_id)
+    ledger.charge([*names_said, *remarks], losses, identities)
     # From here on the release is paid for, whatever becomes of it.
     answers = [_answer(*own) for own in zip(asked, exact, noises, strict=True)]
     return Release(answers, ledger.state)
@@ -287,23 +283,3 @@ def _together(parts: Sequence[Any]) -> tuple[list[Any], Any]:
     """Return the codes and counts of the combinations of all partitions."""
     *codes, counts_of = map(np.concatenate, zip(*parts, strict=True))
     return codes, counts_of
-
-
-def fingerprint(counted: CountResult) -> str:
-    """Return a text that tells tables apart: the digest of names, rows, and how often each value of a column occurs.
-
-    It is the same for a table in memory, in files and on Dask, whatever the order of rows and columns. Of columns with
-    more than `MOST_VALUES` values only the number of values counts.
-    """
-    facts = []
-    for column in counted.columns:
-        values: list[Any] = []
-        if column.cardinality <= MOST_VALUES:
-            texts = value_texts(column)[: len(column.labels)]
-            sums: Counter[str] = Counter()
-            for text, number in zip(texts, column.counts[: len(texts)].tolist(), strict=True):
-                sums[str(text)] += number
-            values = sorted(sums.items())
-        facts.append([str(column.name), len(column.labels), column.missing_rows, values])
-    facts.sort(key=lambda fact: str(fact[0]))
-    return hashlib.sha256(json.dumps([counted.total.rows, facts]).encode()).hexdigest()

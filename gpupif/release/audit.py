@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
+from ..treatment.field_checks import is_finite
 from ..utils.display import Displayable, Heading, as_found, draw_line, draw_table, draw_verdict, plural
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.validation import as_mapping, brief, is_number, whole_number
+from ..utils.validation import as_mapping, brief, whole_number
 from .isolated_groups import isolated_groups, refusal
 from .linear import need_solvers
 from .query_file import AuditedQuery, read_queries
@@ -259,7 +260,7 @@ def _check_bounds(
     bounds: Any, width: Any, queries: Sequence[AuditedQuery], has_table: bool, has_next: bool
 ) -> dict[str, Any]:
     """Return the lowest and highest value by column. Raises InputError."""
-    if not is_number(width) or not 0 <= width < math.inf:
+    if not is_finite(width) or width < 0:
         raise InputError(f"width: expected a number, 0 or more; got {brief(width)}.")
     summed = list(dict.fromkeys(query.column for query in queries if query.column is not None))
     given = as_mapping("bounds", bounds, summed, summed, table=False)
@@ -269,8 +270,9 @@ def _check_bounds(
     limits = {}
     for name, pair in given.items():
         ends = list(pair) if isinstance(pair, list | tuple) and len(pair) == 2 else [math.nan] * 2
+        are_finite = all(end is None or is_finite(end) for end in ends)
         ends = [infinite if end is None else end for end, infinite in zip(ends, (-math.inf, math.inf), strict=True)]
-        if not all(is_number(end) for end in ends) or not ends[0] < ends[1]:
+        if not are_finite or not ends[0] < ends[1]:
             raise InputError(
                 f"bounds: column {name!r}: expected the lowest and the highest value, such as (0, 100) or (0, None); "
                 f"got {brief(pair)}."

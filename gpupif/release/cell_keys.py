@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..encoding.column import numbers_of
-from ..errors import InputError
+from ..errors import InputError, OutputError
 from ..frames.open import open_table
 from ..utils.validation import check_exist
 
@@ -58,7 +58,10 @@ class NoiseTable:
         """
         frame = open_table(DEFAULT if given is None else given, lambda names: None)
         check_exist("p_table", COLUMNS, frame.names, "the p-table")
-        table = frame.arrow()
+        try:
+            table = frame.arrow()
+        except OutputError:
+            raise InputError("p_table: expected numbers, each column of a single type; got other values.") from None
         rows = np.column_stack([numbers_of(table.column(name).combine_chunks()) for name in COLUMNS])
         counts, noise, probability = rows.T
         whole = (counts == np.floor(counts)) & (noise == np.floor(noise)) & (np.abs(noise) < 2**31)

@@ -214,6 +214,13 @@ def _units(
             f"{request.argument}: column {request.amount!r}: expected numbers of 0 or more, got {came}. Fill or drop "
             "such rows; sum gains and losses in tables of their own."
         )
+    with np.errstate(over="ignore"):
+        is_held = np.isfinite(numbers @ column.counts)
+    if not is_held:
+        raise InputError(
+            f"{request.argument}: column {request.amount!r}: expected numbers whose sum a float can hold, got a sum "
+            "beyond 1.8e308. Convert them to a larger unit first."
+        )
     order = np.argsort(numbers)
     ordered, exponent = whole_units(numbers[order], column.counts[order])
     if ((ordered == 0) & (numbers[order] > 0)).any():

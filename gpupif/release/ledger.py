@@ -1,11 +1,11 @@
 """The public `Budget`: a ledger of all differentially private releases of a table, and what they may spend together.
 
 A ledger is a file of lines in JSON. The first line has the terms, every further line a charge. Each line has the
-SHA-256 digest of its content and of the digest before it: no line can be changed, moved or taken out from between
-others. Lines are only ever added, under a lock, and are on the disk before anything is answered: a crash spends, and
-never answers for free. A ledger cannot show that its last lines were cut off as a whole. So each release names the
-digest of its line, `head`, which must be found in the ledger. The first line has a secret salt: whoever reads `head`
-cannot find the table by trying tables.
+SHA-256 digest of its content and of the digest before it, which shows damage: a line that was changed, moved or lost
+between others. The chain has no key: who may write the ledger can make all of it anew, or cut off its last lines. So
+each release names the digest of its line, `head`, to be published; it must be found in the ledger. Lines are only ever
+added, under a lock, and are on the disk before anything is answered: a crash spends, and never answers for free. The
+first line has a secret salt: whoever reads `head` cannot find the table by trying tables.
 """
 
 from __future__ import annotations
@@ -122,8 +122,11 @@ class LedgerState:
 
     @property
     def table(self) -> str | None:
-        """The fingerprint of the table, with the salt; None until a table was charged for."""
-        return next((charge.table for charge in self.charges if charge.table is not None), None)
+        """The fingerprint of the table, with the salt; None until a table was charged for.
+
+        The last charge has it: fingerprints of older versions of gpupif are followed by those of newer ones.
+        """
+        return next((charge.table for charge in reversed(self.charges) if charge.table is not None), None)
 
     @cached_property
     def spent(self) -> Composition:
@@ -134,6 +137,11 @@ class LedgerState:
     def left(self) -> float:
         """The epsilon that is left."""
         return max(0.0, self.terms.epsilon - self.spent.least)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The terms, what is spent and left of them, and `head`, for JSON. They may be published."""
+        return {**asdict(self.terms), "spent": self.spent.least, "left": self.left, "head": self.head}
 
     @property
     def sentences(self) -> list[str]:
@@ -294,25 +302,25 @@ class Budget(Displayable):
             finally:
                 os.close(number)
 
-    def charge(self, what: Sequence[str], losses: Sequence[Loss], table: str | None) -> None:
+    def charge(self, what: Sequence[str], losses: Sequence[Loss], tables: Sequence[str] = ()) -> None:
         """Charge losses to the ledger, on the disk on return; nothing is charged if they do not fit.
 
-        what: what is asked. losses: of all of it. table: the fingerprint of the table, or None. Raises InputError if
-        the budget does not suffice, for another table and a damaged ledger, and OutputError if the ledger is locked or
+        what: what is asked. losses: of all of it. tables: the fingerprint of the table, and those that older versions
+        made, which the ledger may have. Default: none, for what another program released. Raises InputError if the
+        budget does not suffice, for another table and a damaged ledger, and OutputError if the ledger is locked or
         cannot be written.
         """
         with self._locked() as number:
             content = os.pread(number, os.fstat(number).st_size, 0)
             state = self.state = parse_ledger(self.path, content)
             self._check(state, losses)
-            if table is not None:
-                table = hmac.new(state.salt.encode(), table.encode(), "sha256").hexdigest()
-            if None not in (table, state.table) and table != state.table:
+            salted = [hmac.new(state.salt.encode(), own.encode(), "sha256").hexdigest() for own in tables]
+            if salted and state.table not in (None, *salted):
                 raise InputError(
                     f"table: the ledger {self.path} belongs to another table: columns, rows or values differ. Make a "
                     "ledger for each table; nothing was spent."
                 )
-            charge = Charge(len(state.charges) + 1, _now(), list(what), list(losses), table)
+            charge = Charge(len(state.charges) + 1, _now(), list(what), list(losses), next(iter(salted), None))
             line = _line(state.head, as_json(charge)).encode()
             if len(content) > state.size:
                 # A killed run left the start of a line; it gave no answer.
@@ -359,7 +367,7 @@ class Budget(Displayable):
         """
         if not isinstance(losses, Sequence) or not all(isinstance(loss, Loss) for loss in losses):
             raise InputError(f"losses: expected a list of gpupif.release.Loss, got {brief(losses)}.")
-        self.charge([str(what)], losses, None)
+        self.charge([str(what)], losses)
 
     @property
     def terms(self) -> Terms:

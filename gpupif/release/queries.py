@@ -343,7 +343,7 @@ class Mean(NumberQuery):
 
 @dataclass(frozen=True, kw_only=True)
 class Quantile(NumberQuery):
-    """A quantile of a column of numbers: the candidate whose rank is nearest to it, chosen with noise.
+    """A quantile of a column of numbers: the candidate with the ranks nearest to it, chosen with noise.
 
     Fields are as of `gpupif.release.quantile`. Of q, steps of 0.0001 count.
     """
@@ -385,15 +385,21 @@ class Quantile(NumberQuery):
         return [choice(self.epsilon, terms.rows * (below + above if terms.replaced else max(below, above)))]
 
     def exact(self, true: TrueCounts) -> list[int]:
-        """Return the score of each candidate: how far its rank is from the quantile."""
+        """Return the score of each candidate: how far its ranks are from the quantile; 0 if one of them is it.
+
+        A candidate that many rows have, as on heaped data, has the ranks of them all.
+        """
         values, counts = self.numbers(true)
         order = np.argsort(values)
         sums = np.concatenate([[0], np.cumsum(counts[order])])
         candidates = self._candidates()
         below = sums[np.searchsorted(values[order], candidates, "left")]
         above = sums[-1] - sums[np.searchsorted(values[order], candidates, "right")]
+        equal = sums[-1] - below - above
         weights = self._weights
-        return np.abs(weights[0] * below - weights[1] * above).tolist()  # type: ignore[no-any-return]
+        too_high = weights[0] * below - weights[1] * (above + equal)
+        too_low = weights[1] * above - weights[0] * (below + equal)
+        return np.maximum(0, np.maximum(too_high, too_low)).tolist()  # type: ignore[no-any-return]
 
     def answered(self, exact: Any, noises: Sequence[Noise]) -> dict[str, Any]:
         return {"value": float(self._candidates()[noises[0].draw(exact)]), "mechanism": "permute_and_flip"}

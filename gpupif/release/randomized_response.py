@@ -149,13 +149,12 @@ def randomized_response(
         came = "neither" if keep is None else "both"
         raise InputError(f"keep: expected either keep= (a probability) or epsilon= (in nats), got {came}.")
     values = whole_number("values", values, "possible values", 2)
-    for name, given in (("keep", keep), ("prior", prior), ("recorded", recorded)):
-        if given is not None:
-            probability(name, given)
+    shares = (("keep", keep), ("prior", prior), ("recorded", recorded))
+    keep, prior, recorded = (None if given is None else probability(name, given) for name, given in shares)
     if epsilon is not None and not within(epsilon, 0, MOST_EPSILON):
         raise InputError(f"epsilon: expected a number from 0 to {MOST_EPSILON:g} (nats), got {brief(epsilon)}.")
     rows = None if rows is None else whole_number("rows", rows, "records")
-    exact = Fraction(keep) if keep is not None else keep_of_epsilon(epsilon or 0.0, Fraction(1, values))
+    exact = Fraction(keep) if keep is not None else keep_of_epsilon(float(epsilon or 0), Fraction(1, values))
     t, r = float(exact), float((1 - exact) / values)
     nats = epsilon_of_keep(exact, (1 - exact) / values)
     expected = None if prior is None else t * prior + r

@@ -34,6 +34,8 @@ def atom_sums(rows: RowsByClass, matrix: Membership, column: str) -> npt.NDArray
     return np.array([math.fsum(terms[start:stop]) for start, stop in pairwise(starts)])
 
 
+# Bounds times rows that overflow are no bounds.
+@np.errstate(over="ignore")
 def value_bounds(
     matrix: Membership, sums: npt.NDArray[np.float64], column: str, low: float, high: float, width: float
 ) -> list[Bounds]:

@@ -122,19 +122,21 @@ def check_weights(weights: Any, names: Sequence[Hashable]) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a real number, also NaN or infinite; a boolean is no number."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """Return whether a value is a real number that a float can hold, also NaN or infinite; a boolean is no number.
+
+    10**400 would overflow, and a fraction of one over it would become 0.
+    """
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and bool(float(value)) == bool(value)
+    except OverflowError:
+        return False
 
 
 def is_whole(value: Any) -> bool:
     """Return whether a value is a whole number, also a float such as 3e7."""
-    if not is_number(value) or isinstance(value, Integral):
-        return is_number(value)
-    try:
-        return float(value).is_integer()
-    except OverflowError:
-        # The value is larger than every float.
-        return False
+    if isinstance(value, Integral):
+        return not isinstance(value, bool)
+    return is_number(value) and float(value).is_integer()
 
 
 def within(value: Any, low: float, high: float) -> bool:

@@ -13,14 +13,14 @@ import pandas as pd
 import pytest
 
 import gpupif
-from gpupif.errors import InputError
+from gpupif.errors import InputError, OutputError
 from gpupif.nightly import release
 from gpupif.nightly.exit_codes import Status
 from gpupif.nightly.report.junit_report import text as junit
 from gpupif.nightly.table.kept_table import needed_columns
 from gpupif.release import answers as answering
 from tests.helpers.dying import in_a_copy
-from tests.helpers.nights import CONFIGURATION, Nights
+from tests.helpers.nights import CONFIGURATION, SECOND, Nights
 
 RELEASE = """
 [[gates]]
@@ -145,6 +145,39 @@ def test_a_night_is_charged_once_for_an_input(nights):
     assert gpupif.nightly.history(nights.config).runs[-1].why == failed.release["error"]
     assert failed.verdict()[1].startswith("PASSED, BUT NOT RELEASED: ")
     assert "Exit code 5" in failed.verdict()[1]
+
+
+def test_answers_of_an_earlier_night_go_out_with_what_is_left_today(nights):
+    """The tables of three nights are A, B, A."""
+    files = [("b", {"age": [40] * 4, "illness": ["flu"] * 4, "person": [5, 6, 7, 8]}), ("b", SECOND)]
+    nights.run()
+    first = json.loads(released(nights)["answers.json"])
+    for name, columns in files:
+        nights.write(name, columns)
+        outcome = nights.run()
+    third, ledger = json.loads(released(nights)["answers.json"]), gpupif.Budget(nights.folder / "ledger.json")
+    assert (third["answers"], len(ledger.charges)) == (first["answers"], 2)
+    assert (first["budget"]["left"], third["budget"]["left"]) == (0.5, 0)
+    for facts in (third["budget"], outcome.release):
+        assert (facts["spent"], facts["left"], facts["head"]) == (ledger.spent.least, ledger.left, ledger.state.head)
+
+
+def test_answers_that_the_state_folder_cannot_keep_are_not_lost(nights, monkeypatch, capsys):
+    def full(file, *_, **__):
+        raise OutputError(f"{file}: could not be written: No space left on device.")
+
+    monkeypatch.setattr(release, "write_file", full)
+    failed = nights.run()
+    assert (failed.exit_code, len(charges(nights))) == (5, 1)
+    [(name, text)] = released(nights).items()
+    assert (name, len(json.loads(text)["answers"])) == ("answers.json", 2)
+    assert "The answers were charged, and are in " in failed.release["error"]
+    monkeypatch.setattr(release, "write_text", full)
+    (nights.folder / "answers.json").unlink()
+    failed = nights.run("release.draw_again=1")
+    assert (failed.exit_code, len(charges(nights)), released(nights)) == (5, 2, {})
+    assert failed.release["error"].endswith("The answers were charged, and are on standard output.")
+    assert len(json.loads(capsys.readouterr().out)["answers"]) == 2
 
 
 @pytest.mark.parametrize("gate", ["gates.0.min=3", "gates.1.min=9"])

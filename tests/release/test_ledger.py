@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import doctest
 import fcntl
+import hmac
 import json
 import os
 import stat
+from collections import Counter
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pandas as pd
@@ -14,9 +17,13 @@ import pytest
 
 import gpupif
 from gpupif import Budget, InputError
+from gpupif.encoding.column import Column
 from gpupif.errors import OutputError, TableReadError
+from gpupif.marginals.set_counts import CountResult, Total
 from gpupif.release import Loss, answers, ledger
+from gpupif.release.fingerprint import fingerprints
 from gpupif.release.queries import Counts
+from tests.helpers.counting_ways import WAYS
 
 TABLE = pd.DataFrame({"sex": ["f", "m", "f", "f"], "age": [30, 41, 52, 63]})
 HALF = [Loss("discrete_laplace", 2.0, epsilon=0.5)]
@@ -141,6 +148,96 @@ def test_a_ledger_belongs_to_its_first_table(budget, tmp_path):
     ask(again)
     assert again.state.table != Budget(budget.path).state.table
     assert again.state.salt not in json.dumps(again.to_dict())
+
+
+def wide(rows=5_000):
+    """A table of columns with more values than older fingerprints had."""
+    numbers = np.random.default_rng(1).permutation(rows)
+    return pd.DataFrame(
+        {
+            "sex": np.where(numbers % 2, "f", "m"),
+            "text": [f"p{number}é" for number in numbers],
+            "whole": numbers + 2**53,
+            "share": numbers / 8,
+            "day": pd.Timestamp("1990-01-01") + pd.to_timedelta(numbers, unit="D"),
+            "truth": numbers % 3 == 0,
+        }
+    )
+
+
+# The fingerprint of this table in ledgers that were charged before all values counted.
+OLDER = "c9941f8ca586439bcf573777e9b9078f097b148ea3a6ef7abe9e648943dd12d4"
+OTHER_TABLES = {
+    "text": lambda column: column.replace("p7é", "p7e"),
+    "whole": lambda column: column.where(column != 2**53 + 7, 2**60),
+    "share": lambda column: column.where(column != 4.125, 4.12),
+    "day": lambda column: column.where(column != pd.Timestamp("1990-01-09"), pd.Timestamp("2090-01-09")),
+}
+
+
+@pytest.mark.every_engine
+@pytest.mark.parametrize("way", WAYS)
+def test_a_ledger_knows_its_table_by_all_values_in_every_way_to_run(budget, way):
+    table = wide()
+    ask(budget, table, epsilon=0.01)
+    way(ask_of, table.sample(frac=1, random_state=1)[table.columns[::-1]], budget)
+    for name, changed in OTHER_TABLES.items():
+        other = table.assign(**{name: changed(table[name])})
+        assert other[name].nunique() == table[name].nunique()
+        with pytest.raises(InputError, match="belongs to another table"):
+            way(ask_of, other, budget)
+    assert len(Budget(budget.path).charges) == 2
+
+
+def ask_of(table, budget):
+    return ask(budget, table, epsilon=0.01)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
+def test_a_ledger_knows_its_table_in_every_format(budget, tmp_path, ending):
+    table, path = wide(), tmp_path / f"t.{ending}"
+    ask(budget, table, epsilon=0.01)
+    table.to_csv(path, index=False) if ending == "csv" else getattr(table, f"to_{ending}")(path)
+    ask(budget, path, epsilon=0.01)
+
+
+def test_fingerprints_are_equal_if_values_and_their_counts_are():
+    """By brute force, values of several types and texts that run into each other among them."""
+
+    def fingerprint(values):
+        counts = Counter(values)
+        labels = np.empty(len(counts), object)
+        labels[:] = [*counts]
+        column = Column("x", np.empty(0, np.uint8), np.array([*counts.values()]), labels, False)
+        return fingerprints(CountResult([column], Total(len(values), len(values)), []))[0]
+
+    tables = [
+        own
+        for among in (["a", "b", "ab", ""], [1, 0.5, "1", "a"])
+        for size in range(1, 4)
+        for own in combinations_with_replacement(among, size)
+    ]
+    found: dict[str, set[str]] = {}
+    for own in tables:
+        found.setdefault(fingerprint(own), set()).add(repr(sorted(map(str, own))))
+        assert fingerprint(own) == fingerprint(own[::-1])
+    assert all(len(alike) == 1 for alike in found.values())
+    assert len(found) == len({repr(sorted(map(str, own))) for own in tables})
+
+
+def test_a_ledger_of_an_older_version_takes_its_table_once_by_the_older_fingerprint(budget, monkeypatch):
+    table = wide()
+    with monkeypatch.context() as older:
+        older.setattr(answers, "fingerprints", lambda counted: fingerprints(counted)[1:])
+        ask(budget, table, epsilon=0.1)
+        # The fingerprint as it was.
+        assert budget.state.table == hmac.digest(budget.state.salt.encode(), OLDER.encode(), "sha256").hex()
+    with pytest.raises(InputError, match="belongs to another table"):
+        ask(budget, table.head(4_999), epsilon=0.1)
+    ask(budget, table, epsilon=0.1)
+    with pytest.raises(InputError, match="belongs to another table"):
+        ask(budget, table.assign(text=OTHER_TABLES["text"](table["text"])), epsilon=0.1)
+    ask(budget, table, epsilon=0.1)
 
 
 def test_what_is_left_and_how_it_is_shown(budget):
