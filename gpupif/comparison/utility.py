@@ -289,7 +289,8 @@ def earth_movers_distance(column: ReleasedColumn, rows: int, distance: Any) -> f
     known = used[used < column.shared.missing]
     labels = column.shared.labels.take(pa.array(known))
     values = Column(column.name, np.empty(0, np.uint8), detail[used], labels, missing=len(known) < len(used))
-    shares = detail[used] / rows
+    # A share above 0 says that the value occurs, before or after.
+    shares = (detail + column.after)[used] / (2 * rows)
     axis = make_axis(values, Prior(values, shares, np.zeros(len(used), np.int64), LOG_BITS, 0.0, None), distance)
     return _transport(axis, moved[used]) / (rows * axis.longest)
 

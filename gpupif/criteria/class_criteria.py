@@ -19,7 +19,7 @@ from ..disclosure.request import NO_ATTRIBUTE
 from ..engines.base import Engine
 from ..measures import Measure, find_measure
 from ..rows.threads import Workers
-from .counted_scores import SIZE, known_columns, score_counted
+from .counted_scores import SIZE, known_columns, longest_distances, score_counted
 from .counted_table import CountedTable
 from .criterion import Criterion
 from .criterion_set import CriterionSet, CriterionValue, worst_of
@@ -172,14 +172,13 @@ class ClassCriteria:
         self,
         table: CountedTable,
         distances: Mapping[Any, Any],
-        longest: Mapping[Hashable, int],
         engine: Engine,
         workers: Workers,
     ) -> tuple[Bools, list[CriterionValue]]:
         """Return for each distinct row whether any class of it breaks a criterion, and the values in all other rows.
 
-        table: may be some rows of a table, see `CountedTable.whole`. longest: see `failing`. If no row of a weight
-        above 0 is left, all rows fail.
+        table: may be some rows of a table, see `CountedTable.whole`. If no row of a weight above 0 is left, all rows
+        fail.
         """
         counted = self._counted_rows(table)
         if not counted.any():
@@ -188,7 +187,7 @@ class ClassCriteria:
         failing, values = sizes < self.k, dict[tuple[Criterion, Hashable], Floats]()
         for judged in self._by_set(table):
             columns = judged.columns
-            _, scores = score_counted(
+            job, scores = score_counted(
                 table,
                 judged.known,
                 columns,
@@ -203,7 +202,7 @@ class ClassCriteria:
                 for measure in judged.measures
                 for name, own in zip(columns, scores[measure.name], strict=True)
             }
-            broken, own_values = judged._broken(len(counted), by_cell, longest)
+            broken, own_values = judged._broken(len(counted), by_cell, longest_distances(job, columns))
             failing |= broken
             for (criterion, name), own in own_values.items():
                 values[criterion, name] = _worse(criterion)(own, values.get((criterion, name), own))
@@ -279,7 +278,6 @@ def suppress_in_turns(
     attackers: Sequence[ClassCriteria],
     table: CountedTable,
     distances: Mapping[Any, Any],
-    longest: Mapping[Hashable, int],
     engine: Engine,
     workers: Workers,
 ) -> tuple[Bools, list[CriterionValue]]:
@@ -295,7 +293,7 @@ def suppress_in_turns(
     while settled < len(attackers) and not failing.all():
         own, left = attackers[turn % len(attackers)], np.flatnonzero(~failing)
         some = table if len(left) == len(failing) else table.some(left)
-        gone, values[turn % len(attackers)] = own.judge_rows(some, distances, longest, engine, workers)
+        gone, values[turn % len(attackers)] = own.judge_rows(some, distances, engine, workers)
         failing[left] = gone
         turn += 1
         if gone.any():

@@ -18,7 +18,7 @@ from gpupif.kernels import class_bounds
 
 from ..attack.attackers import AnyKnown
 from ..criteria.class_criteria import ClassCriteria, suppress_in_turns
-from ..criteria.counted_scores import known_columns, score_counted
+from ..criteria.counted_scores import known_columns, longest_distances, score_counted
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, CriterionValue, value_of_classes
@@ -135,10 +135,10 @@ class NodeChecks:
                 if known and set(known) != set(self._known):
                     columns = self._in_order(known)
                     self._others[columns] = max(own.k, self._others.get(columns, 1))
-        self._longest = self._find_longest()
+        longest = self._find_longest()
         counts = {column.name: column.counts for column in table.columns}
         self._bounds = {
-            name: self._on_classes.bounds(name, counts[name] / table.rows, self._longest.get(name, 1))
+            name: self._on_classes.bounds(name, counts[name] / table.rows, longest.get(name, 1))
             for name in self._on_classes.columns
         }
         # Whether the bounds decide which rows are suppressed, but for classes that they leave open.
@@ -295,7 +295,7 @@ class NodeChecks:
             return self._last[1:]
         table = self.at_levels(node)
         failing, values = suppress_in_turns(
-            self._attackers, table, self._criteria.distances, self._longest, self._engine, self._workers
+            self._attackers, table, self._criteria.distances, self._engine, self._workers
         )
         self._keep(node, values)
         self.suppressed[node] = int(table.multiplicities[failing].sum())
@@ -304,16 +304,13 @@ class NodeChecks:
 
     def _find_longest(self) -> dict[Hashable, int]:
         """Return by sensitive attribute the longest distance of two values, where a criterion is on distances."""
-        judged = [own for own in [self._on_classes, *self._attackers] if any(one.walks for one in own.measures)]
-        columns = list(dict.fromkeys(name for own in judged for name in own.columns))
-        if not columns:
+        columns = self._on_classes.columns
+        walking = [measure for measure in self._on_classes.measures if measure.walks]
+        if not walking:
             return {}
-        walking = [measure for measure in judged[0].measures if measure.walks]
         given = self._table, self._known, columns, walking, self._criteria.distances, self._engine
         job, _ = score_counted(*given, missing=self._criteria.missing)
-        assert job.axes is not None
-        axes = [job.axes[place] for place in job.scored_columns]
-        return {name: axis.longest for name, axis in zip(columns, axes, strict=True) if axis is not None}
+        return longest_distances(job, columns)
 
     def _fewest_suppressed(self, node: Levels) -> tuple[int, int]:
         """Return two bounds on the rows of classes that break a criterion on classes at a node.
@@ -401,7 +398,7 @@ class NodeChecks:
         if open_classes.any():
             table, scored = self._with_rows(rows, self._columns_of_bounds, node), np.flatnonzero(open_classes[number])
             gone, _ = self._attackers[0].judge_rows(
-                table.some(scored), self._criteria.distances, self._longest, self._engine, self._workers
+                table.some(scored), self._criteria.distances, self._engine, self._workers
             )
             failing = failing.copy()
             failing[number[scored[gone]]] = True

@@ -116,7 +116,7 @@ def _counted_failing(
     used = columns_of_attackers(attackers)
     # An attacker who knows nothing uses no column: any one has the number of rows.
     names = [name for name in table.names if name in used] or list(table.names[:1])
-    distances, longest = distances_of(criteria, attackers, table)
+    distances, _ = distances_of(criteria, attackers, table)
     columns = [
         table_column(name, own)
         for name, own in zip(names, table.codes(names, ROW_BYTES + COLUMN_BYTES * len(names)), strict=True)
@@ -132,7 +132,7 @@ def _counted_failing(
         codes = layout.unpack(distinct.rows.keys)
         columns = [replace(column, codes=own) for column, own in zip(columns, codes, strict=True)]
         counted = CountedTable(columns, distinct.rows.counts.astype(np.int64), rows, is_distinct=True)
-        failing, _ = suppress_in_turns(attackers, counted, distances, longest, engine, workers)
+        failing, _ = suppress_in_turns(attackers, counted, distances, engine, workers)
         return np.asarray(failing[distinct.number])
 
 

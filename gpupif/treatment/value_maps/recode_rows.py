@@ -105,7 +105,7 @@ class RecodeRows(Treatment):
         names = list(self.levels)
         criteria = criteria_of(self, names, table)
         attackers = ClassCriteria.by_attacker(criteria)
-        distances, longest = distances_of(criteria, attackers, table)
+        distances, _ = distances_of(criteria, attackers, table)
         needed = list(dict.fromkeys([*names, *columns_of_attackers(attackers)]))
         columns = dict(zip(needed, table.codes(needed, ROW_BYTES + COLUMN_BYTES * len(needed)), strict=True))
         nodes, rows = len(self.levels[names[0]]), len(columns[names[0]].codes)
@@ -124,7 +124,7 @@ class RecodeRows(Treatment):
                     groups = _groups(own.labels, name, self.levels[name][node], tools.hierarchies)
                     at_node.append(table_column(name, relabeled(own, *groups)))
                 counted = replace(some, columns=at_node)
-                failing, _ = suppress_in_turns(attackers, counted, distances, longest, engine, workers)
+                failing, _ = suppress_in_turns(attackers, counted, distances, engine, workers)
                 chosen[left[~failing]] = node
                 recoded_rows[node] = int(np.count_nonzero(~failing))
                 left = left[failing]
