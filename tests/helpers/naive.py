@@ -91,7 +91,7 @@ def value_order(values, given=None):
 def earth_movers_distance(posterior, prior, given=None):
     """Least work that makes one distribution the other (t-Closeness, section 5): see tests/attack/test_distances.py."""
     moved = {value: posterior[value] - prior[value] for value in prior}
-    order = value_order(list(prior), given)
+    order = value_order([value for value in prior if prior[value] or posterior[value]], given)
     if order is not None:
         return sum(abs(sum(moved[value] for value in order[: place + 1])) for place in range(len(order) - 1))
     paths = {value: (value, *given[value]) for value in prior} if isinstance(given, dict) else {v: (v,) for v in prior}

@@ -22,8 +22,9 @@ def longest(prior, distance):
     if isinstance(distance, dict):
         paths = list(distance.values())
         return len(paths[0]) + (len({path[-1] for path in paths}) > 1)
-    order = None if distance == "nominal" else naive.value_order(list(prior), distance)
-    return 1 if order is None else len(order) - 1
+    values = [value for value, share in prior.items() if share]
+    order = None if distance == "nominal" else naive.value_order(values, distance)
+    return 1 if order is None else max(1, len(order) - 1)
 
 
 def expected(table, known, name, least, distance=None):
