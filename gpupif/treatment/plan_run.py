@@ -86,14 +86,14 @@ def make_record(
 ) -> TreatmentsRecord:
     """Return the record of a run.
 
-    counts: changes by step, an item for each applied treatment. source: description of the input, ready for JSON.
+    counts: see `TreatedTable`. source: description of the input, ready for JSON.
     rows: number of original rows. started: time of `time.perf_counter` at which the run began.
     """
-    records = [TreatmentRecord.from_step(*pair, own) for pair, own in zip(applied, counts, strict=True)]
+    records = [TreatmentRecord.from_step(*pair, own) for pair, own in zip(applied, counts[:-1], strict=True)]
     seconds = {"treat": round(time.perf_counter() - started, 6)}
     used = key.digest if key is not None and any(pair.treatment.is_random for pair in applied) else None
     hierarchies = plan.to_dict().get("hierarchies", {})
-    return TreatmentsRecord.from_run(records, hierarchies, source, rows, used, seconds)
+    return TreatmentsRecord.from_run(records, counts[-1], hierarchies, source, rows, used, seconds)
 
 
 def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:
