@@ -426,4 +426,5 @@ def pairs_table(pairs: pd.DataFrame) -> PrintedTable:
         [f"{as_text(row['column_1'])} + {as_text(row['column_2'])}", *(row[key] for key in (*keys, "total_variation"))]
         for row in _rows(shown)
     ]
-    return draw_table(f"Mutual information of pairs, in bits; most lost first{more}", headings, rows)
+    title = f"Mutual information of pairs, in bits, over cells in both tables; most lost first{more}"
+    return draw_table(title, headings, rows)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from ..comparison.result import INFORMATION, LOST_BY
 from ..errors import InputError, listed
 from ..utils.display import as_cell, as_found, as_part, as_text
 from . import figures
@@ -22,7 +23,7 @@ MAY_MISS = {"value", "value_1", "value_2"}
 # Keys of shares, which are shown in percent.
 SHARES = {"unique_mean", "unique_share", "share", "highest", "average", "marketer", "information_kept"}
 SHARES |= {f"{name}_{figure}" for name in ("reidentification_risk", "individual_risk") for figure in ("mean", "max")}
-SHARES |= {"mutual_information_kept", "journalist_highest", "individual_highest", "contribution"}
+SHARES |= {*LOST_BY, "mutual_information_kept", "journalist_highest", "individual_highest", "contribution"}
 # The most cells of a published table that a report lists, the bounds of a suppressed cell, and headings of its facts.
 MOST_CELLS = 1_000
 BOUNDS = ("lower", "upper", "disclosed")
@@ -101,6 +102,8 @@ HEADINGS = {
     "entropy_before": "entropy before, bits",
     "entropy_after": "entropy after, bits",
     "entropy_lost": "entropy lost, bits per row",
+    **{name: f"information lost by {by}" for name, by in LOST_BY.items()},
+    "mutual_information_kept": "mutual information kept, cells in both tables",
     "neighbours": "neighbouring tables",
     "contributions": "rows of a person, at most",
     "group": "persons protected together",
@@ -455,11 +458,12 @@ class Sections:
         tables += self._table(caption, found, "attacker_has rows share")
         yield Section("Before and after", [], drawn, tables)
         changed = "cells_changed cells_suppressed"
-        keys = f"information_kept entropy_lost mutual_information_kept total_variation {changed} rows_suppressed"
+        kept = " ".join(["information_kept", *LOST_BY])
+        keys = f"{kept} entropy_lost mutual_information_kept total_variation {changed} rows_suppressed"
         tables = self._facts("Utility", document["utility"], keys)
         keys = f"column detail entropy_before entropy_after information_kept total_variation {changed}"
         tables += self._table("Columns", document["columns"], keys, tools=True)
-        yield Section("What is left to analyse", [], [], tables)
+        yield Section("What is left to analyse", [INFORMATION], [], tables)
 
     def _treatment(self, document: Document) -> Iterable[Section]:
         records = [

@@ -137,6 +137,50 @@ def test_a_table_compared_with_itself_lost_nothing(both):
     assert found.columns["detail"].eq("same").all()
 
 
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_numbers_that_became_other_numbers_keep_no_information(data):
+    rows = data.draw(st.integers(2, 12))
+    numbers = st.lists(st.one_of(st.none(), st.integers(1, 6)), min_size=rows, max_size=rows)
+    values = data.draw(numbers.filter(lambda own: any(value is not None for value in own)))
+    to = data.draw(st.fixed_dictionaries({value: st.integers(1, 9) for value in [None, *range(1, 7)]}))
+    made = {"mapped": [to[value] for value in values], "other": data.draw(numbers)}[
+        data.draw(st.sampled_from(["mapped", "other"]))
+    ]
+    before, after = ({"x": own, "y": ["a"] * rows} for own in (values, made))
+    found = compared(before, after).columns.loc["x"]
+    numeric = any(value is not None for value in made)
+    detail = naive.detail_of(values, made, numbers=numeric)
+    assert_information(found, values, naive.lost_bits(values, made, detail, found["detail"] == "perturbed", numeric))
+    if found["cells_changed"] and naive.entropy(values) > 0:
+        assert found["information_kept"] < 1
+
+
+def test_a_column_whose_highest_numbers_were_replaced_is_not_kept_whole():
+    """Top coding one number, or rank swapping with its means of the tails, takes variance and no entropy."""
+    pay = [*range(100, 199), 5_000]
+    before = pd.DataFrame({"pay": pay, "x": ["a", "b"] * 50})
+    found = gpupif.compare(before, before.assign(pay=[*pay[:-1], 1_000]), quasi_identifiers="x", linkage=None)
+    assert found.columns.loc["pay", "entropy_lost"] == 0
+    assert 0.98 < found.columns.loc["pay", "information_kept"] < 1
+    variance = found.estimates.set_index(["column", "estimate"]).loc[("pay", "variance")]
+    share = variance["difference"] / variance["before"]
+    assert share < -0.9
+    assert f"-{100 * -share:.4g} %" in str(found)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_protect_and_compare_say_the_same_of_coarser_values(share):
+    table = gpupif.datasets.census(1_000, seed=1)[["age", "sex", "region"]]
+    found = gpupif.protect(table, "k>=3", hierarchies={"age": {"widths": [5, 20]}}, suppress=share)
+    done = gpupif.treat(table, found.plan)
+    utility = gpupif.compare(table, done.table, found.plan).utility
+    assert utility.information_lost_coarser == pytest.approx(found.loss_share, rel=1e-12)
+    assert (utility.information_lost_suppressed > 0) == (found.suppressed_rows > 0) == (share > 0)
+    lost = utility.information_lost_coarser + utility.information_lost_suppressed
+    assert utility.information_kept == pytest.approx(1 - lost, rel=1e-12)
+
+
 def test_missing_values_that_stay_in_some_rows_alone_are_perturbed():
     before = pd.DataFrame({"x": pd.array([None, None], "string"), "y": [1, 1]})
     found = gpupif.compare(before, before.assign(x=pd.array(["a", None], "string")))
