@@ -178,11 +178,14 @@ class Comparison(Displayable):
     seconds: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields, ready for JSON; `risk` is a dict by figure, with its name in words."""
+        """Return all fields, ready for JSON; `risk` is a dict by figure, with its name in words.
+
+        `notes` says what information, changed cells and entropies are.
+        """
         fields = super().to_dict()
         risk = self.risk.to_dict("index").items()
         fields["risk"] = {own: {"name": _figure(str(own)), **as_json(_plain(row))} for own, row in risk}
-        return fields
+        return {**fields, "notes": [INFORMATION]}
 
     def plot(self, figure: str | None = None, *, ax: Any = None, **options: Any) -> Any:
         """Draw a figure of each column before and after as axes of Matplotlib (extra ``plot``), the highest first.
@@ -217,7 +220,7 @@ class Comparison(Displayable):
             figures.append(f"but {quoted(name)}, no quasi-identifier, is unique in {number:,} rows ({share}) after")
         others = f"Not compared, though in the table before: {listed(self.not_compared, 20, quoted)}."
         measured = [f"{'; '.join(figures)}."] * bool(figures)
-        return [rows, *measured, f"{self._kept()}.", *([others] * bool(self.not_compared))]
+        return [rows, *measured, f"{self._kept()}.", *self._lost(), *([others] * bool(self.not_compared))]
 
     def _certain(self, risk: Mapping[Hashable, Mapping[Any, Any]]) -> list[str]:
         """Return in words how many rows have a certain value of the sensitive attribute of which most rows have."""
@@ -246,14 +249,15 @@ class Comparison(Displayable):
             number = len(self.columns)
             every = f"the {number} columns compared" if self.not_compared else f"all {number} columns"
             share = f"{as_part(own / there)} in the quasi-identifiers, {share} in {every}"
-        lost = [
-            f"{as_part(part / there)} by {by}"
-            for name, by in LOST_BY.items()
-            if (part := math.fsum((known[name] * known["entropy_before"]).dropna())) > 0
-        ]
-        if lost and there > 0:
-            share += f" (lost in the quasi-identifiers: {', '.join(lost)})"
         return f"Information kept: {share}; {changed}"
+
+    def _lost(self) -> list[str]:
+        """Return in words by what the quasi-identifiers lost information; nothing if they kept all."""
+        known = self.columns.loc[list(self.quasi_identifiers)]
+        there = math.fsum(known["entropy_before"])
+        bits = {by: math.fsum((known[name] * known["entropy_before"]).dropna()) for name, by in LOST_BY.items()}
+        lost = [f"{as_part(part / there)} by {by}" for by, part in bits.items() if part > 0]
+        return [f"Lost in the quasi-identifiers: {', '.join(lost)}."] * bool(lost)
 
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)

@@ -91,7 +91,7 @@ def value_order(values, given=None):
 def earth_movers_distance(posterior, prior, given=None):
     """Least work that makes one distribution the other (t-Closeness, section 5): see tests/attack/test_distances.py."""
     moved = {value: posterior[value] - prior[value] for value in prior}
-    order = value_order([value for value in prior if prior[value] or posterior[value]], given)
+    order = value_order(list(prior), given)
     if order is not None:
         return sum(abs(sum(moved[value] for value in order[: place + 1])) for place in range(len(order) - 1))
     paths = {value: (value, *given[value]) for value in prior} if isinstance(given, dict) else {v: (v,) for v in prior}
@@ -121,7 +121,8 @@ def of_cohort(counts, posterior, prior, distance=None):
         "total_variation": sum(abs(p - q) for p, q in pairs) / 2,
         "jensen_shannon": (renyi(posterior, middle, 1) + renyi(prior, middle, 1)) / 2,
         "hellinger": math.sqrt(sum((math.sqrt(p) - math.sqrt(q)) ** 2 for p, q in pairs) / 2),
-        "emd": earth_movers_distance(posterior, prior, distance),
+        # A value that nobody has adds no step.
+        "emd": earth_movers_distance(posterior, {value: share for value, share in prior.items() if share}, distance),
         "entropy": entropy_of(counts),
         "distinct_values": len(counts),
         **{f"highest_{name}": max(0.0, *(one[name] for one in own)) for name in HIGHEST},
