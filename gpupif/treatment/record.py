@@ -264,8 +264,8 @@ class TreatmentsRecord(Displayable):
                 name = max(self.changed, key=self.changed.__getitem__)
                 left, gone = OF_ROWS_LEFT * bool(self.rows_removed), sum((self.suppressed or {}).values())
                 hidden = f", {gone:,} of them suppressed" * bool(gone)
-                number = f"{sum(self.changed.values()):,} cells{left} changed{hidden}"
-                said.append(f"{number}, most in {quoted(name)}: {self.changed[name]:,}")
+                cells = f"{sum(self.changed.values()):,} cells{left} changed{hidden}"
+                said.append(f"{cells}, most in {quoted(name)}: {self.changed[name]:,}")
         if self.key is not None:
             said.append("Values were drawn at random, with a seed" if self.key == "seed" else "A secret key was used")
         return [f"{own}." for own in said]
