@@ -60,7 +60,8 @@ class Steps:
                 chunk.apply(step, start, said, None if counts is None else counts[number])
         starts[-1] += chunk.rows
         if counts is not None:
-            counts[-1].add(chunk.changes(), 0)
+            # Steps that only drop columns need not run.
+            counts[-1].add(chunk.changes(self.names), 0)
 
     def needed(self, columns: Sequence[Any], every: bool) -> tuple[list[bool], set[Any]]:
         """Return for each step whether it is needed to read some columns, and the original columns to read.

@@ -177,12 +177,12 @@ class Chunk:
         if not left.all():
             self._left = left
 
-    def changes(self) -> dict[Hashable, Changes]:
-        """Return the changes of all steps together, by column that is left: of the rows that are left."""
+    def changes(self, names: Sequence[Hashable]) -> dict[Hashable, Changes]:
+        """Return the changes of all steps together in the rows that are left, by replaced column of some names."""
         return {
             name: changes(came if self.kept is None else selected_rows(came, self.kept), self._columns[name])
             for name, came in self._came.items()
-            if name in self.replaced
+            if name in self.replaced and name in names
         }
 
     def kept_rows(self) -> npt.NDArray[np.bool_]:
