@@ -63,7 +63,7 @@ class GpupifError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Subclasses take other arguments than the message, so an error is unpickled from its message.
-        return _with_message, (type(self), *self.args)
+        return _with_message, (type(self), *self.args), vars(self) or None
 
     def about(self, argument: str, *words: str) -> GpupifError:
         """Return the error for another argument: its name replaces ``table: ``, and `words`, at the beginning."""
@@ -71,7 +71,9 @@ class GpupifError(Exception):
         message = str(first)
         for word in ("table: ", *words):
             message = message.removeprefix(word)
-        return _with_message(type(self), f"{argument}: {message}", *others)
+        made = _with_message(type(self), f"{argument}: {message}", *others)
+        vars(made).update(vars(self))
+        return made
 
 
 def _with_message(kind: type[GpupifError], *message: object) -> GpupifError:
@@ -129,8 +131,13 @@ class PriorError(InputError):
     """A prior that is no probability distribution over the values of its column."""
 
 
-class UnreachableError(InputError):
-    """A criterion that a table cannot meet, whichever of the allowed treatments it gets."""
+class UnmetError(GpupifError, ValueError):
+    """Criteria that the treated table breaks, or that no treatment was found to meet. The exit code is 3.
+
+    nearest: the `gpupif.protection.result.Protection` that came nearest, or None.
+    """
+
+    nearest: Any = None
 
 
 class NotScoredError(InputError, AttributeError):

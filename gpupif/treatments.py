@@ -6,6 +6,7 @@ from .treatment.continuous.rank_swap import RankSwap as RankSwap
 from .treatment.continuous.shuffle import Shuffle as Shuffle
 from .treatment.dropped_columns import DeclaredColumns as DeclaredColumns
 from .treatment.dropped_columns import Drop as Drop
+from .treatment.plan_criteria import PlanCriteria as PlanCriteria
 from .treatment.random.key import Key as Key
 from .treatment.random.moved_values import Jitter as Jitter
 from .treatment.random.moved_values import Noise as Noise

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from .._version import __version__
-from ..errors import GpupifError, printable
+from ..errors import GpupifError, UnmetError, printable
 from ..utils.heap import limit_arenas
 from ..utils.signals import Interrupted, raise_interruptions
 from . import nightly
@@ -25,7 +25,7 @@ from .global_risk import global_risk
 from .info import info
 from .inspect import inspect
 from .measures import measures
-from .messages import Command, CommandFailedError, UsageError, as_options, usage_error
+from .messages import UNMET, Command, CommandFailedError, UsageError, as_options, say_unmet, typed, usage_error
 from .options import expanded, option
 from .printing import interruption
 from .protect import protect
@@ -101,6 +101,7 @@ def main() -> None:
     limit_arenas()
     warnings.showwarning = show_warning
     interruption.left = interruption.NOTHING
+    typed.options = _own_options
     try:
         raise_interruptions()
         code = app(standalone_mode=False)
@@ -109,6 +110,9 @@ def main() -> None:
     except UsageError as error:
         print(usage_error(error, NAMES), end="", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
+    except UnmetError as error:
+        say_unmet(error)
+        raise SystemExit(UNMET) from None
     except GpupifError as error:
         print(f"gpupif: error: {as_options(str(error), _own_options())}", file=sys.stderr)
         raise SystemExit(error.exit_code if isinstance(error, CommandFailedError) else 2) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -63,6 +63,24 @@ class Command(TyperCommand):
                 )
         left: list[str] = super().parse_args(ctx, args)
         return left
+
+
+# The exit code of a limit that is not met.
+UNMET = 3
+
+
+class Typed:
+    """The command that is typed. options: returns its options, see `as_options`; `main` sets it."""
+
+    options: Callable[[], Mapping[str, str | None]] = staticmethod(dict)
+
+
+typed = Typed()
+
+
+def say_unmet(error: GpupifError) -> None:
+    """Say on standard error, also with --quiet, which limit is not met."""
+    print(f"gpupif: NOT MET: {as_options(str(error), typed.options())}", file=sys.stderr, flush=True)
 
 
 def usage_error(error: Any, commands: Collection[str] = ()) -> str:

@@ -39,23 +39,36 @@ def init(
     output: Output = Path("risk.toml"),
     overwrite: options.Overwrite = False,
     roles: options.RolesFile = None,
+    require: list[str] | None = option(
+        "CRITERION",
+        "A limit on risk: 'k>=5', 'pif95<=3', 'max csf<=0.9', ... May be repeated. Default: those of the plan; else "
+        "what offices use.",
+    ),
+    plan: Path | None = option("plan.toml", "Release the table as this plan treats it, and limit the risk of that."),
+    key_file: Path | None = option("FILE", "The secret key by which the plan's random treatments draw: 32 bytes."),
     *,
     shared: ReadOptions,
 ) -> None:
-    """Look at TABLE and write a first configuration, commented, to be edited."""
-    from ..nightly.configuration.new_config import init as write_config
-    from ..nightly.configuration.new_config import look_up
+    """Look at TABLE, say which limits on risk would fail tonight, and write a first configuration, to be edited."""
+    from ..nightly.configuration.new_config import look_up, write_first
 
     with shared.configured():
-        seen = write_config(look_up(table, shared.sep), output, overwrite, roles=roles)
+        first = write_first(
+            look_up(table, shared.sep), output, overwrite, roles=roles, require=require, plan=plan, key=key_file
+        )
+    seen = first.seen
     interruption.left = f"the configuration is complete: {output}"
 
     command = shlex.join(["gpupif", "nightly", "run", str(output)])
 
     def facts() -> dict[str, Any]:
-        return {"input": str(table), "output": str(output), **seen.to_dict(), "commands": [command]}
+        gates = {"tonight": first.tonight, "gates": [gate.to_dict() for gate, _ in first.gates]}
+        return {"input": str(table), "output": str(output), **seen.to_dict(), **gates, "commands": [command]}
 
     def draw(console: Console) -> None:
+        for line in first.tonight:
+            say(line)
+        typer.echo()
         # An inspection prints its roles as proposals.
         if roles is None:
             seen.print(console)

@@ -112,6 +112,10 @@ Compression = Annotated[
     ),
 ]
 Overwrite = Annotated[bool, output_option(None, "Replace an output that exists.", "--overwrite")]
+KeepUnmet = Annotated[
+    bool,
+    output_option(None, "Write also what does not meet its criteria; the exit code is 3 all the same.", "--keep-unmet"),
+]
 Report = Annotated[
     Path | None,
     output_option("FILE.html", "Write a report with figures too, for a browser: see gpupif report.", "--report"),

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import typer
 
-from ..errors import InputError
+from ..errors import InputError, UnmetError
 from . import options
-from .messages import CommandFailedError
+from .messages import UNMET, CommandFailedError, say_unmet
 from .option_values import (
     FileRoles,
     as_attackers,
@@ -73,6 +73,11 @@ def protect(
         default=False,
     ),
     importance: list[str] | None = option("COLUMN=2", "What a bit of a column is worth. Default: 1. May be repeated."),
+    reference: str = option(
+        "released|original",
+        "With --suppress: the rows with which t, beta and delta compare classes: those that are left, or all (ARX).",
+        default="released",
+    ),
     time_limit: float = option(
         "SECONDS", "Ends the search with the best plan so far; inf for no limit.", default=600.0
     ),
@@ -84,6 +89,7 @@ def protect(
     device: options.Device = None,
     gpu_grouping: options.GpuGrouping = None,
     overwrite: options.Overwrite = False,
+    keep_unmet: options.KeepUnmet = False,
     report: options.Report = None,
     redact: options.Redact = False,
     *,
@@ -148,6 +154,7 @@ def protect(
             cells=cells,
             local=local,
             time_limit=None if time_limit == float("inf") else time_limit,
+            reference=reference,
             **measured.given,
         )
         named: dict[Hashable, str] = {
@@ -167,13 +174,25 @@ def protect(
             found = shared.find(find, table, pick)
         except KeyboardInterrupt as interrupted:
             raise CommandFailedError(f"interrupted: {interrupted}; nothing was written.", 128 + signal.SIGINT) from None
-        if output is not None:
+        except UnmetError as unmet:
+            say_unmet(unmet)
+            found = unmet.nearest
+        is_kept = output is not None and (found.unmet is None or keep_unmet)
+        if output is not None and is_kept:
             found.plan.save(output, overwrite=overwrite)
             interruption.left = f"the plan is complete: {output}"
     # The plan names the strata among the quasi-identifiers.
-    commands = [] if output is None else _next_commands(table, output, roles, not within, bool(pseudonyms), shared.sep)
+    commands = (
+        []
+        if output is None or found.unmet is not None
+        else _next_commands(table, output, roles, not within, bool(pseudonyms), shared.sep)
+    )
     shared.report(found, from_file, commands, to, input=table, output=output)
     shared.say("")
+    if found.unmet is not None:
+        written = f"The plan that comes nearest, marked as unmet, is written to {output}."
+        shared.say(written if is_kept else "No plan is written. To keep the plan that comes nearest, add --keep-unmet.")
+        raise typer.Exit(UNMET)
     if output is None:
         shared.say("The plan was not kept. To keep it, for gpupif treat, add -o plan.toml.")
     else:

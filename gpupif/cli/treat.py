@@ -6,8 +6,11 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..errors import GpupifError, InputError
+import typer
+
+from ..errors import GpupifError, InputError, UnmetError
 from . import options
+from .messages import UNMET, say_unmet
 from .option_values import FileRoles, compare_command
 from .options import PrintOptions, configured, option, output_option, place_option
 from .printing import as_document, interruption
@@ -34,6 +37,7 @@ def treat(
     compression: options.Compression = None,
     rows_per_file: int | None = output_option("N", "Files of N rows. Default: one for each file of the table."),
     overwrite: options.Overwrite = False,
+    keep_unmet: options.KeepUnmet = False,
     resume: bool = output_option(None, "Go on where a run that was killed stopped.", "--resume", default=False),
     device: options.Device = None,
     memory_limit: options.MemoryLimit = None,
@@ -86,12 +90,18 @@ def treat(
                 rows_per_file=rows_per_file,
                 resume=resume,
                 overwrite=overwrite,
+                keep_unmet=keep_unmet,
             )
+        except UnmetError as error:
+            unmet = error.about(f"plan: {plan}", "plan: ")
+            raise UnmetError(f"{unmet} --keep-unmet writes the table all the same.") from None
         except GpupifError as error:
             if SAID.match(str(error)):
                 raise error.about(f"plan: {plan}") from error
             raise
         interruption.left = f"the treated table is complete: {output}"
+        if done.record.unmet is not None:
+            say_unmet(UnmetError(done.record.unmet).about(f"plan: {plan}", "plan: "))
         written: list[tuple[Path | None, Any]] = [(record, done.record), (public_record, done.record.public())]
         for file, document in written:
             if file is not None:
@@ -100,6 +110,8 @@ def treat(
         facts = {"input": str(table), "output": str(output), "record": done.record.to_dict(), "commands": commands}
         shared.show(lambda: facts, done.record.print)
         shared.say_commands(f"Treated table written to {output}. To go on:", commands)
+        if done.record.unmet is not None:
+            raise typer.Exit(UNMET)
         if roles is None and not asked.quasi_identifiers:
             shared.say("To say what an attacker knows, add --quasi-identifiers and --sensitive: the plan does not.")
 

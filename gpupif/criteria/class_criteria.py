@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +29,33 @@ from .quantities import ModelQuantity
 LEAST_SHARE = 1e-300
 # If an attacker may know more sets of columns, classes are not counted over each of them.
 MOST_SETS = 200
+# The rows with whose distributions classes are compared: the rows that are left, or all rows of the table.
+RELEASED, ORIGINAL = REFERENCES = ("released", "original")
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
+
+
+class JudgedRows(NamedTuple):
+    """Rows as criteria on classes judge them.
+
+    failing: booleans (distinct rows,). Whether any class of the row breaks a criterion.
+    excess: float64 (distinct rows,). The value of the worst class as a share of the limit; inf if the class breaks a
+        criterion that does not compare it with other rows, 0 if it breaks none.
+    values: the values of the criteria in all rows that do not fail.
+    """
+
+    failing: Bools
+    excess: Floats
+    values: list[CriterionValue]
+
+    def worse_half(self) -> Bools:
+        """Return the rows that go first: of the different excesses, the higher half; those that are inf alone."""
+        # Classes with the same shares have values that may differ in their last digits.
+        rounded = np.round(self.excess, 9)
+        excesses = np.unique(rounded[self.failing])
+        least = excesses[len(excesses) // 2] if len(excesses) and math.isfinite(excesses[-1]) else math.inf
+        return np.asarray(self.failing & (rounded >= least))
 
 
 @dataclass(frozen=True)
@@ -114,6 +138,11 @@ class ClassCriteria:
         return max((criterion.smallest_class_of_all or 1 for criterion in self.sizes), default=1)
 
     @property
+    def compares(self) -> bool:
+        """True if a criterion compares classes with the distribution of other rows."""
+        return any(_compares(criterion) for criterion, _ in self.models)
+
+    @property
     def columns(self) -> list[Hashable]:
         """The sensitive attributes of the criteria."""
         return list(dict.fromkeys(name for _, columns in self.models for name in columns))
@@ -123,12 +152,16 @@ class ClassCriteria:
         """The measures of cells that have one value in a class, by which the criteria on attributes are judged."""
         return list(dict.fromkeys(_measure(criterion) for criterion, _ in self.models))
 
-    def bounds(self, name: Hashable, shares: Floats, longest: int) -> tuple[npt.NDArray[Any], ...]:
+    def bounds(
+        self, name: Hashable, counts: npt.NDArray[np.int64], rows: int, gone: int, longest: int
+    ) -> tuple[npt.NDArray[Any], ...]:
         """Return the criteria on an attribute as arrays, by which `kernels.class_bounds` bounds the rows that are left.
 
-        shares: of the values of the attribute in the table. longest: the longest distance of two values.
+        counts: the rows of each value of the attribute in a table of `rows` rows. gone: the most rows that are gone
+        when classes are compared with the rows that are left. longest: the longest distance of two values.
         """
-        bounds = [_bound(own, shares, longest) for own, columns in self.models if name in columns]
+        highest, lowest = np.minimum(counts / (rows - gone), 1.0), np.maximum(counts - gone, 0) / (rows - gone)
+        bounds = [_bound(own, highest, lowest, longest) for own, columns in self.models if name in columns]
         return tuple(map(np.array, zip(*bounds, strict=True)))
 
     def failing(
@@ -147,16 +180,16 @@ class ClassCriteria:
             for criterion, columns in self.models
             for name in columns
         }
-        return (np.asarray(class_sizes) < self.k) | self._broken(len(class_sizes), by_cell, longest)[0]
+        return (np.asarray(class_sizes) < self.k) | (self._broken(len(class_sizes), by_cell, longest)[0] > 0)
 
     def _broken(
         self,
         rows: int,
         scores: Mapping[tuple[Measure, Hashable], npt.NDArray[Any]],
         longest: Mapping[Hashable, int],
-    ) -> tuple[Bools, dict[tuple[Criterion, Hashable], Floats]]:
-        """Return whether each row breaks a criterion on attributes, and by criterion and attribute its values."""
-        broken, values = np.zeros(rows, bool), dict[tuple[Criterion, Hashable], Floats]()
+    ) -> tuple[Floats, dict[tuple[Criterion, Hashable], Floats]]:
+        """Return the excess of each row, see `JudgedRows`, and by criterion and attribute its values."""
+        excess, values = np.zeros(rows), dict[tuple[Criterion, Hashable], Floats]()
         for criterion, columns in self.models:
             assert isinstance(criterion.quantity, ModelQuantity)
             model = criterion.quantity.model
@@ -164,9 +197,11 @@ class ClassCriteria:
                 distinct, place = np.unique(scores[_measure(criterion), name], return_inverse=True)
                 finished = [_finish(model, own, longest.get(name, 1)) for own in distinct.tolist()]
                 met = np.array([math.isnan(own) or criterion.is_met(own) for own in finished], bool)
-                broken |= ~met[place]
-                values[criterion, name] = np.array(finished, float)[place]
-        return broken, values
+                reached = np.array(finished, float)
+                compared = _compares(criterion) and criterion.limit > 0
+                over = np.where(met, 0.0, reached / criterion.limit if compared else math.inf)
+                excess, values[criterion, name] = np.maximum(excess, over[place]), reached[place]
+        return excess, values
 
     def judge_rows(
         self,
@@ -174,17 +209,17 @@ class ClassCriteria:
         distances: Mapping[Any, Any],
         engine: Engine,
         workers: Workers,
-    ) -> tuple[Bools, list[CriterionValue]]:
-        """Return for each distinct row whether any class of it breaks a criterion, and the values in all other rows.
+    ) -> JudgedRows:
+        """Judge the distinct rows of a table.
 
         table: may be some rows of a table, see `CountedTable.whole`. If no row of a weight above 0 is left, all rows
         fail.
         """
         counted = self._counted_rows(table)
         if not counted.any():
-            return ~counted, []
+            return JudgedRows(~counted, np.full(len(counted), math.inf), [])
         sizes = self.smallest_classes(table, engine, workers)
-        failing, values = sizes < self.k, dict[tuple[Criterion, Hashable], Floats]()
+        excess, values = np.where(sizes < self.k, math.inf, 0.0), dict[tuple[Criterion, Hashable], Floats]()
         for judged in self._by_set(table):
             columns = judged.columns
             job, scores = score_counted(
@@ -202,20 +237,20 @@ class ClassCriteria:
                 for measure in judged.measures
                 for name, own in zip(columns, scores[measure.name], strict=True)
             }
-            broken, own_values = judged._broken(len(counted), by_cell, longest_distances(job, columns))
-            failing |= broken
+            own_excess, own_values = judged._broken(len(counted), by_cell, longest_distances(job, columns))
+            excess = np.maximum(excess, own_excess)
             for (criterion, name), own in own_values.items():
                 values[criterion, name] = _worse(criterion)(own, values.get((criterion, name), own))
-        left = ~failing
+        left = excess == 0
         if not left[counted].any():
-            return np.ones(len(left), bool), []
+            return JudgedRows(np.ones(len(left), bool), np.where(left, math.inf, excess), [])
         reached = self.reached(int(sizes[left].min()))
         for criterion, own_columns in self.models:
             of_left = {name: float(_worse(criterion).reduce(values[criterion, name][left])) for name in own_columns}
             worst = worst_of(criterion, of_left)
             # Where no class has a known value, none breaks the criterion.
             reached.append(worst._replace(is_met=worst.is_met or worst.value is None))
-        return failing, reached
+        return JudgedRows(~left, excess, reached)
 
     def _counted_rows(self, table: CountedTable) -> Bools:
         """Return for each distinct row whether it makes shares: its weight is above 0, or there are no weights."""
@@ -280,29 +315,46 @@ def suppress_in_turns(
     distances: Mapping[Any, Any],
     engine: Engine,
     workers: Workers,
+    reference: str = RELEASED,
+    most: float = math.inf,
 ) -> tuple[Bools, list[CriterionValue]]:
     """Return for each distinct row whether it goes by the criteria of attackers, and the values in the rows left.
 
     The attackers take turns. At the turn of an attacker, the classes of the rows that are left are judged, and the rows
-    of classes that break a criterion go. Turns end when no row goes at the turn of any attacker. Classes are compared
-    with the distributions of the whole table. For k and distinct_l no larger set of rows can stay.
+    of classes that break a criterion go. Turns end when no row goes at the turn of any attacker. For k and distinct_l
+    no larger set of rows can stay.
+
+    reference: the rows with whose distributions classes are compared. ORIGINAL: all rows of the table. RELEASED: the
+    rows that are left, so that each row that goes changes the distributions. Rows of the worse half of the classes then
+    go first, and the other classes are judged again: over 63 searches of 8 tables this suppressed 55 % of the rows, all
+    failing classes at once 62 %, and the worst class alone 54 % in twenty times as many turns.
+    most: if more rows go, turns end early; the result is then some of the rows that go.
     """
     failing = np.zeros(len(table.multiplicities), bool)
     values: list[Sequence[CriterionValue]] = [[] for _ in attackers]
     turn = settled = 0
-    while settled < len(attackers) and not failing.all():
+    while settled < len(attackers) and not failing.all() and table.multiplicities[failing].sum() <= most:
         own, left = attackers[turn % len(attackers)], np.flatnonzero(~failing)
-        some = table if len(left) == len(failing) else table.some(left)
-        gone, values[turn % len(attackers)] = own.judge_rows(some, distances, engine, workers)
+        compared = own.compares and reference == RELEASED
+        some = table if len(left) == len(failing) else table.kept(~failing) if compared else table.some(left)
+        judged = own.judge_rows(some, distances, engine, workers)
+        values[turn % len(attackers)] = judged.values
+        gone = judged.worse_half() if compared else judged.failing
         failing[left] = gone
         turn += 1
         if gone.any():
             # An attacker who knows a list of columns is done after its turn: its other classes kept all their rows.
             # If classes overlap, they did not.
-            settled = 0 if isinstance(own.known, AnyKnown) or own.missing == "wildcard" else 1
+            changed = compared or isinstance(own.known, AnyKnown) or own.missing == "wildcard"
+            settled = 0 if changed else 1
         else:
             settled += 1
     return failing, [] if failing.all() else [value for own in values for value in own]
+
+
+def _compares(criterion: Criterion) -> bool:
+    """Return whether a criterion compares each class with the distribution of other rows."""
+    return isinstance(criterion.quantity, ModelQuantity) and criterion.quantity.model.compares
 
 
 def _worse(criterion: Criterion) -> np.ufunc:
@@ -325,8 +377,14 @@ def _measure(criterion: Criterion) -> Measure:
     return find_measure(quantity.model.measure(quantity.l_values, True))
 
 
-def _bound(criterion: Criterion, shares: Floats, longest: int) -> tuple[int, float, int, float, Floats, Floats, float]:
-    """Return bounds on the values of each class that meets a criterion: see `kernels.class_bounds.bound_classes`."""
+def _bound(
+    criterion: Criterion, shares: Floats, least_shares: Floats, longest: int
+) -> tuple[int, float, int, float, Floats, Floats, float]:
+    """Return bounds on the values of each class that meets a criterion: see `kernels.class_bounds.bound_classes`.
+
+    shares, least_shares: float64 (values,). The highest and the lowest share of each value in the rows with which
+    classes are compared.
+    """
     quantity, limit = criterion.quantity, criterion.limit
     assert isinstance(quantity, ModelQuantity)
     name, lowest, needed = quantity.model.name, np.zeros(len(shares)), 1.0
@@ -345,7 +403,7 @@ def _bound(criterion: Criterion, shares: Floats, longest: int) -> tuple[int, flo
         highest, needed = shares, 1 - limit * longest
         margin = margin if longest == 1 else -math.inf
     elif name == "delta":
-        highest, lowest = shares * math.exp(min(limit, 700)), shares * math.exp(-limit)
+        highest, lowest = shares * math.exp(min(limit, 700)), least_shares * math.exp(-limit)
     else:
         assert name in ("basic_beta", "enhanced_beta")
         rise = np.minimum(limit, -np.log(np.maximum(shares, LEAST_SHARE))) if name == "enhanced_beta" else limit

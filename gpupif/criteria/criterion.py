@@ -218,9 +218,9 @@ def _check_operator(text: str, quantity: Quantity, operator: str, limit: float) 
     """Raise InputError for an operator that does not limit the risk."""
     right = "<=" if quantity.high_is_bad else ">="
     if operator != right:
-        lower = "low" if quantity.high_is_bad else "high"
+        lower = "lower" if quantity.high_is_bad else "higher"
         raise InputError(
-            f"criterion {text!r}: {quantity.text} is safe if it is {lower}: write {quantity.text}{right}{limit:g}."
+            f"criterion {text!r}: {quantity.text} is safer if it is {lower}: write {quantity.text}{right}{limit:g}."
         )
     words, lowest, highest = range_of(quantity)
     if not lowest <= limit <= highest:

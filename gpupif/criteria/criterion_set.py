@@ -21,6 +21,7 @@ from ..disclosure.risk_figures import NOTHING_GIVEN, RiskArguments
 from ..engines.base import Engine
 from ..errors import InputError, did_you_mean
 from ..measures import Measure, find_measure
+from ..utils.display import as_cell
 from ..utils.exact_sums import ExactSum, sum_rows
 from ..utils.percentiles import percentiles
 from ..utils.validation import check_exist
@@ -52,6 +53,24 @@ class CriterionValue(NamedTuple):
     value: float | None
     is_met: bool
     column: Hashable = None
+
+    @property
+    def shortfall(self) -> float:
+        """The amount by which the value breaks the limit, as a share of the limit or of the value; 0 if it is met."""
+        if self.is_met:
+            return 0.0
+        value, limit = self.value, self.criterion.limit
+        if value is None or math.isnan(value):
+            return math.inf
+        high, low = (value, limit) if self.criterion.at_most else (limit, value)
+        return high / low - 1 if low > 0 else math.inf
+
+    @property
+    def said(self) -> str:
+        """The criterion and its value in words: "'t<=0.2' is 0.31 in column 'ill'"."""
+        where = "" if self.column is None else f" in column {self.column!r}"
+        value = "not defined" if self.value is None or math.isnan(self.value) else as_cell(self.value)
+        return f"{str(self.criterion)!r} is {value}{where}"
 
 
 @dataclass(frozen=True)

@@ -201,6 +201,11 @@ def range_of(quantity: Quantity) -> tuple[str, float, float]:
     else:
         assert isinstance(quantity, ScoreQuantity)
         words = "0 and up" if quantity.measure is None else quantity.measure.range
+    return range_of_words(words)
+
+
+def range_of_words(words: str) -> tuple[str, float, float]:
+    """Return a range in words such as "0 to 1", and its lowest and highest value."""
     if words.startswith("any number"):
         return words, -math.inf, math.inf
     numbers = list(map(float, re.findall(r"-?\d+", words)))

@@ -59,6 +59,7 @@ class Model:
     wildcards: str. The meaning if missing values match every value, so that classes overlap.
     matching: str. The measure of cells in that case. Default "": `cell`.
     heading: str. The column heading in printed tables. Default "": the name.
+    compares: bool. True if classes are compared with the distribution of the table. Default False.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Model:
     wildcards: str = ""
     matching: str = ""
     heading: str = ""
+    compares: bool = False
 
     @property
     def of_l(self) -> bool:
@@ -174,6 +176,7 @@ MODELS: dict[str, Model] = {
             _scaled,
             example=0.25,
             wildcards="from the known values of the rows that match a row to all known values",
+            compares=True,
         ),
         Model(
             "basic_beta",
@@ -188,6 +191,7 @@ MODELS: dict[str, Model] = {
             "a row",
             matching="highest_relative_gain",
             heading="beta",
+            compares=True,
         ),
         Model(
             "enhanced_beta",
@@ -202,6 +206,7 @@ MODELS: dict[str, Model] = {
             wildcards="of the known values of the rows that match a row",
             matching="highest_enhanced_gain",
             heading="enh. beta",
+            compares=True,
         ),
         Model(
             "delta",
@@ -215,6 +220,7 @@ MODELS: dict[str, Model] = {
             example=0.693147,
             wildcards="of the known values of the rows that match a row",
             matching="highest_log_ratio",
+            compares=True,
         ),
     )
 }

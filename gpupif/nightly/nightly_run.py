@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .._version import __version__
-from ..errors import DatabaseUnavailableError, GpupifError, InputError, OutputError, TableReadError
+from ..errors import DatabaseUnavailableError, GpupifError, InputError, OutputError, TableReadError, UnmetError
 from ..utils.config import config as resources_of
 from ..utils.display import plural
 from ..utils.private_folder import followed, private_folder
@@ -33,7 +33,7 @@ from .record.kept_scores import SCORE_FILE, KeptFolder, remove_expired, seal, ti
 from .record.record import RECORD, Record, time_text, utc_now
 from .record.row_keys import READ_ROWS
 from .record.state_folder import run_lock, state_errors, state_folder
-from .release import FAILED, HELD_BACK, PUBLISHED, NightlyRelease
+from .release import FAILED, HELD_BACK, PUBLISHED, UNMET, NightlyRelease
 from .report.notify import notify
 from .report.run_text import gates_held, release_sentence
 from .run_outcome import KeptScores, RunOutcome, why
@@ -340,6 +340,7 @@ class _Run:
         self.seconds["keep"] = time.perf_counter() - measured
         if self.release is not None:
             self._publish(self.release, table, treated, held)
+            held &= self.facts["release"]["status"] != UNMET
         return Status.PASSED if held else Status.FAILED
 
     def _treat(self, table: KeptTable) -> tuple[Path | None, Findings | None]:
@@ -358,7 +359,8 @@ class _Run:
         try:
             yield
         except (GpupifError, OSError, MemoryError) as error:
-            self.facts["release"] = {"status": FAILED, "error": error_text(error, self.config)}
+            status = UNMET if isinstance(error, UnmetError) else FAILED
+            self.facts["release"] = {"status": status, "error": error_text(error, self.config)}
 
     def _publish(self, release: NightlyRelease, table: KeptTable, treated: Path | None, held: bool) -> None:
         """Publish what is released, unless a gate does not hold or an error came before, and log what became of it."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # The folder of answers and of the treated table before it is published, in the state folder.
 FOLDER = "release"
 # The ends of a release: all is published; a gate fails; anything else.
-PUBLISHED, HELD_BACK, FAILED = "published", "held back", "failed"
+PUBLISHED, HELD_BACK, FAILED, UNMET = "published", "held back", "failed", "not met"
 
 
 class NightlyRelease(NamedTuple):
@@ -116,7 +116,7 @@ class NightlyRelease(NamedTuple):
         treated = state_folder(state / FOLDER) / f"treated-{self.outputs['release.output'].name}"
         with _about("release.plan", "plan: "), Reporter() as report, announce_compilation():
             options = OutputOptions.from_arguments(treated, overwrite=True)
-            treat_source(table, options, self.plan, self.secret, report)
+            treat_source(table, options, self.plan, self.secret, report, False)
         return treated
 
     def publish(self, table: KeptTable, state: Path, treated: Path | None) -> dict[str, Any]:

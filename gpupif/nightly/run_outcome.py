@@ -51,7 +51,8 @@ class GateResult:
     that run measured this, but kept the value of another column or attacker. limits: by key, "max", "min", "max_rise",
     "max_fall", those that are set. why: of what failed, is unknown or was not applied, one sentence.
     column, attacker: where the value is from, where it is the worst of several. definition: digest of what is measured;
-    values of two runs are compared where it is the same, whatever the gates are called.
+    values of two runs are compared where it is the same, whatever the gates are called. risk_limit: "max" or "min", the
+    limit that keeps the risk itself down; empty if the gate has none; None in records of earlier versions.
     """
 
     name: str
@@ -65,6 +66,7 @@ class GateResult:
     column: str | None = None
     attacker: str | None = None
     definition: str = ""
+    risk_limit: str | None = None
 
     @property
     def change(self) -> float | None:
@@ -86,7 +88,13 @@ class GateResult:
     @property
     def limits_risk(self) -> bool:
         """Return whether the gate limits a risk itself, of scores or of classes, not only its change or the input."""
-        return self.kind not in INPUT_KINDS and not {"max", "min"}.isdisjoint(self.limits)
+        sides = ("max", "min") if self.risk_limit is None else (self.risk_limit,)
+        return self.kind not in INPUT_KINDS and not self.limits.keys().isdisjoint(sides)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values, ready for JSON, with what follows from its fields."""
+        follows = {"change": json_value(self.change), "not_applied": self.not_applied, "limits_risk": self.limits_risk}
+        return {**plain(self), **follows}
 
 
 @dataclass(frozen=True)
@@ -132,8 +140,8 @@ class RunOutcome(Displayable):
     seconds: wall time by stage, in order. peak_bytes: most memory of the process. compared_with: number of the last
     good run before it. notes: what else was said, one sentence each. error: of what did not end well, one sentence.
 
-    release: None if nothing is to be released; else its status ("published", "held back" by a gate, or "failed" with an
-    error), the files with size and BLAKE2b, and of answers the epsilon that the run charged, what is spent and left of
+    release: None if nothing is to be released; else its status ("published", "held back" by a gate, "not met" by the
+    treated table or "failed" with an error), the files with size and BLAKE2b, and of answers the epsilon that the run charged, what is spent and left of
     the ledger, and its head.
     """
 
@@ -177,15 +185,7 @@ class RunOutcome(Displayable):
         and whether each `limits_risk`.
         """
         fields = {name: plain(value) for name, value in vars(self).items() if name != "config"}
-        gates = [
-            {
-                **plain(gate),
-                "change": json_value(gate.change),
-                "not_applied": gate.not_applied,
-                "limits_risk": gate.limits_risk,
-            }
-            for gate in self.gates
-        ]
+        gates = [gate.to_dict() for gate in self.gates]
         return {"format": FORMAT, **fields, "exit_code": self.exit_code, "gates": gates}
 
     def verdict(self, redact: bool = False) -> list[str]:

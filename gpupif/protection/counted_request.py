@@ -15,7 +15,6 @@ from ..criteria.counted_table import CountedTable
 from ..criteria.criterion_set import CriterionSet
 from ..engines.base import Engine
 from ..engines.choose import choose_engine, requested_device
-from ..errors import InputError
 from ..frames.open import table_names
 from ..hierarchies.hierarchy import Hierarchy
 from ..rows.threads import Workers
@@ -60,34 +59,31 @@ class CountedRequest:
         others, coarser = request.not_named(names, labels)
         warn_of_identifiers(table, others, labels, coarser)
         engine = choose_engine(requested_device(counted.cells))
-        asked = cls(request, table, counted, criteria, hierarchies, levels, engine)
-        asked._check_strata()
-        return asked
+        return cls(request, table, counted, criteria, hierarchies, levels, engine)
 
     @property
     def suppression(self) -> Suppression | None:
         """The rows that may be suppressed, None for none."""
         most = math.floor(self.request.suppress * self.counted.rows)
-        return Suppression(ClassCriteria.by_attacker(self.criteria), most) if most else None
+        return Suppression(ClassCriteria.by_attacker(self.criteria), most, self.request.reference) if most else None
 
     def by_column(self, node: Levels) -> dict[Hashable, int]:
         """Return the levels of a node by column."""
         return {column.name: level for column, level in zip(self.levels, node, strict=True)}
 
-    def _check_strata(self) -> None:
-        """Raise InputError for a stratum with fewer rows than k, unless its rows may be suppressed."""
+    def small_stratum(self) -> str:
+        """Return a sentence on the smallest stratum if it has fewer rows than k; "" if none has."""
         strata, k = self.request.strata, ClassCriteria.from_set(self.criteria).k
         if not strata or self.request.missing == "wildcard":
-            return
+            return ""
         with Workers() as workers:
             sizes = np.asarray(self.counted.class_sizes(strata, workers))
-        small = sizes < k
-        if self.counted.multiplicities[small].sum() <= math.floor(self.request.suppress * self.counted.rows):
-            return
         row = int(sizes.argmin())
+        if sizes[row] >= k:
+            return ""
         columns = [self.counted.columns[self.counted.place(name)] for name in strata]
         named = ", ".join(f"{column.name!r} {column.values([int(column.codes[row])])[0]!r}" for column in columns)
-        raise InputError(
-            f"strata: the stratum of {named} has {int(sizes[row]):,} {plural(int(sizes[row]), 'row')}, fewer than "
-            f"k={k:,}. Make strata larger, ask for a lower k, or let more rows be suppressed with suppress=."
+        return (
+            f"The stratum of {named} has {int(sizes[row]):,} {plural(int(sizes[row]), 'row')}, fewer than k={k:,}. "
+            "Make strata larger, ask for a lower k, or let more rows be suppressed with suppress=."
         )

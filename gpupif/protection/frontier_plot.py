@@ -60,7 +60,7 @@ class ProtectionPlots:
         lost = "information lost (% of all bits)" if protection.unit == "bits" else "loss (% of the highest)"
         risk = "suppressed rows"
         if limit is not None:
-            risk = f"{label(limit.figure)} ({'low' if limit.at_most else 'high'} is safe)"
+            risk = f"{label(limit.figure)} ({'lower' if limit.at_most else 'higher'} is safer)"
         ax.set(title="Risk against loss, of the best nodes checked", xlabel=lost, ylabel=risk)
         return ax
 

@@ -8,9 +8,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ..criteria.class_criteria import ORIGINAL
 from ..criteria.counted_table import CountedTable
 from .column_levels import ColumnLevels
 from .counted_request import CountedRequest
+from .lattice import Levels
 from .lattice_search import LatticeSearch
 from .node_checks import NodeChecks
 from .objectives import ColumnObjective, Objective
@@ -50,7 +52,7 @@ class EntropyOfRows(ColumnObjective):
 
 
 def recode_further(
-    asked: CountedRequest, kept: npt.NDArray[np.bool_], search_of: Callable[[NodeChecks, Objective], LatticeSearch]
+    asked: CountedRequest, node: Levels, search_of: Callable[[NodeChecks, Objective], LatticeSearch]
 ) -> tuple[list[RecodedRows], bool]:
     """Recode rows that are suppressed at the best node further, and return the rounds, and whether all are complete.
 
@@ -59,12 +61,16 @@ def recode_further(
     losing all. Rows in other classes are left for the next round. The rounds end if no row is left, if no row is in a
     class that meets the criteria at any node, or if the search is over.
 
-    kept: by distinct row, whether it is not suppressed at the best node. search_of: returns the search for the node
-    that costs least. Classes are compared with the whole table, and groups are as large as in the whole table.
+    node: the best node. search_of: returns the search for the node that costs least. Classes are compared with the
+    whole table, as hardly a row is suppressed in the end. Groups are as large as in the whole table.
     """
-    counted, suppression, rounds, complete = asked.counted, asked.suppression, list[RecodedRows](), True
-    left = np.flatnonzero(~kept)
-    while len(left) and suppression is not None:
+    counted, rounds, complete = asked.counted, list[RecodedRows](), True
+    if asked.suppression is None:
+        return rounds, complete
+    suppression = asked.suppression._replace(reference=ORIGINAL)
+    with NodeChecks(counted, asked.levels, asked.criteria, asked.engine, suppression) as checks:
+        left = np.flatnonzero(~checks.kept_rows(node))
+    while len(left):
         table = counted.some(left)
         rows = int(table.multiplicities.sum())
         with NodeChecks(

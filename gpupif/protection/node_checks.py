@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gpupif.kernels import class_bounds
 
 from ..attack.attackers import AnyKnown
-from ..criteria.class_criteria import ClassCriteria, suppress_in_turns
+from ..criteria.class_criteria import RELEASED, ClassCriteria, suppress_in_turns
 from ..criteria.counted_scores import known_columns, longest_distances, score_counted
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
@@ -38,11 +38,17 @@ PASSED = 4
 class Suppression(NamedTuple):
     """The rows that may be suppressed: at most `most` rows, in classes that break a criterion of any of `attackers`.
 
-    The criteria hold classes against the distribution of the whole table, suppressed rows among them, as ARX does.
+    reference: the rows with whose distributions classes are compared, see `class_criteria.suppress_in_turns`.
     """
 
     attackers: Sequence[ClassCriteria]
     most: int
+    reference: str = RELEASED
+
+    @property
+    def compares(self) -> bool:
+        """True if classes are compared with the rows that are left, so that suppressed rows change what fails."""
+        return self.reference == RELEASED and any(own.compares for own in self.attackers)
 
     @property
     def criteria(self) -> list[Criterion]:
@@ -117,7 +123,8 @@ class NodeChecks:
         self._roll_ups: dict[tuple[Hashable, ...], ClassRollUp] = {}
         self._sets: dict[Criterion, list[tuple[Hashable, ...]]] = {}
         self._known = tuple(criteria.quasi_identifiers)
-        self._attackers, self._most = suppression or Suppression([], 0)
+        self._attackers, self._most, _ = suppression or Suppression([], 0)
+        self._compares = suppression is not None and suppression.compares
         # The criteria on classes over the quasi-identifiers, of which bounds are made.
         self._on_classes = ClassCriteria.from_set(criteria)
         # The sizes of the classes over the quasi-identifiers alone decide which rows go.
@@ -137,12 +144,16 @@ class NodeChecks:
                     self._others[columns] = max(own.k, self._others.get(columns, 1))
         longest = self._find_longest()
         counts = {column.name: column.counts for column in table.columns}
+        # How many rows may be gone whose shares classes are compared with.
+        gone = self._most if self._compares else 0
         self._bounds = {
-            name: self._on_classes.bounds(name, counts[name] / table.rows, longest.get(name, 1))
+            name: self._on_classes.bounds(name, counts[name], table.rows, gone, longest.get(name, 1))
             for name in self._on_classes.columns
         }
+        # Whether classes over the quasi-identifiers are suppressed as a whole.
+        self._whole_classes = only is not None and only.is_over(self._known)
         # Whether the bounds decide which rows are suppressed, but for classes that they leave open.
-        self._bounds_decide = bool(self._bounds) and only is not None and only.is_over(self._known)
+        self._bounds_decide = bool(self._bounds) and self._whole_classes and not self._compares
         self._columns_of_bounds = (*self._known, *self._bounds)
         self._last_bounds: tuple[Levels, BoundClasses] | None = None
         self._fewest: dict[Levels, tuple[int, int]] = {}
@@ -160,7 +171,7 @@ class NodeChecks:
             self.prunes = True
             self.selects = bool(self._selecting) or not self._sizes_decide
         # The last node at which rows were judged, with its table and the rows of classes that break a criterion.
-        self._last: tuple[Levels, CountedTable, npt.NDArray[np.bool_]] | None = None
+        self._last: tuple[Levels, CountedTable, npt.NDArray[np.bool_], float] | None = None
         # The class that was found to be too small last: its columns, its node, and how many rows it needs.
         self._small: tuple[tuple[Hashable, ...], Levels, int] | None = None
         self.values: dict[Levels, dict[Criterion, CriterionValue]] = {}
@@ -200,7 +211,7 @@ class NodeChecks:
             return False
         if self._suppression is None:
             return self._meets(self._selecting, node)
-        table, failing = self._failing_rows(node)
+        table, failing = self._failing_rows(node, self._most)
         if int(table.multiplicities[failing].sum()) > self._most:
             return False
         if not self._selecting:
@@ -289,17 +300,20 @@ class NodeChecks:
         number = self._class_numbers(names, classes, [table.columns[table.place(name)].codes for name in names])
         return np.bincount(number, table.multiplicities * ~failing, len(classes.counts)).astype(np.int64)
 
-    def _failing_rows(self, node: Levels) -> tuple[CountedTable, npt.NDArray[np.bool_]]:
-        """Return the table at a node, and for each distinct row whether it is suppressed."""
-        if self._last is not None and self._last[0] == node:
-            return self._last[1:]
+    def _failing_rows(self, node: Levels, most: float = math.inf) -> tuple[CountedTable, npt.NDArray[np.bool_]]:
+        """Return the table at a node, and for each distinct row whether it is suppressed.
+
+        most: if more rows are suppressed, some of them are enough.
+        """
+        if self._last is not None and self._last[0] == node and self._last[3] <= max(most, self.suppressed[node]):
+            return self._last[1:3]
+        assert self._suppression is not None
         table = self.at_levels(node)
-        failing, values = suppress_in_turns(
-            self._attackers, table, self._criteria.distances, self._engine, self._workers
-        )
+        given = self._criteria.distances, self._engine, self._workers, self._suppression.reference, most
+        failing, values = suppress_in_turns(self._attackers, table, *given)
         self._keep(node, values)
         self.suppressed[node] = int(table.multiplicities[failing].sum())
-        self._last = node, table, failing
+        self._last = node, table, failing, most
         return table, failing
 
     def _find_longest(self) -> dict[Hashable, int]:
@@ -362,7 +376,9 @@ class NodeChecks:
         bounded = self._bound_classes(node)
         sizes = bounded.sizes
         self._passed = 0 if int(sizes[sizes < self._least].sum()) > self._most else self._passed + 1
-        return int(sizes.sum() - bounded.kept.sum()), int(sizes[bounded.failing].sum())
+        fewest = int(sizes.sum() - bounded.kept.sum())
+        # If an attacker first suppressed some rows of a class, the rows that are left may be compared anew and meet.
+        return fewest, int(sizes[bounded.failing].sum()) if self._whole_classes or not self._compares else fewest
 
     def _bound_classes(self, node: Levels) -> BoundClasses:
         """Return the classes at a node with bounds, if there are criteria on sensitive attributes."""
@@ -397,11 +413,11 @@ class NodeChecks:
         codes = self._roll_ups[self._columns_of_bounds].codes(rows)
         if open_classes.any():
             table, scored = self._with_rows(rows, self._columns_of_bounds, node), np.flatnonzero(open_classes[number])
-            gone, _ = self._attackers[0].judge_rows(
+            judged = self._attackers[0].judge_rows(
                 table.some(scored), self._criteria.distances, self._engine, self._workers
             )
             failing = failing.copy()
-            failing[number[scored[gone]]] = True
+            failing[number[scored[judged.failing]]] = True
         by_axis = [codes[self._known.index(column.name)][first] for column in self._levels]
         return sizes, by_axis, np.where(failing, 0, sizes)
 

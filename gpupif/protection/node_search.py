@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from typing import NoReturn
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,9 +14,8 @@ from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, CriterionValue
 from ..criteria.quantities import ScoreQuantity
-from ..errors import InputError, UnreachableError
 from ..treatment.plan import Plan
-from ..utils.display import as_cell, duration, plural
+from ..utils.display import as_cell, as_percent, duration, plural
 from ..utils.progress import Reporter, short
 from ..utils.signals import first_interrupt
 from .counted_request import CountedRequest
@@ -66,8 +65,8 @@ class NodeSearch:
     def run(self) -> Protection:
         """Search, and return the best node as a result whose plan is not made and measured yet.
 
-        Raises UnreachableError if there is none, InputError if none was found, and KeyboardInterrupt if the user ends
-        the search before a node is found.
+        If no node meets the criteria, or none was found in time, the result is the node that comes nearest; its `unmet`
+        says why. Raises KeyboardInterrupt if the user ends the search before a node is found.
         """
         criteria, limit = self._asked.criteria, self._asked.request.time_limit
         before = criteria.with_criteria([*criteria.criteria, UNIQUE_ROWS]).measure(
@@ -97,12 +96,12 @@ class NodeSearch:
             self._searching = None
             rounds, complete = list[RecodedRows](), best.complete
             if self._asked.request.local and best.node is not None:
-                rounds, all_complete = recode_further(self._asked, checks.kept_rows(best.node), search_of)
+                rounds, all_complete = recode_further(self._asked, best.node, search_of)
                 complete &= all_complete
         if best.node is None:
             if is_interrupted():
                 raise KeyboardInterrupt(f"no treatment that meets the criteria was found in {_checks_of(search)}")
-            self._refuse(best, search)
+            return self._nearest(before, best, search)
         if is_interrupted():
             self._report.say(
                 "interrupted: the best plan so far is kept, and measured. Ctrl-C again keeps it unmeasured."
@@ -140,9 +139,11 @@ class NodeSearch:
         # After the time limit no node is priced, as none is checked.
         shown = [own for own in checks.values if own in search.prices or not search.is_over]
         losses = {own: objective.value(search.price(own).cost) for own in shown}
-        loss, bound = objective.value(best.loss), objective.value(best.bound)
+        loss = objective.value(search.price(node).cost if best.node is None else best.loss)
+        bound = objective.value(best.bound)
         highest = objective.value(search.price(tuple(column.height for column in asked.levels)).floor)
-        of_classes = asked.suppression.criteria if asked.suppression is not None and suppressed else []
+        suppresses = asked.suppression is not None and suppressed and best.node is not None
+        of_classes = asked.suppression.criteria if asked.suppression is not None and suppresses else []
         searched = [[checks.values[node][criterion] for criterion in of_classes], *(own.searched for own in local)]
         return Protection(
             plan=Plan([]),
@@ -177,7 +178,7 @@ class NodeSearch:
             local=local,
             checks=search.checked,
             nodes=self._nodes,
-            optimal=best.complete,
+            optimal=best.complete and best.node is not None,
             gap=0.0 if best.complete or not loss else (loss - bound) / loss,
             stopped_by=stopped_by,
             frontier=self._frontier(losses),
@@ -192,7 +193,8 @@ class NodeSearch:
     def _frontier(self, losses: Mapping[Levels, float]) -> list[FrontierNode]:
         """Return the nodes that no other node equals or beats in loss, values and suppressed rows, the cheapest first.
 
-        losses: by node. Nodes at which a criterion has no value are left out.
+        losses: by node. Nodes at which a criterion has no value, or at which more rows would be suppressed than may be,
+        are left out.
         """
         asked, checks, nodes = self._asked, self._checks, []
         criteria, most = asked.criteria.criteria, 0 if asked.suppression is None else asked.suppression.most
@@ -202,8 +204,10 @@ class NodeSearch:
             if len(known) < len(criteria):
                 continue
             hidden = checks.suppressed.get(node, 0)
+            if hidden > most:
+                continue
             risks = [*(value if criterion.at_most else -value for criterion, value in known), hidden]
-            is_met = all(own.is_met for own in measured) and hidden <= most
+            is_met = all(own.is_met for own in measured)
             figures = {str(criterion): value for criterion, value in known}
             nodes.append((risks, node, FrontierNode(asked.by_column(node), loss, figures, hidden, is_met)))
         costs = with_ties(np.array([own.loss for _, _, own in nodes]))
@@ -214,18 +218,34 @@ class NodeSearch:
                 best.append((risks, own))
         return [own for _, own in best]
 
-    def _refuse(self, best: SearchResult, search: LatticeSearch) -> NoReturn:
-        """Raise UnreachableError if no node meets the criteria, and InputError if the search ended too early."""
-        asked = self._asked
+    def _nearest(self, before: Sequence[CriterionValue], best: SearchResult, search: LatticeSearch) -> Protection:
+        """Return the node that comes nearest to the criteria. Its `unmet` says why no node meets them."""
+        asked, checks = self._asked, self._checks
         top = tuple(column.height for column in asked.levels)
-        failing = [value for value in self._checks.values_of_all_rows(top) if not value.is_met]
+        failing = [value for value in checks.values_of_all_rows(top) if not value.is_met]
         listed = " ".join(_why_not_met(value, asked.criteria, asked.counted) for value in failing)
+        most = 0 if asked.suppression is None else asked.suppression.most
+        measured = {
+            node: max(own.shortfall for own in values.values())
+            for node, values in checks.values.items()
+            if len(values) == len(asked.criteria.criteria) and checks.suppressed.get(node, 0) <= most
+        }
+        node = min(measured, key=lambda own: (measured[own], search.price(own).cost, own), default=top)
+        suppressed = checks.suppressed_rows(node)
+        over = ""
+        if most < suppressed < asked.counted.rows:
+            rows = f"{suppressed:,} of {asked.counted.rows:,} rows ({as_percent(suppressed / asked.counted.rows)})"
+            over = f" The plan that comes nearest suppresses {rows}; {most:,} may be suppressed."
+        found = self._found(before, best, node, search, None, [])
+        # Without any row nothing is released: the nearest plan then suppresses none.
+        found = replace(found, suppressed_rows=suppressed if over or suppressed <= most else 0)
         if not best.complete:
-            said = f"no treatment was found that meets the criteria, in {_checks_of(search)}."
-            raise InputError(f"time_limit: {said} Raise it, or relax a criterion. {listed}".rstrip())
-        if not failing:
-            listed = f"Together they are not met at any node, in {_checks_of(search)}."
-        raise UnreachableError(f"require: no treatment meets the criteria. {listed}")
+            why = f"time_limit: no treatment was found that meets the criteria, in {_checks_of(search)}. Raise it, or "
+            why += f"relax a criterion. {listed}"
+        else:
+            together = f"Together they are not met at any node, in {_checks_of(search)}."
+            why = f"require: no treatment meets the criteria. {asked.small_stratum() or listed or together}"
+        return replace(found, unmet=f"{why.rstrip()}{over}")
 
 
 def _attackers(criteria: CriterionSet, scored: Sequence[Hashable]) -> str:

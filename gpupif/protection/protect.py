@@ -13,6 +13,7 @@ from ..attack.roles import classes_by_roles
 from ..criteria.criterion import Criterion, read_criteria
 from ..disclosure.attack_game import Game
 from ..disclosure.risk_figures import RiskArguments
+from ..errors import UnmetError
 from ..hierarchies.open import open_hierarchies
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, as_columns
@@ -53,6 +54,7 @@ def protect(
     sampling_fraction: float | None = None,
     population_size: int | None = None,
     missing: str = "category",
+    reference: str = "released",
 ) -> Protection:
     """Find the treatment with the least loss with which a table meets criteria.
 
@@ -112,11 +114,8 @@ def protect(
         Share of the rows, from 0 to below 1, that may be suppressed: rows of equivalence classes that break any
         criterion on classes (k, or a disclosure measure such as ``distinct_l`` or ``t``), of any attacker. It needs
         such a criterion. Rows are suppressed attacker by attacker; then the classes of the rows that are left are
-        judged again, until no row fails. All other criteria then hold for the rows that are left. The search compares
-        classes with the whole table, suppressed rows among them, as ARX does (for ``t``, ``basic_beta``,
-        ``enhanced_beta`` and ``delta``). `Protection.risk` compares them with the treated table, and may break the
-        limit: `Protection.searched` has the values of the search, and the printed result says where both differ. If
-        missing values match every value, the class of a row is all rows that match it.
+        judged again, until no row fails. A node counts if no more rows are suppressed than allowed, and the rows that
+        are left meet all criteria. If missing values match every value, the class of a row is all rows that match it.
     cells:
         Suppress single cells instead of these rows, as few as make all criteria hold; if a criterion needs it, also
         cells of further rows. Whole rows are suppressed after all if these cells are in more rows than `suppress`
@@ -145,6 +144,11 @@ def protect(
     missing:
         "category": missing values are a value of their own; "wildcard": they match every value, in every criterion;
         "error": they are refused, in the columns that are used.
+    reference:
+        With suppress: the rows with which ``t``, ``basic_beta``, ``enhanced_beta`` and ``delta`` compare each class.
+        "released": the rows that are left. The worse half of the failing classes is suppressed first, then the others
+        are judged again. "original": all rows, suppressed rows among them, as in ARX. `Protection.searched` then has
+        the values of the search, and the treated table, which is compared with itself, may break a limit.
 
     Returns
     -------
@@ -158,8 +162,10 @@ def protect(
     InputError
         If a criterion cannot be read, a column or an attacker does not exist, hierarchies do not nest or lack a value,
         or the table is too large. If the population lacks rows of the table or has a value that has no place in a
-        hierarchy, or a weight is negative. If no node meets the criteria: the message names them and the columns at
-        fault.
+        hierarchy, or a weight is negative.
+    UnmetError
+        If no node meets the criteria, none was found in time, or the treated table breaks one. The message names the
+        criteria and the columns at fault; ``.nearest`` is the Protection that came nearest.
     TableReadError, OutputError, DeviceError
         As in `gpupif.score`.
     KeyboardInterrupt
@@ -213,6 +219,7 @@ def protect(
         given=RiskArguments(population, weights, household, game, sampling_fraction, population_size),
         missing=missing,
         strata=within,
+        reference=reference,
     )
     return _find_protection(table, request)
 
@@ -231,4 +238,9 @@ def _find_protection(table: Any, request: ProtectRequest) -> Protection:
         times.append(time.perf_counter())
     stages = ("read and count", "search", "treat and measure again")
     seconds = {stage: end - start for stage, (start, end) in zip(stages, pairwise(times), strict=True)}
-    return replace(measured, seconds=seconds)
+    measured = replace(measured, seconds=seconds)
+    if measured.unmet is not None:
+        error = UnmetError(measured.unmet)
+        error.nearest = measured
+        raise error
+    return measured

@@ -12,6 +12,7 @@ from ..attack.arguments import as_attackers
 from ..attack.attackers import AnyKnown, Known
 from ..attack.hierarchy_files import read_named_files
 from ..attack.request import MISSING
+from ..criteria.class_criteria import REFERENCES, RELEASED
 from ..criteria.counted_risk import arguments_for
 from ..criteria.counted_scores import known_columns
 from ..criteria.counted_table import CountedTable
@@ -48,6 +49,7 @@ class ProtectRequest:
     identifiers: by column what the plan does with it: "drop", "pseudonymise" or "keep".
     given: the arguments of `gpupif.risk` that its figures need. missing: "category", "error" or "wildcard".
     strata: columns that the attacker knows, and that stay as they are. They are among `quasi_identifiers`.
+    reference: the rows with which classes are compared if rows may be suppressed: "released" or "original".
     """
 
     criteria: Sequence[Criterion]
@@ -66,6 +68,7 @@ class ProtectRequest:
     given: RiskArguments = NOTHING_GIVEN
     missing: str = "category"
     strata: Sequence[Hashable] = ()
+    reference: str = RELEASED
 
     def __post_init__(self) -> None:
         roles = {**self.given.columns, **self.identifiers, **dict.fromkeys(self.sensitive, "sensitive")}
@@ -74,6 +77,7 @@ class ProtectRequest:
                 raise InputError(f"strata: column {name!r} has another role too. Name it in one of them only.")
         check_not_known(self.sensitive, self.quasi_identifiers or ())
         check_word("missing", self.missing, MISSING)
+        check_word("reference", self.reference, REFERENCES)
         for name, argument in self.given.columns.items():
             if name in {*self.sensitive, *(self.quasi_identifiers or ())}:
                 raise InputError(f"{argument}: column {name!r} has another role too. Name it in one of them only.")

@@ -113,6 +113,10 @@ class Protection(Displayable):
         with the whole table, suppressed rows among them, as ARX does. Empty unless the plan suppresses whole rows.
     local: the rounds of local recoding. `levels`, `losses` and `loss` are of the node at which all other rows are, as
         if all rows were there. The rows of the rounds and `suppressed_rows` together would be suppressed without it.
+    local_unreached: whether local recoding was asked for, but whole rows are taken away because the recoded rows break
+        a criterion.
+    unmet: why the plan does not do what was asked, in sentences; None if it does. `gpupif.errors.UnmetError` carries
+        such a result, the plan that came nearest.
     checks: how many nodes were checked. nodes: how many there are.
     optimal: whether no node that meets the criteria costs less.
     gap: how much cheaper another plan could be at most, as a share of the loss; 0 if this plan is optimal.
@@ -164,15 +168,16 @@ class Protection(Displayable):
     seconds: Mapping[str, float]
     attacker: str
     weighed: bool = False
+    local_unreached: bool = False
+    unmet: str | None = None
 
     @property
     def is_met(self) -> bool:
-        """Return whether the treated table, measured as it is, meets all criteria.
+        """Return whether the plan does what was asked, by the treated table as it was measured.
 
-        It should, unless rows are suppressed by a criterion that compares classes with the table: see `differing`.
         False if the table was not measured.
         """
-        return bool(self.risk) and all(value.is_met for value in self.risk)
+        return bool(self.risk) and all(value.is_met for value in self.risk) and self.unmet is None
 
     @property
     def differing(self) -> list[tuple[CriterionValue, CriterionValue]]:
@@ -200,6 +205,10 @@ class Protection(Displayable):
     def verdict(self, redact: bool = False) -> list[str]:
         """Return what was asked, what the plan does and costs, and what risk is left; see `Displayable.verdict`."""
         asked = f"Asked: {listed([own.criterion for own in self.before], SHOWN_CRITERIA, str)}. {self.attacker}"
+        if self.unmet is not None:
+            broken = [own.criterion for own in self.risk if not own.is_met]
+            why = f"{listed(broken, SHOWN_CRITERIA, str)}." if redact else self.unmet.partition(": ")[2]
+            asked = f"NOT MET: {why}"
         done = f"Plan: {self._done()}; cost: {self._cost()}."
         return [*map(printable, (asked, done, f"Risk left: {self._risk_left()}."))]
 
@@ -213,6 +222,8 @@ class Protection(Displayable):
             )
         if self.cells_unreached:
             draw_line(console, "No single cells meet all criteria when suppressed: whole rows are instead.")
+        if self.local_unreached:
+            draw_line(console, "Rows that are recoded further break a criterion: whole rows are suppressed instead.")
         if self.unmeasured:
             draw_line(
                 console, f"Released as they are, and not measured: {listed(self.unmeasured, 10, quoted)}.", "yellow"
@@ -263,7 +274,7 @@ class Protection(Displayable):
                 self.suppressed_cells > 0
             )
             done.append(f"suppresses {cells}{rows}")
-        return "; ".join(done) or "nothing, for the table meets the criteria as it is"
+        return "; ".join(done) or f"nothing{', for the table meets the criteria as it is' * (self.unmet is None)}"
 
     def _cost(self) -> str:
         """Return what the plan loses, and whether another plan may lose less, in words."""
@@ -276,7 +287,8 @@ class Protection(Displayable):
             lost = f"objective {self.objective}: {as_cell(self.loss)} ({self.unit}), {share}"
         ended = f"{self.stopped_by} ended the search, and " if self.stopped_by else ""
         less = f"up to {as_percent(self.gap)} less" if self.gap < 1 else "less"
-        lost += ", the least possible" if self.optimal else f"; {ended}another plan may lose {less}"
+        if self.unmet is None:
+            lost += ", the least possible" if self.optimal else f"; {ended}another plan may lose {less}"
         further = math.fsum(own.loss for own in self.local)
         return lost + f"; the rows that are recoded further lose {further:,.0f} bits" * bool(self.local)
 

@@ -21,6 +21,7 @@ from .continuous.microaggregate_together import MicroaggregateTogether
 from .continuous.rank_swap import RankSwap
 from .continuous.shuffle import Shuffle
 from .dropped_columns import DeclaredColumns, Drop
+from .plan_criteria import PlanCriteria
 from .plan_fields import as_call, names_in_documents, plain_fields, refuse_secret, treatment_from, with_types
 from .random.moved_values import Jitter, Noise, ShiftDates
 from .random.pram import Pram
@@ -72,7 +73,8 @@ TREATMENTS: Mapping[str, type[Treatment]] = {
 }
 # The keys of a plan's document.
 HIERARCHIES, TREATMENT, QUASI_IDENTIFIERS, SENSITIVE = "hierarchies", "treatment", "quasi_identifiers", "sensitive"
-KEYS = (QUASI_IDENTIFIERS, SENSITIVE, HIERARCHIES, TREATMENT)
+CRITERIA = "criteria"
+KEYS = (QUASI_IDENTIFIERS, SENSITIVE, CRITERIA, HIERARCHIES, TREATMENT)
 
 
 class Plan:
@@ -95,6 +97,10 @@ class Plan:
     quasi_identifiers, sensitive:
         The columns that an attacker knows, and the columns that he would learn, as `gpupif.protect` has them.
         `gpupif.compare` takes them from the plan if it is given none. No treatment reads them. Default: none.
+    criteria:
+        What the treated table must meet: a `gpupif.treatments.PlanCriteria`, or a dictionary of its keys.
+        `gpupif.treat` measures the treated table, and refuses it if it breaks one. Default None: what treatments
+        require that remove rows or suppress cells (`SuppressRows`, `Suppress`, `RecodeRows`).
 
     A plan contains no key, and may therefore be shown to others. The key of random treatments is given beside the plan.
     Two plans are equal if their treatments and hierarchies are.
@@ -121,6 +127,7 @@ class Plan:
         hierarchies: Any = None,
         quasi_identifiers: Columns = (),
         sensitive: Columns = (),
+        criteria: PlanCriteria | Mapping[str, Any] | None = None,
     ) -> None:
         if isinstance(treatments, Treatment) or not isinstance(treatments, Sequence) or isinstance(treatments, str):
             raise InputError(f"plan: expected a list of treatments, got {brief(treatments)}.")
@@ -131,6 +138,24 @@ class Plan:
         self.treatments: tuple[Treatment, ...] = tuple(map(self._checked, range(1, len(treatments) + 1), treatments))
         self.quasi_identifiers = as_list(f"plan: {QUASI_IDENTIFIERS}", quasi_identifiers)
         self.sensitive = as_list(f"plan: {SENSITIVE}", sensitive)
+        self.criteria = self._checked_criteria(criteria)
+
+    def _checked_criteria(self, given: PlanCriteria | Mapping[str, Any] | None) -> PlanCriteria | None:
+        """Return criteria with checked types and fields; raises InputError."""
+        if given is None:
+            return None
+        said = f"plan: {CRITERIA}"
+        if not isinstance(given, PlanCriteria | Mapping):
+            raise InputError(f"{said}: expected a table [{CRITERIA}] of keys, such as require, got {brief(given)}.")
+        criteria = treatment_from(said, PlanCriteria, given, None) if isinstance(given, Mapping) else given
+        criteria = with_types(said, criteria)
+        try:
+            criteria.check()
+        except InputError as error:
+            raise error.about(said, f"{CRITERIA}: ") from None
+        if len(criteria.require) and not self.quasi_identifiers:
+            raise InputError(f"{said}: expected {QUASI_IDENTIFIERS} of the plan, what the attacker knows; got none.")
+        return criteria
 
     def _checked(self, number: int, given: Treatment) -> Treatment:
         """Return a treatment with checked types and fields; raises InputError. number: its position, from 1."""
@@ -236,8 +261,8 @@ class Plan:
             raise InputError(f"{said}: {HIERARCHIES}: expected a table by column, got {brief(hierarchies)}.")
         treatments = [_treatment(said, number, keys, folder) for number, keys in enumerate(listed, 1)]
         try:
-            columns = [given.get(key, ()) for key in (QUASI_IDENTIFIERS, SENSITIVE)]
-            made = cls(treatments, open_hierarchies(hierarchies, folder), *columns)
+            known, learnt = (given.get(key, ()) for key in (QUASI_IDENTIFIERS, SENSITIVE))
+            made = cls(treatments, open_hierarchies(hierarchies, folder), known, learnt, given.get(CRITERIA))
         except InputError as error:
             raise InputError(f"{said}: {str(error).removeprefix('plan: ')}") from None
         if TREATMENT not in given:
@@ -263,6 +288,7 @@ class Plan:
         parts: dict[str, Any] = {
             QUASI_IDENTIFIERS: list(self.quasi_identifiers),
             SENSITIVE: list(self.sensitive),
+            CRITERIA: None if self.criteria is None else plain_fields(self.criteria),
             HIERARCHIES: {name: hierarchy.to_plan() for name, hierarchy in self.hierarchies.items()},
         }
         treatments = [{"do": treatment.do, **plain_fields(treatment)} for treatment in self.treatments]
@@ -283,7 +309,8 @@ class Plan:
 
     def _relative_to(self, folder: Path) -> dict[str, Any]:
         """Return the document of `to_dict`, with relative paths for files inside a folder."""
-        for name in [*self.hierarchies, *(name for own in self.treatments for name in names_in_documents(own))]:
+        parts = [*self.treatments, *([] if self.criteria is None else [self.criteria])]
+        for name in [*self.hierarchies, *(name for own in parts for name in names_in_documents(own))]:
             toml_key(name)
         document = self.to_dict()
         hierarchies = document.get(HIERARCHIES, {})
@@ -371,6 +398,11 @@ def _as_toml(document: Mapping[str, Any]) -> str:
     if not document[TREATMENT]:
         # `Plan.load` refuses a plan without a list: the author may have forgotten it.
         lines += ["", f"{TREATMENT} = []"]
+    if document.get(CRITERIA):
+        lines += ["", toml_comment("What the treated table must meet: gpupif treat releases none that does not.")]
+        lines += [toml_comment("NOT MET by this plan: see unmet.")] * ("unmet" in document[CRITERIA])
+        lines += [f"[{CRITERIA}]"]
+        lines += [f"{toml_key(key)} = {toml_value(value)}" for key, value in document[CRITERIA].items()]
     if document.get(HIERARCHIES):
         lines += ["", f"[{HIERARCHIES}]"]
         lines += [f"{toml_key(name)} = {toml_value(hierarchy)}" for name, hierarchy in document[HIERARCHIES].items()]

@@ -19,14 +19,15 @@ from ..encoding.plain_values import text_of
 from ..errors import InputError
 from ..utils.validation import brief, is_hashable, is_number, is_whole
 from .field_checks import check_keys
-from .treatment import Treatment
+from .treatment import PlanPart
 
+Part = typing.TypeVar("Part", bound=PlanPart)
 # Keys that a plan must not have: plans may be shown to others, so the secret is given beside the plan.
 SECRETS = ("key", "key_file", "password", "secret", "seed")
 
 
 @cache
-def types_of(kind: type[Treatment]) -> Mapping[str, Any]:
+def types_of(kind: Any) -> Mapping[str, Any]:
     """Return the type of each field of a class of treatments, by name."""
     hints = typing.get_type_hints(kind)
     return {own.name: hints[own.name] for own in dataclasses.fields(kind)}
@@ -41,7 +42,7 @@ def refuse_secret(said: str, key: Any) -> None:
         )
 
 
-def treatment_from(said: str, kind: type[Treatment], given: Mapping[str, Any], folder: Path | None) -> Treatment:
+def treatment_from(said: str, kind: type[Part], given: Mapping[str, Any], folder: Path | None) -> Part:
     """Return the treatment with some keys. Its values are not checked yet.
 
     said: prefix of errors. folder: start of relative paths; None leaves paths unchanged. Raises InputError for an
@@ -58,7 +59,7 @@ def _resolved(path: Any, folder: Path | None) -> Any:
     return path if folder is None or not isinstance(path, str) else str(folder / Path(path).expanduser())
 
 
-def with_types(said: str, treatment: Treatment) -> Treatment:
+def with_types(said: str, treatment: Part) -> Part:
     """Return the treatment with lists of columns that have each name once, also for a single name.
 
     said: prefix of errors. Raises InputError for a value of another type.
@@ -151,7 +152,7 @@ def _plural(hint: Any) -> str:
     return words.get(hint, "values")
 
 
-def plain_fields(treatment: Treatment) -> dict[str, Any]:
+def plain_fields(treatment: PlanPart) -> dict[str, Any]:
     """Return the plain values of a treatment's keys, see `plain`, except keys that are None or have their default."""
     values = {}
     for own in dataclasses.fields(treatment):
@@ -162,7 +163,7 @@ def plain_fields(treatment: Treatment) -> dict[str, Any]:
     return values
 
 
-def names_in_documents(treatment: Treatment) -> list[Hashable]:
+def names_in_documents(treatment: PlanPart) -> list[Hashable]:
     """Return the column names that have to be text in a document: keys of dictionaries by column, and tuples."""
     names: list[Hashable] = [name for name in treatment.named() if isinstance(name, tuple)]
     for field, hint in types_of(type(treatment)).items():
@@ -172,7 +173,7 @@ def names_in_documents(treatment: Treatment) -> list[Hashable]:
     return names
 
 
-def as_call(treatment: Treatment) -> str:
+def as_call(treatment: PlanPart) -> str:
     """Return the Python call that makes a treatment, without keys that have their default."""
     keys = ", ".join(f"{name}={getattr(treatment, name)!r}" for name in plain_fields(treatment))
     return f"{type(treatment).__name__}({keys})"

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..criteria.criterion_set import CriterionValue
 from ..errors import InputError
+from ..utils.display import json_value
 from ..utils.progress import Reporter
 from ..utils.validation import check_exist, is_hashable
 from .random.key import Key
 from .record import TreatmentRecord, TreatmentsRecord
 from .steps import Step, StepCounts, errors_of
+from .treated_check import why_unmet
 from .treatment import Tools, TreatedTable, Treatment
 
 if TYPE_CHECKING:
@@ -83,17 +86,21 @@ def make_record(
     rows: int,
     key: Key | None,
     started: float,
+    values: Sequence[CriterionValue],
 ) -> TreatmentsRecord:
     """Return the record of a run.
 
-    counts: see `TreatedTable`. source: description of the input, ready for JSON.
-    rows: number of original rows. started: time of `time.perf_counter` at which the run began.
+    counts: see `TreatedTable`. source: description of the input, ready for JSON. rows: number of original rows.
+    started: time of `time.perf_counter` at which the run began. values: of the criteria of the plan in the treated
+    table.
     """
     records = [TreatmentRecord.from_step(*pair, own) for pair, own in zip(applied, counts[:-1], strict=True)]
     seconds = {"treat": round(time.perf_counter() - started, 6)}
     used = key.digest if key is not None and any(pair.treatment.is_random for pair in applied) else None
     hierarchies = plan.to_dict().get("hierarchies", {})
-    return TreatmentsRecord.from_run(records, counts[-1], hierarchies, source, rows, used, seconds)
+    record = TreatmentsRecord.from_run(records, counts[-1], hierarchies, source, rows, used, seconds)
+    criteria = [{name: json_value(own) for name, own in value._asdict().items()} for value in values]
+    return replace(record, criteria=criteria, unmet=why_unmet(plan, values))
 
 
 def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:
@@ -131,6 +138,11 @@ class Treated:
     _working: TreatedTable | None
     _applied: Sequence[Applied]
     files: Sequence[Path] = ()
+
+    @property
+    def is_met(self) -> bool:
+        """Return whether the treated table meets the criteria of the plan; True for a plan without criteria."""
+        return self.record.unmet is None
 
     def estimates(self, column: Hashable) -> pd.DataFrame:
         """Estimate how often each value of a column occurred before the column was randomised.

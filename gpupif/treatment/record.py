@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
-from ..errors import InputError, listed
+from ..errors import InputError, listed, printable
 from ..io.documents import read_document
 from ..io.write import write_text
 from ..utils.display import Displayable, Heading, as_json, as_percent, as_text, draw_table, draw_verdict, plural, quoted
@@ -153,6 +153,9 @@ class TreatmentsRecord(Displayable):
     rows_removed: number of original rows that were removed. None in a public record.
     key: digest of the key. Runs with equal digests had the same key; the key cannot be found from it. The word "seed"
         for a key from a seed. None if no treatment was random, and in a public record.
+    criteria: what the treated table had to meet, and its values there: dictionaries with "criterion", "value",
+        "is_met" and "column", the worst one. Without values in a public record. Empty for a plan without criteria.
+    unmet: why the treated table does not meet what was asked, None if it does. Such a table was kept all the same.
     versions: version by name of package, gpupif and the packages on which treated values may depend.
     seconds: duration by stage, in seconds. None in a public record.
     changed: number of cells by column whose value at the end differs from the original one, in the rows and columns
@@ -171,6 +174,8 @@ class TreatmentsRecord(Displayable):
     seconds: Mapping[str, float] | None
     changed: Mapping[str, int] | None = None
     suppressed: Mapping[str, int] | None = None
+    criteria: Sequence[Mapping[str, Any]] = ()
+    unmet: str | None = None
 
     @classmethod
     def from_run(
@@ -216,6 +221,8 @@ class TreatmentsRecord(Displayable):
             seconds=None,
             changed=None,
             suppressed=None,
+            criteria=[{name: own[name] for name in ("criterion", "is_met")} for own in self.criteria],
+            unmet=None,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -230,6 +237,8 @@ class TreatmentsRecord(Displayable):
             "key_digest": self.key,
             "hierarchies": self.hierarchies or None,
             "treatments": [treated.to_dict() for treated in self.treatments],
+            "criteria": self.criteria or None,
+            "unmet": self.unmet,
             "seconds": self.seconds,
         }
         return {name: as_json(value) for name, value in parts.items() if value is not None}
@@ -253,6 +262,10 @@ class TreatmentsRecord(Displayable):
 
     def verdict(self, redact: bool = False) -> list[str]:
         """See `Displayable.verdict`."""
+        met = listed([own["criterion"] for own in self.criteria if own["is_met"]], 4, str)
+        first = [f"Met by the treated table: {met}"] * bool(met)
+        if self.unmet is not None:
+            first = ["NOT MET" if redact else f"NOT MET: {self.unmet.partition(': ')[2].removesuffix('.')}"]
         number = len(self.treatments)
         kinds = listed(list(dict.fromkeys(str(own.asked["do"]) for own in self.treatments)), 5, as_text)
         said = [f"{number} {plural(number, 'treatment')}{f' ({kinds})' if kinds else ''}"]
@@ -268,7 +281,7 @@ class TreatmentsRecord(Displayable):
                 said.append(f"{cells}, most in {quoted(name)}: {self.changed[name]:,}")
         if self.key is not None:
             said.append("Values were drawn at random, with a seed" if self.key == "seed" else "A secret key was used")
-        return [f"{own}." for own in said]
+        return [printable(f"{own}.") for own in [*first, *said]]
 
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)

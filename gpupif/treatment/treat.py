@@ -13,6 +13,7 @@ from ..utils.progress import Reporter, announce_compilation
 from .memory_table import MemoryTable
 from .plan import Plan
 from .plan_run import Treated, apply_plan, find_key, make_record
+from .treated_check import check_treated, refuse_unmet
 
 if TYPE_CHECKING:
     from .dask_table import DaskTable
@@ -24,6 +25,7 @@ def treat(
     *,
     key: bytes | str | os.PathLike[str] | None = None,
     seed: int | None = None,
+    keep_unmet: bool = False,
 ) -> Treated:
     """Treat a table by a plan: generalise, suppress or randomise its values.
 
@@ -46,6 +48,10 @@ def treat(
         A number in place of a key, for tests only. Anyone who tries numbers finds the key that is made from it. Warns.
         Default None.
 
+    keep_unmet:
+        Whether to return a treated table that breaks a criterion of the plan; ``.is_met`` is then False. Default False:
+        such a table is refused.
+
     Returns
     -------
     Treated
@@ -58,11 +64,14 @@ def treat(
     ------
     InputError, TableReadError
         The table, the plan or the key cannot be used. The message names the treatment and the column.
+    UnmetError
+        The treated table breaks a criterion of the plan, see `Plan`. The message has the value.
 
     Warns
     -----
     UserWarning
-        A seed is given in place of a key, or other users may read the file of the key.
+        A criterion of the plan cannot be measured in the treated table, as it needs a population or a dropped column. A
+        seed is given in place of a key, or other users may read the file of the key.
 
     Examples
     --------
@@ -81,7 +90,9 @@ def treat(
         working = table_to_treat(table, report)
         applied = apply_plan(working, plan, secret, report)
         treated = working.done()
-    record = make_record(plan, applied, working.counts, *working.described(), secret, started)
+        values = check_treated(plan, treated, working.rows)
+        refuse_unmet(plan, values, keep_unmet)
+    record = make_record(plan, applied, working.counts, *working.described(), secret, started, values)
     return Treated(treated, record, working, applied)
 
 

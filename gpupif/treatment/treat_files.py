@@ -42,6 +42,7 @@ from .plan_run import Treated, apply_plan, find_key, make_record
 from .record import TreatmentsRecord
 from .steps import StepCounts
 from .treat import treat
+from .treated_check import check_treated, refuse_unmet
 
 FOLDER = "scores"
 # Bytes of memory for each cell while it is read, treated, collected for a row group and written. Measured.
@@ -248,6 +249,7 @@ def treat_files(
     rows_per_file: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    keep_unmet: bool = False,
 ) -> Treated:
     """Treat a table of files of any size by a plan, see `treat`, and write the treated table to files.
 
@@ -269,6 +271,8 @@ def treat_files(
         continued, too. Default False.
     overwrite:
         Whether to replace an existing output. Default False.
+    keep_unmet:
+        Whether to write a treated table that breaks a criterion of the plan. Default False: nothing is written.
 
     Returns
     -------
@@ -278,7 +282,7 @@ def treat_files(
 
     Raises
     ------
-    InputError, TableReadError
+    InputError, TableReadError, UnmetError
         See `treat`. The memory limit is too low.
     OutputError
         The output cannot be written, or a disk has too little space.
@@ -303,10 +307,12 @@ def treat_files(
         )
     options = OutputOptions.from_arguments(output, rows_per_file, resume, overwrite)
     with Reporter() as report, announce_compilation():
-        return treat_source(open_source(source), options, plan, secret, report)
+        return treat_source(open_source(source), options, plan, secret, report, keep_unmet)
 
 
-def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, report: Reporter) -> Treated:
+def treat_source(
+    source: Source, options: OutputOptions, plan: Plan, key: Any, report: Reporter, keep_unmet: bool
+) -> Treated:
     """Treat a table of files, see `treat_files`. All arguments are already checked."""
     started = time.perf_counter()
     check_place(source, options)
@@ -323,7 +329,9 @@ def treat_source(source: Source, options: OutputOptions, plan: Any, key: Any, re
         writer = TreatedWriter(table.source(), options, store, budget, report)
         rows = writer.write(table.counts)
         described = describe_files(source.input_files.path, source.stamps)
-        record = make_record(plan, applied, table.counts, described, rows, key, started)
+        values = check_treated(plan, writer.staged(), rows - sum(own.rows_removed for own in table.counts))
+        refuse_unmet(plan, values, keep_unmet)
+        record = make_record(plan, applied, table.counts, described, rows, key, started, values)
         facts = {"identity": identity(writer.staged()), "options": run.settings, "record": record.to_stored()}
         store.mark(FINISHED, facts)
         run.shield.raise_()

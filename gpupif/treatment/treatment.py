@@ -108,24 +108,18 @@ class Tools:
 
 
 @dataclass(frozen=True)
-class Treatment(ABC):
-    """A treatment of a table. The fields are the keys that the treatment has in a plan, with their defaults.
+class PlanPart(ABC):
+    """A part of a plan. The fields are its keys, with their defaults.
 
     The type of a field is the type that its key may have in a plan: it must be importable, not only for type checkers.
     `Annotated` adds checks of the value, see `field_checks`. A list of columns has each name once.
 
-    do: text. The word for the treatment in a plan.
+    do: text. The word for the part.
     files: names of fields that may be the path of a file. A relative path begins at the plan's folder.
-    value_lists: names of fields that list values of columns. Public records omit them.
-    is_random: whether the treatment draws random numbers by the key.
-    reads_values: whether the treatment reads the values of columns.
     """
 
     do: ClassVar[str]
     files: ClassVar[Sequence[str]] = ()
-    value_lists: ClassVar[Sequence[str]] = ()
-    is_random: ClassVar[bool] = False
-    reads_values: ClassVar[bool] = True
 
     @property
     def said(self) -> str:
@@ -143,18 +137,32 @@ class Treatment(ABC):
             if getattr(self, name) is not None:
                 check(f"{self.said}: {name}", getattr(self, name))
 
-    def check_hierarchies(self, hierarchies: Mapping[Hashable, Hierarchy]) -> None:  # noqa: B027
-        """Raise InputError for fields that do not fit the hierarchies of the plan, by column. Called after `check`."""
-
-    @abstractmethod
-    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
-        """Return the step for this table; raises InputError if the treatment does not fit the table."""
-
     def named(self) -> Sequence[Hashable]:
         """Return the columns that the table must have: here the fields `column` and `columns`."""
         values = {own.name: getattr(self, own.name) for own in fields(self)}
         column, columns = values.get("column"), values.get("columns")
         return [*([] if column is None else [column]), *([] if columns is None else columns)]
+
+
+@dataclass(frozen=True)
+class Treatment(PlanPart):
+    """A treatment of a table.
+
+    value_lists: names of fields that list values of columns. Public records omit them.
+    is_random: whether the treatment draws random numbers by the key.
+    reads_values: whether the treatment reads the values of columns.
+    """
+
+    value_lists: ClassVar[Sequence[str]] = ()
+    is_random: ClassVar[bool] = False
+    reads_values: ClassVar[bool] = True
+
+    def check_hierarchies(self, hierarchies: Mapping[Hashable, Hierarchy]) -> None:
+        """Raise InputError for fields that do not fit the hierarchies of the plan, by column. Called after `check`."""
+
+    @abstractmethod
+    def prepare(self, table: TreatedTable, tools: Tools) -> Step:
+        """Return the step for this table; raises InputError if the treatment does not fit the table."""
 
 
 # A function of distinct values, none missing. It returns the new value of each, in the same order, null if missing.

@@ -227,8 +227,8 @@ WRONG_VALUES = {
     ),
     "compare people.csv people.csv --linkage all": "--linkage: expected auto|exact|none|ROWS; got 'all'.",
     "protect people.csv --require k>=2 --time-limit -1": "--time-limit: expected seconds above 0; got -1.0.",
-    "protect people.csv --require k>2": "--require 'k>2': k is safe if it is high: write k>=2.",
-    "advise people.csv --criterion k>2": "--criterion 'k>2': k is safe if it is high: write k>=2.",
+    "protect people.csv --require k>2": "--require 'k>2': k is safer if it is higher: write k>=2.",
+    "advise people.csv --criterion k>2": "--criterion 'k>2': k is safer if it is higher: write k>=2.",
 }
 
 

@@ -36,17 +36,20 @@ def test_a_configuration_is_written_and_can_be_read(run, folder):
     told = run("nightly", "init", "people.csv")
     assert (told.code, told.err) == (0, "")
     assert "\nConfiguration written to risk.toml. Check what it says, above all its gates, then:\n" in told.out
-    assert run(*told.out.splitlines()[-1].split()[1:], "-q").code == 0
+    # The table has classes of fewer rows than offices allow: the first line says so, and so does the run.
+    assert told.out.startswith("Fails tonight: k 1 row (at least 11), for a table that anybody gets.\n")
+    assert run(*told.out.splitlines()[-1].split()[1:], "-q").code == 3
     config = load_config("risk.toml")
     assert config.table == folder / "people.csv"
     found = json.loads(run("nightly", "init", "people.csv", "-o", "other.toml", "--sep", ",", "--json").out)
     assert (found["input"], found["output"], found["rows"]) == ("people.csv", "other.toml", 5)
     assert found["commands"] == ["gpupif nightly run other.toml"]
+    assert (found["tonight"], found["gates"][0]["limits_risk"]) == (told.out.splitlines()[:1], True)
     assert found["roles"] == gpupif.inspect("people.csv").to_dict()["roles"]
     assert load_config("other.toml").settings.input.separator == ","
     gpupif.inspect("people.csv").write("roles.toml")
     told = run("nightly", "init", "people.csv", "-o", "other.toml", "--overwrite", "--roles", "roles.toml")
-    assert told.out.startswith("Configuration written to other.toml.")
+    assert told.out.partition("\n\n")[2].startswith("Configuration written to other.toml.")
     assert load_config("other.toml").settings.score == config.settings.score
     arguments = ["nightly", "init", "people.csv", "--overwrite", "-q", "--memory-limit", "16GiB"]
     assert (run(*arguments).out, load_config("risk.toml").digest) == ("", config.digest)

@@ -98,8 +98,8 @@ def test_the_smallest_class_follows_from_a_criterion(text, k):
 
 BAD = {
     "kk>=5": "'kk' is no figure. Did you mean 'k'",
-    "k<=5": "k is safe if it is high: write k>=5",
-    "pif95>=3": "pif95 is safe if it is low: write pif95<=3",
+    "k<=5": "k is safer if it is higher: write k>=5",
+    "pif95>=3": "pif95 is safer if it is lower: write pif95<=3",
     "k>5": "write k>=5",
     "k>=": "expected a number as the limit, got nothing",
     "k>=five": "expected a number as the limit, got 'five'",

@@ -79,11 +79,46 @@ def is_broken(rows, table, criterion):
     return not naive.is_met(figure([row["ill"] for row in rows], [row["ill"] for row in table], name), criterion)
 
 
+def excess(value, criterion):
+    """By how much the value of a class breaks a criterion, 0 if it does not: its share of the limit.
+
+    It is infinite if the criterion compares the class with no other rows.
+    """
+    name, _, limit = criterion.replace("<", ">").partition(">=")
+    if naive.is_met(value, criterion):
+        return 0.0
+    compares = name.split("(")[0] in ("t", "basic_beta", "enhanced_beta", "delta")
+    return value / float(limit) if compares and float(limit) else math.inf
+
+
+def go_first(excesses):
+    """Which go first, by their excesses: the worse half of the different excesses, or those that are infinite."""
+    different = sorted({round(own, 9) for own in excesses if own})
+    least = different[len(different) // 2] if different and different[-1] < math.inf else math.inf
+    return [own > 0 and round(own, 9) >= least for own in excesses]
+
+
+def left_classes(classes, excess_of):
+    """The classes that stay. excess_of: of a class and the rows left, by how much it breaks a criterion."""
+    left, gone = list(classes), [True]
+    while any(gone):
+        rows = [row for own in left for row in own]
+        gone = go_first([excess_of(own, rows) for own in left])
+        left = [own for own, goes in zip(left, gone, strict=True) if not goes]
+    return left
+
+
+def excess_of_class(rows, left, criteria):
+    """By how much a class breaks any of some criteria, compared with the rows that are left."""
+    own, whole = ([row["ill"] for row in some] for some in (rows, left))
+    return max(excess(figure(own, whole, one[: one.rindex("=") - 1]), one) for one in criteria)
+
+
 def suppressed_rows(table, hierarchies, node, criteria):
-    """The rows of all classes at a node that break a criterion."""
+    """How many rows go at a node until no class breaks a criterion, compared with the rows that are left."""
     rows = naive.treated(table, hierarchies, node)
-    classes = naive.classes(rows, NAMES).values()
-    return sum(len(own) for own in classes if any(is_broken(own, rows, criterion) for criterion in criteria))
+    left = left_classes(naive.classes(rows, NAMES).values(), lambda own, left: excess_of_class(own, left, criteria))
+    return len(rows) - sum(map(len, left))
 
 
 def best(table, hierarchies, criteria, most):

@@ -115,9 +115,15 @@ def plans():
     rest = [do for do in found if do not in order]
     # Once ages are capped they are no numbers.
     rest.sort(key=["cap", "rare"].__contains__)
-    found["all"] = gpupif.Plan([one for do in order if do in found for one in found[do].treatments])
-    found["rest"] = gpupif.Plan([one for do in rest for one in found[do].treatments], HIERARCHIES)
+    found["all"] = _together([one for do in order if do in found for one in found[do].treatments])
+    found["rest"] = _together([one for do in rest for one in found[do].treatments], HIERARCHIES)
+    found["suppress_rows"] = _together(found["suppress_rows"].treatments)
     return found
+
+
+def _together(treatments, hierarchies=None):
+    """A plan whose later treatments break what earlier ones require."""
+    return gpupif.Plan(treatments, hierarchies, criteria={"require": []})
 
 
 PLANS = plans()

@@ -10,7 +10,7 @@ import numpy as np
 
 import gpupif
 from tests.helpers import naive_protection as naive
-from tests.helpers.class_criteria import NAMES, figure
+from tests.helpers.class_criteria import NAMES, excess, figure, go_first
 
 ATTACKERS = {"neighbour": ["a", "zip"], "anyone": gpupif.AnyKnown(2, among=["a", "b", "zip"]), "all": None}
 
@@ -51,12 +51,13 @@ def values(rows, weighted, matching):
     return [value for value, number in times for _ in range(number) if value is not None or not matching]
 
 
-def breaks(rows, whole, criterion, weighted, matching=False):
+def excess_of(rows, whole, criterion, weighted, matching=False):
+    """By how much a class breaks a criterion, 0 if it does not."""
     name = criterion[: criterion.rindex("=") - 1]
     if name == "k":
-        return len(rows) < int(criterion[3:])
+        return excess(len(rows), criterion)
     own = values(rows, weighted, matching)
-    return bool(own) and not naive.is_met(figure(own, values(whole, weighted, matching), name), criterion)
+    return excess(figure(own, values(whole, weighted, matching), name), criterion) if own else 0.0
 
 
 def classes(rows, known, matching):
@@ -77,22 +78,25 @@ def match(cells, others):
 
 
 def left_rows(rows, criteria, weighted=False, matching=False, whole=None):
-    """The rows that stay: attackers take turns until no row goes. whole: the table that the rows are some of."""
-    whole = rows if whole is None else whole
+    """The rows that stay: attackers take turns until no row goes.
+
+    whole: the rows with which classes are compared; None for the rows that are left, of which the worst go first.
+    """
     left, before = list(rows), None
     while before != len(left):
         before = len(left)
         for sets, limits in attackers_of(criteria):
-            gone = set()
+            worst = {row["row"]: 0.0 for row in left}
             for known in sets:
                 judged = {}
                 for row, own in classes(left, sorted(known), matching):
                     key = tuple(map(id, own))
                     if key not in judged:
-                        judged[key] = any(breaks(own, whole, limit, weighted, matching) for limit in limits)
-                    if judged[key]:
-                        gone.add(row["row"])
-            left = [row for row in left if row["row"] not in gone]
+                        given = whole or left, weighted, matching
+                        judged[key] = max(excess_of(own, given[0], limit, *given[1:]) for limit in limits)
+                    worst[row["row"]] = max(worst[row["row"]], judged[key])
+            goes = go_first(worst.values()) if whole is None else [own > 0 for own in worst.values()]
+            left = [row for row, gone in zip(left, goes, strict=True) if not gone]
             of_values = any(not limit.startswith("k") for limit in limits)
             if weighted and of_values and not any(row["w"] for row in left):
                 left = []

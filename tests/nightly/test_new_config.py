@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import tomllib
 from pathlib import Path
@@ -12,8 +11,11 @@ import pandas as pd
 import pytest
 
 import gpupif
+from gpupif.criteria.counted_table import CountedTable
+from gpupif.criteria.criterion_set import CriterionSet
+from gpupif.engines.choose import choose_engine, requested_device
 from gpupif.nightly.configuration.config import load_config
-from gpupif.nightly.configuration.new_config import init
+from gpupif.nightly.configuration.new_config import init, write_first
 from gpupif.nightly.gates.gates import resolve_gates
 
 RANDOM = np.random.default_rng(19)
@@ -52,22 +54,22 @@ def test_a_new_configuration_has_the_path_columns_and_attacker(table, tmp_path):
     assert settings.risk.sensitive == ["religion"]
     assert settings.score.weights == "pweight"
     limits = {gate.name: gate.limits for gate in settings.gates}
+    # What is limited is what offices limit; what the table is like today limits changes alone.
     assert limits == {
-        "rows": {"max": 120, "min": 80},
-        "missing share": {"max": 0.3},
-        # A twentieth, or a hundredth of the rows, above what they are now, rounded up to hundredths.
-        "PIF 95": {"max": 2.03, "max_rise": 0.1},
-        "unique share": {"max": 0.02, "max_rise": 0.01},
-        "share below k": {"max": 0.81, "max_rise": 0.01},
+        "k": {"min": 11},
+        "PIF 95": {"max_rise": 0.1},
+        "unique share": {"max_rise": 0.01},
+        "share below k": {"max_rise": 0.01},
+        "rows": {"max_rise": 20, "max_fall": 20},
+        "missing share": {"max_rise": 0.05},
     }
-    scores = gpupif.score(table, columns=settings.score.columns, known=settings.score.known, weights="pweight")
-    classes = gpupif.risk(table, settings.score.known, weights="pweight").classes
-    assert limits["PIF 95"]["max"] == math.ceil(100 * 1.05 * scores.pif(95)) / 100
-    assert limits["unique share"]["max"] == math.ceil(100 * (classes.unique_share + 0.01)) / 100
-    assert limits["share below k"]["max"] == math.ceil(100 * (classes.share_below + 0.01)) / 100
     text = (tmp_path / "risk.toml").read_text()
     assert "# Not scored: 'id' (identifier), 'pweight' (weight), 'source' (leave out).\n" in text
-    assert "It says when risk is higher than now, not that it may be as high" in text.replace("\n# ", " ")
+    plain, classes = text.replace("\n# ", " "), gpupif.risk(table, settings.score.known, weights="pweight").classes
+    assert "k>=11, for a table that anybody gets. European Medicines Agency and Health Canada" in plain
+    assert classes.k == 1
+    assert "When this was written: 1 row, and the gate fails.\n" in plain
+    assert f"When this was written: {classes.share_below:g} (80 %), which is not limited.\n" in plain
     assert '# [[gates]]\n# kind = "k"\n# min = 5\n' in text
     assert max(map(len, text.splitlines())) <= 120
     # Apart from what was seen, all is as it is by itself.
@@ -87,18 +89,90 @@ def test_the_examples_in_comments_can_be_put_in(table, tmp_path):
     settings = load_config("risk.toml").settings
     resolve_gates(settings)
     names = [gate.name for gate in settings.gates]
-    assert names[5:] == ["k", "new values of age", "distinct l"]
+    assert names[6:] == ["k 2", "unique rows", "new values of age", "distinct l"]
 
 
-def test_no_limit_is_proposed_on_a_share_of_unique_rows_of_one(tmp_path):
-    """If every row is unique, a limit on their share cannot fail."""
-    pd.DataFrame({"age": range(60), "sex": ["f", "m"] * 30}).to_csv(tmp_path / "t.csv", index=False)
-    init(tmp_path / "t.csv", tmp_path / "risk.toml")
-    gates = {gate.name: gate.limits for gate in load_config(tmp_path / "risk.toml").settings.gates}
-    assert gates["unique share"] == {"max_rise": 0.01}
-    assert "which no limit below all rows leaves room above" in (tmp_path / "risk.toml").read_text().replace(
-        "\n# ", " "
+PLAN = """quasi_identifiers = ["age", "sex"]
+
+[[treatment]]
+do = "suppress_rows"
+require = ["k>=5", "distinct_l(religion)>=2"]
+quasi_identifiers = ["age", "sex"]
+sensitive = ["religion"]
+"""
+
+
+def given_limits(require=None, plan=None):
+    """What a first configuration tells first, its gates with a max or min, and its settings."""
+    first = write_first("data/people.parquet", "risk.toml", True, require=require, plan=plan)
+    settings = load_config("risk.toml").settings
+    return first.tonight, {gate.name: gate for gate in settings.gates if {"max", "min"} & {*gate.limits}}, settings
+
+
+def test_limits_of_the_user_take_the_place_of_those_of_offices(table):
+    require = ["pif95<=9", "max wcig<=0.5", "share_below_k(3)<=0.1", "recursive_c(religion, l=2)<=4", "unique_share<=1"]
+    tonight, gates, settings = given_limits(require)
+    assert {name: (gate.limits, gate.column) for name, gate in gates.items()} == {
+        "PIF 95": ({"max": 9, "max_rise": 0.1}, None),
+        "highest wcig": ({"max": 0.5}, None),
+        "share below k": ({"max": 0.1, "max_rise": 0.01}, None),
+        "recursive c of religion": ({"max": 4}, "religion"),
+        "unique share": ({"max": 1, "max_rise": 0.01}, None),
+    }
+    assert (settings.risk.k, settings.risk.l, settings.score.measures) == (3, 2, ["cig", "csf", "wcig"])
+    outcome = gpupif.nightly.run("risk.toml")
+    fails = [gate.name for gate in outcome.gates if gate.verdict == "failed"]
+    assert [line.split(": ")[1].startswith(name) for line, name in zip(tonight, fails, strict=True)] == [True] * 3
+    assert all(line.startswith("Fails tonight: ") and line.endswith(", as required.") for line in tonight)
+
+
+def test_the_criteria_of_a_plan_are_limits_on_the_table_that_it_treats(table, tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN)
+    tonight, gates, settings = given_limits(plan="plan.toml")
+    assert [gate.limits for gate in gates.values()] == [{"min": 5}, {"min": 2}]
+    assert all(gate.treated for gate in gates.values())
+    assert settings.risk.quasi_identifiers == settings.score.known == ["age", "sex"]
+    assert (settings.release.plan, settings.release.output) == ("plan.toml", "treated.parquet")
+    assert [line.startswith("Holds tonight: ") for line in tonight] == [True, True]
+    outcome = gpupif.nightly.run("risk.toml")
+    assert (outcome.exit_code, (tmp_path / "treated.parquet").exists()) == (0, True)
+    # A limit of the user beside those of the plan is on the same table.
+    tonight, gates, _ = given_limits("k>=90", "plan.toml")
+    assert (len(gates), [line.partition(" (at")[0] for line in tonight]) == (
+        3,
+        [f"Fails tonight: k after treatment 2 {gpupif.risk('treated.parquet', ['age', 'sex']).classes.k} rows"],
     )
+
+
+@pytest.mark.parametrize(
+    ("require", "plan", "words"),
+    [
+        ("known=2: k>=3", None, "expected nothing before a colon"),
+        ("population.k_map>=3", None, "follows from score.population, which is not there"),
+        ("distinct_l(age)>=2", None, "expected a sensitive column"),
+        ("mean rig<=2", None, "expected a percentile"),
+        (["share_below_k(3)<=0.1", "rows_below_k(4)<=9"], None, "expected k 3 as before"),
+        ("pif95<=3", PLAN, "expected a figure of classes"),
+        (None, PLAN.replace('quasi_identifiers = ["age", "sex"]', "", 1), "the quasi_identifiers of the plan"),
+        (None, "treatment = 3", "treatment"),
+    ],
+)
+def test_limits_that_no_gate_can_have_are_refused(table, tmp_path, require, plan, words):
+    if plan is not None:
+        (tmp_path / "plan.toml").write_text(plan)
+    with pytest.raises(gpupif.InputError, match=words):
+        init(table, require=require, plan=None if plan is None else "plan.toml")
+    assert not (tmp_path / "risk.toml").exists()
+
+
+@pytest.mark.parametrize("what", ["plan", "roles"])
+def test_a_configuration_replaces_none_of_its_inputs(table, tmp_path, what):
+    (tmp_path / "risk.toml").write_text(PLAN)
+    with pytest.raises(gpupif.errors.OutputError, match=r"risk.toml: .*input"):
+        init(table, "risk.toml", True, **{what: "risk.toml"})
+    assert (tmp_path / "risk.toml").read_text() == PLAN
+    with pytest.raises(gpupif.InputError, match="key: goes with plan="):
+        init(table, key="treat.key")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +214,7 @@ def test_a_table_with_few_scored_columns_gets_a_configuration(tmp_path, columns)
     settings = load_config(tmp_path / "risk.toml").settings
     assert settings.score.columns == (["religion"] if "religion" in columns else None)
     assert settings.risk.quasi_identifiers == settings.risk.sensitive == []
-    assert [gate.kind for gate in settings.gates] == ["rows", "missing_share", "pif"]
+    assert [gate.kind for gate in settings.gates] == ["pif", "rows", "missing_share"]
     assert settings.input.row_key == (["id"] if "id" in columns else [])
     resolve_gates(settings)
 
@@ -196,3 +270,39 @@ def test_tables_and_places_that_do_not_fit_are_refused(table, given, place, erro
     with pytest.raises(error, match=words):
         init(given, place)
     assert set(os.listdir()) == before
+
+
+FIGURES = [
+    *(
+        "k>=5",
+        "uniques<=0",
+        "unique_share<=0.1",
+        "share_below_k(7)<=0.9",
+        "average_risk<=0.2",
+        "prosecutor.highest<=0.2",
+    ),
+    *(
+        "pif95<=3",
+        "pif50<=3",
+        "max rig<=3",
+        "max csf<=0.5",
+        "mean cig(age)<=1",
+        "p90 wcig<=1",
+        "fig<=3",
+        "min cohort_size>=3",
+    ),
+    *("cig(religion)<=2", "distinct_l>=2", "distinct_l(pweight)>=2", "t<=0.3", "basic_beta<=1", "recursive_c(l=2)<=3"),
+    *("entropy_l(religion)>=1", "delta<=1", "alpha<=0.5"),
+]
+
+
+@pytest.mark.usefixtures("on_cpu")
+@pytest.mark.parametrize("text", FIGURES)
+def test_a_gate_has_the_value_and_the_verdict_of_its_criterion(table, text):
+    """The criterion is measured as a search measures it, in memory."""
+    roles = dict.fromkeys(TABLE, "leave out") | dict.fromkeys(["age", "sex", "${town}"], "quasi-identifier")
+    roles |= {"religion": "sensitive", "pweight": "sensitive"}
+    ((result, _), *_) = write_first(table, "risk.toml", True, roles=roles, require=text).gates
+    criteria = CriterionSet.from_arguments(text, ["age", "sex", "${town}"], ["religion", "pweight"])
+    (value,) = criteria.measure(CountedTable.from_table(TABLE, criteria.columns), choose_engine(requested_device()))
+    assert (result.value, result.verdict == "passed") == (pytest.approx(value.value, rel=1e-12), value.is_met)

@@ -65,7 +65,9 @@ def test_only_changed_files_are_read_and_compared_with_the_last_good_run(nights)
     assert {column.name: column.new_values for column in outcome.columns} == {"age": 1, "illness": 1, "person": None}
 
 
-@pytest.mark.parametrize(("gate", "said"), [('kind="k", max_fall=1', True), ('kind="k", min=1', False)])
+@pytest.mark.parametrize(
+    ("gate", "said"), [('kind="k", max_fall=1', True), ('kind="k", min=1', True), ('kind="k", min=2', False)]
+)
 def test_a_note_says_if_no_gate_limits_a_risk(nights, gate, said):
     outcome = nights.run(f'gates=[{{{gate}}}, {{kind="rows", max=9}}]')
     assert outcome.status is Status.PASSED
@@ -297,19 +299,23 @@ def test_a_report_that_would_replace_an_input_is_refused(nights, file):
     assert (nights.table / "a.parquet").read_bytes() == before
 
 
+# A gate that limits a risk, which no note has to say.
+LIMITED = 'gates=[{kind="unique_rows", max=8}]'
+
+
 @pytest.mark.parametrize("remove", [lambda file: file.unlink(), lambda file: file.write_bytes(b"")])
 def test_a_note_says_that_the_record_is_gone(nights, remove):
-    assert not nights.run().notes
+    assert not nights.run(LIMITED).notes
     remove(nights.state / "record.sqlite")
-    (note,) = nights.run().notes
+    (note,) = nights.run(LIMITED).notes
     assert "record.sqlite: has no run, while the state is of some" in note
-    assert not nights.run().notes
+    assert not nights.run(LIMITED).notes
 
 
 def test_a_note_says_that_kept_values_are_damaged(nights):
     nights.run()
     (nights.state / "values-000001.kept").write_bytes(b"")
-    outcome = nights.run()
+    outcome = nights.run(LIMITED)
     assert outcome.status is Status.PASSED
     (note,) = outcome.notes
     assert "values-000001.kept: damaged; put aside as damaged-values-000001.kept" in note
@@ -318,7 +324,7 @@ def test_a_note_says_that_kept_values_are_damaged(nights):
 
 
 def test_a_gate_on_new_values_recovers_from_their_loss(nights):
-    gate = 'gates=[{kind="new_values",column="age",max=0}, {kind="k",min=1}]'
+    gate = 'gates=[{kind="new_values",column="age",max=0}, {kind="unique_rows",max=8}]'
     assert nights.run(gate).status is Status.PASSED
     kept = nights.state / "values-000001.kept"
     kept.unlink()
@@ -413,7 +419,7 @@ def test_a_link_to_the_state_is_followed_unless_another_user_made_it(nights, tmp
 
 
 def test_a_report_that_could_not_be_delivered_is_on_record(nights):
-    outcome = nights.run("tell.markdown=nowhere/risk.md")
+    outcome = nights.run(LIMITED, "tell.markdown=nowhere/risk.md")
     assert outcome.status is Status.PASSED
     (note,) = outcome.notes
     assert "nowhere" in note
@@ -541,7 +547,7 @@ def test_a_failed_clean_up_is_noted_and_the_run_counts(nights, monkeypatch):
         raise OSError(30, "Read-only file system", "old")
 
     monkeypatch.setattr(nightly_run, "remove_expired", refuse)
-    outcome = nights.run()
+    outcome = nights.run(LIMITED)
     assert outcome.status is Status.PASSED
     (note,) = outcome.notes
     assert "could not be removed: old: Read-only file system." in note

@@ -170,6 +170,19 @@ def test_a_plan_that_leaves_nothing_to_judge_releases_nothing(nights, treatment,
     assert (released(nights), charges(nights)) == ({}, [])
 
 
+def test_a_treated_table_that_breaks_its_plan_is_not_released(nights):
+    """The treated table has classes of 8 rows. The gates hold, so that nothing else holds the release back."""
+    plan = {**PLAN, "quasi_identifiers": ["age"], "criteria": {"require": ["k>=9"]}}
+    gpupif.Plan.from_dict(plan).save(nights.folder / "other.toml")
+    outcome = nights.run("release.plan=other.toml", "gates.1.treated=false", "gates.1.min=1")
+    assert (outcome.status, outcome.exit_code, outcome.release["status"]) == (Status.FAILED, 3, "not met")
+    assert "release.plan: the treated table does not meet the criteria: 'k>=9' is 8" in outcome.release["error"]
+    assert "FAILED: the treated table breaks its plan" in outcome.verdict()[1]
+    assert "nothing new was released" in outcome.verdict()[1].lower()
+    assert 'errors="1"' in junit(outcome.to_dict())
+    assert (released(nights), charges(nights)) == ({}, [])
+
+
 @pytest.mark.slow
 def test_lost_answers_are_not_drawn_for_free(nights, monkeypatch):
     """A crash between the charge and the answers, and a ledger that was put back."""

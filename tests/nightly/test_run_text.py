@@ -104,20 +104,20 @@ def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0, befo
         # A limit on its change is none on a risk itself.
         (
             [gate("a"), gate("p", kind="pif", limits={"max_rise": 1.0}, before=9.0)],
-            "all 2 gates hold; none limits a risk; without a max or min: p 9 bits",
+            "all 2 gates hold; none limits a risk; measured, but not limited: p 9 bits",
         ),
         (
             [
                 gate("p", kind="pif"),
                 gate("u", Verdict.NOT_APPLIED, kind="unique_share", limits={"max_rise": 1.0}, value=0.999934),
             ],
-            "1 of 2 gates holds; within the limits on risk: p 9 bits; without a max or min: u 0.999934 (99.99 %); "
-            "not applied, for want of a run to compare with: max_rise of u",
+            "1 of 2 gates holds; within the limits on risk: p 9 bits (at most 10); measured, but not limited: "
+            "u 0.999934 (99.99 %); not applied, for want of a run to compare with: max_rise of u",
         ),
-        ([gate("a"), gate("p", kind="pif")], "all 2 gates hold; within the limits on risk: p 9 bits"),
+        ([gate("a"), gate("p", kind="pif")], "all 2 gates hold; within the limits on risk: p 9 bits (at most 10)"),
         (
             [gate("p", kind="pif"), gate("a", Verdict.NOT_APPLIED)],
-            "1 of 2 gates holds; within the limits on risk: p 9 bits; "
+            "1 of 2 gates holds; within the limits on risk: p 9 bits (at most 10); "
             "not applied, for want of a run to compare with: max of a",
         ),
         (
@@ -127,13 +127,14 @@ def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0, befo
         # A limit on change beside one that was applied.
         (
             [gate("p", kind="pif", limits={"max": 10.0, "max_rise": 1.0}), gate("a", limits=BOTH_WAYS)],
-            "all 2 gates hold; within the limits on risk: p 9 bits; "
+            "all 2 gates hold; within the limits on risk: p 9 bits (at most 10); "
             "not applied, for want of a run to compare with: max_rise of p, max_rise and max_fall of a",
         ),
     ],
 )
 def test_the_last_line_of_a_passed_run_says_which_gates_were_tested(gates, said):
-    assert run_text.closing(good_run(gates=gates).to_dict()) == f"PASSED: {said}. Exit code 0."
+    but = ", BUT NO RISK IS LIMITED" * ("none limits a risk" in said)
+    assert run_text.closing(good_run(gates=gates).to_dict()) == f"PASSED{but}: {said}. Exit code 0."
 
 
 def test_the_last_line_of_a_failed_run_names_limits_not_applied():
@@ -177,7 +178,7 @@ def test_amounts_are_written_with_their_unit(value, unit, expected):
 
 def test_the_last_line_of_a_run_without_gates_says_so():
     assert run_text.closing(good_run(gates=[]).to_dict()) == (
-        "PASSED: there are no gates, so nothing was judged. Exit code 0."
+        "PASSED, BUT NO RISK IS LIMITED: there are no gates, so nothing was judged. Exit code 0."
     )
 
 

@@ -37,7 +37,7 @@ def test_the_plan_is_drawn_where_it_is_by_definition(protection):
     assert k == naive.smallest(naive.treated(rows_of(table), hierarchies, node), NAMES)
     assert ax.lines[-1].get_ydata()[0] == 3
     assert labels(ax)[-1] == "limit: k>=3"
-    assert ("% of all bits" in ax.get_xlabel(), ax.get_ylabel()) == (True, "k (high is safe)")
+    assert ("% of all bits" in ax.get_xlabel(), ax.get_ylabel()) == (True, "k (higher is safer)")
 
 
 def test_every_node_of_the_frontier_is_drawn(protection):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import gpupif
-from gpupif.errors import InputError
+from gpupif.errors import InputError, UnmetError
 from tests.helpers.class_criteria import CRITERIA, NAMES, best, example
 
 
@@ -31,7 +31,7 @@ def test_the_plan_is_the_best_of_all_nodes_within_strata(criteria, share):
     try:
         (node, suppressed), loss = best(rows, hierarchies, criteria, most)
     except ValueError:
-        with pytest.raises(InputError):
+        with pytest.raises(UnmetError):
             gpupif.protect(table, criteria, suppress=share, **arguments)
         return
     found = gpupif.protect(table, criteria, suppress=share, **arguments)
@@ -73,13 +73,15 @@ def test_every_objective_goes_with_strata(objective):
 
 def test_a_stratum_that_is_too_small_is_named():
     table = pd.DataFrame({"age": [1, 2, 3, 4, 5, 6], "town": ["N", "N", "N", "N", "S", "S"], "sex": list("ffffmm")})
-    message = "strata: the stratum of 'town' 'S', 'sex' 'm' has 2 rows, fewer than k=3"
-    with pytest.raises(InputError, match=message):
+    message = (
+        "require: no treatment meets the criteria. The stratum of 'town' 'S', 'sex' 'm' has 2 rows, fewer than k=3"
+    )
+    with pytest.raises(UnmetError, match=message):
         gpupif.protect(table, "k>=3", strata=["town", "sex"])
     found = gpupif.protect(table, "k>=3", strata="town", quasi_identifiers="age", suppress=0.4)
     assert found.suppressed_rows == 2
     table.loc[5, "town"] = None
-    with pytest.raises(InputError, match=r"the stratum of 'town' (None|nan|'S') has 1 row, fewer than k=3"):
+    with pytest.raises(UnmetError, match=r"The stratum of 'town' (None|nan|'S') has 1 row, fewer than k=3"):
         gpupif.protect(table, "k>=3", strata="town")
 
 

@@ -77,7 +77,7 @@ def check(seed, criteria, share, weighted=False, matching=False):
     }
     node, loss = best(rows, hierarchies, criteria, math.floor(share * len(rows) + 1e-9), weighted, matching)
     if node is None:
-        with pytest.raises(gpupif.InputError, match="no treatment meets the criteria"):
+        with pytest.raises(gpupif.errors.UnmetError, match="no treatment meets the criteria"):
             gpupif.protect(table, criteria, **arguments)
         return table, None
     found = gpupif.protect(table, criteria, **arguments)
@@ -335,7 +335,38 @@ def test_distances_count_the_steps_of_the_whole_table_after_its_ends_have_gone(w
             quasi_identifiers=["a", "b"],
             sensitive="pay",
             weights="w" if weighted else None,
+            reference="original",
         )
         assert gpupif.treat(table, [treatment]).table.index.tolist() == left.tolist()
         went += not left.empty and not (table["pay"][left] == 9).any()
     assert went > 2
+
+
+COMPARING = [["t<=0.3"], ["basic_beta<=0.8"], ["enhanced_beta<=0.9", "k>=2"], ["delta<=0.7"], ["known=2: t<=0.25"]]
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("more", [{}, {"weights": "w"}, {"strata": "c"}], ids=["plain", "weights", "strata"])
+@pytest.mark.parametrize("criteria", COMPARING, ids=" and ".join)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_released_meets_the_criteria_and_a_larger_allowance_loses_no_more(criteria, seed, more):
+    if "strata" in more and "known=2" in criteria[0]:
+        more = {}
+    table, hierarchies = sample(seed)
+    loss = math.inf
+    for share in (0, 0.05, 0.1, 0.2, 0.35, 0.5):
+        given = {name: {"values": dict(groups)} for name, groups in hierarchies.items()}
+        arguments = {"hierarchies": given, "quasi_identifiers": NAMES, "sensitive": "ill", "suppress": share}
+        try:
+            found = gpupif.protect(table, criteria, **arguments, **more)
+        except gpupif.errors.UnmetError:
+            assert loss == math.inf
+            continue
+        assert found.loss <= loss * (1 + 1e-12)
+        loss = found.loss
+        treated = gpupif.treat(table, found.plan).table
+        rows = [{**row, "row": number} for number, row in enumerate(treated.to_dict("records"))]
+        assert len(left_rows(rows, criteria, "weights" in more)) == len(rows) == 50 - found.suppressed_rows
+        assert found.suppressed_rows <= share * 50 + 1e-9
+        assert found.is_met
+    assert loss < math.inf or "strata" in more

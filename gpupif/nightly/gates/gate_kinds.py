@@ -358,4 +358,5 @@ def _title(gate: Mapping[str, Any]) -> str:
             short = f"{value:g}"
             values[key] = short if float(short) == value else repr(value)
     places = {"of": gate.get("column"), "against": gate.get("attacker")}
-    return " ".join([title.format(**values), *(f"{word} {name}" for word, name in places.items() if name is not None)])
+    more = [f"{word} {name}" for word, name in places.items() if name is not None]
+    return " ".join([title.format(**values), *more, *["after treatment"] * (gate.get("treated") is True)])

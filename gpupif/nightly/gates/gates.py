@@ -11,6 +11,7 @@ from hashlib import blake2b
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from ...criteria.quantities import range_of_words
 from ...disclosure.risk_figures import RISK_FIGURES
 from ...errors import GpupifError, InputError, did_you_mean
 from ...measures import POPULATION_SIZE, Measure, find_measure, resolve_measures
@@ -31,6 +32,7 @@ SUBJECT = ("percentile", "measure", "column", "attacker", "above")
 # The other settings that change what a gate measures, of cells and of classes; see `Gate.definition`.
 ASKED_OF_SCORES = set(ScoreSettings.model_fields) - {"measures", "known", "attackers"}
 ASKED_OF_CLASSES = {"weights", "missing", "distances"}
+NOT_LIMITED = "The risk itself is not limited."
 NO_GOOD_RUN = "There is no good run before to compare with."
 SCORE_IT = "Add it to score.columns, or name another column."
 
@@ -54,6 +56,21 @@ class Gate:
         if self.kind.high_is_bad is not None:
             return self.kind.high_is_bad
         return not find_measure(self.settings.measure or "").low_is_risky
+
+    @property
+    def risk_limit(self) -> str:
+        """The key of the limit that keeps the risk down, max or min; empty if there is none, or if none can break it.
+
+        A share of at least 0.1 unique rows, or of at most 1, limits no risk.
+        """
+        measure = None if self.settings.measure is None else find_measure(self.settings.measure)
+        words = measure.range if measure is not None and self.kind.range == OF_MEASURE else self.kind.range
+        _, lowest, highest = range_of_words(words)
+        high = self.high_is_bad if measure is None else not measure.low_is_risky
+        key, end = ("max", highest) if high else ("min", lowest)
+        limit = self.settings.limits.get(key)
+        can_fail = limit is not None and (limit < end if high else limit > end)
+        return key if can_fail and high == self.high_is_bad and self.kind.part is not Part.INPUT else ""
 
 
 def resolve_gates(settings: Settings) -> list[Gate]:
@@ -228,6 +245,7 @@ def _evaluate(gate: Gate, findings: Findings | None, before: Mapping[str, float]
         column=gate.settings.column,
         attacker=gate.settings.attacker,
         definition=gate.definition,
+        risk_limit=gate.risk_limit,
     )
     if gate.kind.is_change and before is None:
         return replace(result, verdict=Verdict.NOT_APPLIED, why=NO_GOOD_RUN)
@@ -261,7 +279,8 @@ def _evaluate(gate: Gate, findings: Findings | None, before: Mapping[str, float]
     if set(held.not_applied) == set(held.limits):
         held = replace(held, verdict=Verdict.NOT_APPLIED)
     infinite = ["The value is infinite."] if held.value is not None and math.isinf(held.value) else []
-    return replace(held, why=" ".join([*_not_applied(held, before), *infinite]))
+    free = [] if held.limits_risk or gate.kind.part is Part.INPUT else [NOT_LIMITED]
+    return replace(held, why=" ".join([*_not_applied(held, before), *infinite, *free]))
 
 
 def _beyond(result: GateResult, key: str) -> Iterator[str]:

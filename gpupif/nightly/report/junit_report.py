@@ -32,7 +32,7 @@ def text(document: Mapping[str, Any]) -> str:
         case = ET.Element("testcase", classname=CLASS, name="run", time="0")
         ET.SubElement(case, "error", type=document["status"], message=closing).text = closing
         cases.append(case)
-    if (document.get("release") or {}).get("status") == "failed":
+    if (document.get("release") or {}).get("status") in ("failed", "not met"):
         case = ET.Element("testcase", classname=CLASS, name="release", time="0")
         ET.SubElement(case, "error", type="release", message=closing).text = closing
         cases.append(case)
@@ -74,8 +74,8 @@ def _skipped(name: str, message: str) -> ET.Element:
 
 def _case(gate: Mapping[str, Any]) -> ET.Element:
     if gate["verdict"] == "not applied":
-        return _skipped(gate["name"], gate["why"])
-    case = ET.Element("testcase", classname=CLASS, name=printable(gate["name"]), time="0")
+        return _skipped(run_text.case_name(gate), gate["why"])
+    case = ET.Element("testcase", classname=CLASS, name=printable(run_text.case_name(gate)), time="0")
     if gate["verdict"] != "passed":
         kind = "failure" if gate["verdict"] == "failed" else "error"
         value = run_text.amount(gate["value"], gate["unit"])

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..._version import __version__
+from .run_text import case_name
 
 PRODUCER = f"pkg:pypi/gpupif@{__version__}"
 SCHEMA = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
@@ -79,7 +80,7 @@ def _input(document: Mapping[str, Any]) -> dict[str, Any]:
         for gate in document["gates"]:
             column = {} if gate["column"] is None else {"column": gate["column"]}
             waiting = {"notApplied": gate["not_applied"]} if gate["not_applied"] else {}
-            assertion = {"assertion": gate["name"], "success": gate["verdict"] == "passed", **column, **waiting}
+            assertion = {"assertion": case_name(gate), "success": gate["verdict"] == "passed", **column, **waiting}
             # A gate that had nothing to compare with asserts nothing.
             assertions += [assertion] if gate["verdict"] != "not applied" else []
         input_facets["dataQualityAssertions"] = _facet("DataQualityAssertionsDatasetFacet", assertions=assertions)

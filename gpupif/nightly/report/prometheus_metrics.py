@@ -83,6 +83,8 @@ def _gates(document: Document) -> Iterator[Metric]:
             yield "gpupif_gate_limit_applied", help_text, applied, name | {"limit": limit}
         passed = gate["verdict"] == "passed" if gate["verdict"] != "not applied" else None
         yield "gpupif_gate_passed", "1: the gate holds; 0: it does not, or could not be evaluated.", passed, name
+        help_text = "1: the gate limits a risk itself; 0: a change alone, the table, or nothing that can break it."
+        yield "gpupif_gate_limits_risk", help_text, gate["limits_risk"], name
 
 
 def _good(document: Document, before: Document | None) -> Iterator[Metric]:

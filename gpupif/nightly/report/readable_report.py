@@ -27,7 +27,8 @@ SPECIAL = re.compile(r"([\\`*_{}\[\]|~$#])")
 def draw(document: Mapping[str, Any], before: Mapping[str, Any] | None, console: Console) -> None:
     """Draw the document of a run on a console of rich. before: the document of the last good run before it."""
     draw_line(console, run_text.heading(document), "bold")
-    colour = "red" if document["exit_code"] else COLOURS["passed"]
+    limited = run_text.limits_risk(document["gates"])
+    colour = "red" if document["exit_code"] else COLOURS["passed" if limited else "unknown"]
     draw_line(console, run_text.closing(document), f"bold {colour}")
     if run_text.resources_used(document):
         draw_line(console, run_text.resources_used(document))

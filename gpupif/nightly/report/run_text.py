@@ -74,6 +74,12 @@ def limits(gate: Mapping[str, Any]) -> str:
     return ", ".join(f"{LIMITS[key]} {number(limit)}" for key, limit in gate["limits"].items())
 
 
+def within(gate: Mapping[str, Any]) -> str:
+    """Return the value of a gate, and the limits that were applied to it."""
+    applied = {key: limit for key, limit in gate["limits"].items() if key not in gate["not_applied"]}
+    return f"{gate['name']} {amount(gate['value'], gate['unit'])} ({limits({'limits': applied})})"
+
+
 def place(gate: Mapping[str, Any]) -> str:
     """Return the column and attacker that the value of a gate is from; empty for the table as a whole."""
     column = [] if gate["column"] is None else [f"column {gate['column']}"]
@@ -132,13 +138,14 @@ def closing(document: Mapping[str, Any]) -> str:
     status, code = document["status"], document["exit_code"]
     gates = document["gates"]
     if status == "passed":
-        but = ", BUT NOT RELEASED" * bool(code)
+        buts = ["NO RISK IS LIMITED"] * (not limits_risk(gates)) + ["NOT RELEASED"] * bool(code)
+        but = f", BUT {' AND '.join(buts)}" if buts else ""
         return f"PASSED{but}: {gates_held(gates)}.{_released(document)} Exit code {code}."
     if status == "failed":
         names = [gate["name"] for gate in gates if gate["verdict"] in ("failed", "unknown")]
         do_not = "does not hold" if len(names) == 1 else "do not hold"
         of = f"{len(names)} of {len(gates)} {plural(len(gates), 'gate')} {do_not}: {listed(names, MOST_LISTED, str)}"
-        said = "; ".join([of, *not_applied(gates)])
+        said = "; ".join([of if names else "the treated table breaks its plan", *not_applied(gates)])
         return f"FAILED: {said}. Exit code {code}: the release must wait.{_released(document)}"
     error = f"{document['error'].rstrip('.')}. " if document["error"] else ""
     return f"{status.upper()}: {error}Exit code {code}: {MEANINGS[status]}."
@@ -165,6 +172,17 @@ def release_sentence(release: Mapping[str, Any]) -> str:
     return f"{said}: {charged}, epsilon {release['left']:.6g} left"
 
 
+def limits_risk(gates: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a gate that holds limits a risk itself."""
+    return any(gate["limits_risk"] and gate["verdict"] == "passed" for gate in gates)
+
+
+def case_name(gate: Mapping[str, Any]) -> str:
+    """Return the name of a gate as a test case: with its limits, if none of them limits the risk that it names."""
+    is_whole = gate["limits_risk"] or gate["kind"] in INPUT_KINDS
+    return gate["name"] if is_whole else f"{gate['name']}: {' and '.join(gate['limits'])}"
+
+
 def gates_held(gates: Sequence[Mapping[str, Any]]) -> str:
     """Return what the gates of a run that passed have tested, and no more than that."""
     if not gates:
@@ -175,14 +193,14 @@ def gates_held(gates: Sequence[Mapping[str, Any]]) -> str:
         several = (
             f"{len(held) or 'none'} of {len(gates)} {plural(len(gates), 'gate')} {'hold' if held[1:] else 'holds'}"
         )
-    risks = [f"{gate['name']} {amount(gate['value'], gate['unit'])}" for gate in held if gate["limits_risk"]]
+    risks = [within(gate) for gate in held if gate["limits_risk"]]
     risk = f"within the limits on risk: {listed(risks, MOST_LISTED, str)}" if risks else "none limits a risk"
     free = [
         f"{gate['name']} {amount(gate['value'], gate['unit'])}"
         for gate in gates
         if gate["kind"] not in INPUT_KINDS and not gate["limits_risk"]
     ]
-    unlimited = [f"without a max or min: {listed(free, MOST_LISTED, str)}"] if free else []
+    unlimited = [f"measured, but not limited: {listed(free, MOST_LISTED, str)}"] if free else []
     return "; ".join([several, risk, *unlimited, *not_applied(gates)])
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gpupif.kernels import class_counts as kernels
 from gpupif.kernels import matching_rows as matching
 
-from ...errors import InputError, UnreachableError
+from ...errors import InputError, UnmetError
 from ...rows.keys import code_type
 from ...rows.partition import index_type
 from ...rows.threads import Workers
@@ -247,7 +247,7 @@ def suppress_cells(
     missing: "category" if a missing value is a value of its own, "wildcard" if it matches every value. Criteria that
         hold under "category" also hold under "wildcard": equal rows match. Default "category".
 
-    Raises UnreachableError for a criterion that cannot be reached.
+    Raises UnmetError for a criterion that cannot be reached.
     """
     needed, names = without_implied(criteria), range(len(codes)) if names is None else names
     with Workers() as workers:
@@ -290,7 +290,7 @@ def make_groups(rows: KeyedRows, criteria: Sequence[ClassCriterion], importance:
 def check_reached(
     rows: KeyedRows, criterion: ClassCriterion, importance: Mapping[int, float], names: Sequence[Any]
 ) -> None:
-    """Raise UnreachableError if a criterion cannot hold even if all allowed columns are suppressed in all rows."""
+    """Raise UnmetError if a criterion cannot hold even if all allowed columns are suppressed in all rows."""
     sizes = rows.class_sizes(column for column in criterion.columns if column not in importance)
     _refuse(criterion, int(np.count_nonzero(sizes < criterion.k)), len(rows), importance, names)
 
@@ -298,17 +298,17 @@ def check_reached(
 def _refuse(
     criterion: ClassCriterion, short: int, rows: int, importance: Mapping[int, float], names: Sequence[Any]
 ) -> None:
-    """Raise UnreachableError if rows stay in classes that are too small. short: their number. rows: all rows."""
+    """Raise UnmetError if rows stay in classes that are too small. short: their number. rows: all rows."""
     if not short:
         return
     said = criterion.text or f"k>={criterion.k}"
     fixed = [repr(names[column]) for column in criterion.columns if column not in importance]
     if not fixed:
-        raise UnreachableError(
+        raise UnmetError(
             f"require: {said!r} cannot be reached: the table has {rows:,} {plural(rows, 'row')}, fewer than "
             f"{criterion.k:,}. Ask for a lower k."
         )
-    raise UnreachableError(
+    raise UnmetError(
         f"require: {said!r} cannot be reached: {short:,} {plural(short, 'row')} would be of fewer than "
         f"{criterion.k:,} "
         f"that agree on {', '.join(fixed)}, which may not be suppressed. Add {'it' if len(fixed) == 1 else 'them'} to "

@@ -19,7 +19,7 @@ from ...disclosure.request import NO_ATTRIBUTE
 from ...encoding.column import Column
 from ...engines.base import Engine
 from ...engines.choose import choose_engine, requested_device
-from ...errors import InputError, UnreachableError
+from ...errors import InputError, UnmetError
 from ...measures import Measure, as_risk, find_measure
 from ...rows.threads import Workers
 from ..coded_columns import CodedColumn
@@ -181,7 +181,7 @@ class ByScores:
     def round(self) -> bool:
         """Suppress a cell of each row that breaks a criterion; return whether there was such a row.
 
-        Raises UnreachableError if a criterion is broken and no cell can be suppressed.
+        Raises UnmetError if a criterion is broken and no cell can be suppressed.
         """
         broken, number = self._criteria.breaking(self._rows)
         if not broken:
@@ -235,7 +235,7 @@ class ByScores:
         sizes = self._rows.sizes
         return sorted(self._importance, key=lambda column: (self._importance[column], -sizes[column], column))
 
-    def _unreachable(self) -> UnreachableError:
+    def _unreachable(self) -> UnmetError:
         values = self._criteria.values(self._rows)
         reading, broken = next(
             (reading, value) for reading, own in values.items() for value in own if not is_met(value, reading)
@@ -243,7 +243,7 @@ class ByScores:
         where = "" if broken.column is None else f" in column {broken.column!r}"
         value = "not defined" if broken.value is None else f"{broken.value:.6g}"
         how = {"category": "are a value of their own", "wildcard": "match every value"}[reading]
-        return UnreachableError(
+        return UnmetError(
             f"require: {str(broken.criterion)!r} cannot be reached: with all cells of columns= suppressed it is "
             f"{value}{where}, if missing values {how}. Name more columns, or recode before."
         )
@@ -315,7 +315,7 @@ def suppress_to_criteria(
     importance: number above 0 by position of a column that may be suppressed.
     missing: "category" or "wildcard", the reading of missing values; None: criteria must hold under both.
 
-    Returns the suppression, and the value of each criterion afterwards, by reading. Raises UnreachableError for
+    Returns the suppression, and the value of each criterion afterwards, by reading. Raises UnmetError for
     criteria that cannot be reached, and InputError for a table without rows.
     """
     if not len(columns[0].codes):

@@ -13,7 +13,7 @@ from ...attack.arguments import Arguments, Knowledge, as_attackers, as_known
 from ...attack.attackers import AGGREGATES, AnyKnown
 from ...attack.distances import has_order, make_axis
 from ...attack.priors import make_prior
-from ...criteria.class_criteria import ClassCriteria, suppress_in_turns
+from ...criteria.class_criteria import RELEASED, ClassCriteria, suppress_in_turns
 from ...criteria.counted_scores import known_columns
 from ...criteria.counted_table import CountedTable
 from ...criteria.criterion_set import CriterionSet
@@ -81,17 +81,19 @@ def cells_where(
     return table.scores(arguments, _cell_finder(condition, where, arguments, table, columns, together))
 
 
-def rows_of_failing_classes(criteria: CriterionSet, table: TreatedTable) -> RowFacts:
+def rows_of_failing_classes(criteria: CriterionSet, table: TreatedTable, reference: str) -> RowFacts:
     """Return the rows of equivalence classes that break a criterion on classes, as facts: booleans (rows,), "0".
 
-    The rows have to fit into memory as codes unless the criteria are of one attacker who knows a list of columns, no
-    shares are of weights, and a missing value is a value of its own. Raises InputError if they do not fit.
+    reference: see `class_criteria.suppress_in_turns`. The rows have to fit into memory as codes unless the criteria are
+    of one attacker who knows a list of columns, compare no class with the rows that are left, no shares are of weights,
+    and a missing value is a value of its own. Raises InputError if they do not fit.
     """
     attackers = ClassCriteria.by_attacker(criteria)
     classes = attackers[0]
     is_counted = len(attackers) > 1 or classes.weights is not None or classes.missing == "wildcard"
+    is_counted |= classes.compares and reference == RELEASED
     if is_counted or isinstance(classes.known, AnyKnown) or not classes.known:
-        return table.facts_of({"0": _counted_failing(criteria, attackers, table)})
+        return table.facts_of({"0": _counted_failing(criteria, attackers, table, reference)})
     scored = classes.columns or list(classes.known[:1])
     size = find_measure("class_size")
     distances, longest = distances_of(criteria, attackers, table)
@@ -110,7 +112,7 @@ def rows_of_failing_classes(criteria: CriterionSet, table: TreatedTable) -> RowF
 
 
 def _counted_failing(
-    criteria: CriterionSet, attackers: Sequence[ClassCriteria], table: TreatedTable
+    criteria: CriterionSet, attackers: Sequence[ClassCriteria], table: TreatedTable, reference: str
 ) -> npt.NDArray[np.bool_]:
     """Return the result of `class_criteria.suppress_in_turns` for the rows of a table."""
     used = columns_of_attackers(attackers)
@@ -132,7 +134,7 @@ def _counted_failing(
         codes = layout.unpack(distinct.rows.keys)
         columns = [replace(column, codes=own) for column, own in zip(columns, codes, strict=True)]
         counted = CountedTable(columns, distinct.rows.counts.astype(np.int64), rows, is_distinct=True)
-        failing, _ = suppress_in_turns(attackers, counted, distances, engine, workers)
+        failing, _ = suppress_in_turns(attackers, counted, distances, engine, workers, reference)
         return np.asarray(failing[distinct.number])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ...attack.arguments import as_attackers
 from ...attack.hierarchy_files import TextOrder, TextTree, read_named_files
+from ...criteria.class_criteria import RELEASED
 from ...criteria.criterion import Criterion, read_criteria
 from ...criteria.criterion_set import CriterionSet, check_attackers_used, named_by_attackers, named_columns
 from ...criteria.quantities import RiskQuantity
@@ -26,6 +27,8 @@ from .measured_criteria import suppress_to_criteria
 from .scored_condition import cells_where, check_condition, rows_of_failing_classes
 
 WAYS = ("where", "k", "require")
+# The arguments of `gpupif.risk` that parts of a plan may have.
+ARGUMENTS_OF_RISK = ("weights", "household", "game", "sampling_fraction", "population_size")
 # The arguments of `Suppress` that are only allowed with some ways, by way.
 ONLY_WITH: Mapping[str, Sequence[str]] = {
     "where": ("known", "attackers", "weights"),
@@ -131,7 +134,7 @@ class Suppress(Treatment):
         elif way == "require":
             check_attackers_used(as_attackers(self.attackers) or {}, read_criteria(self.require))
             refuse_population(read_criteria(self.require), "require")
-            _risk_arguments(self)
+            risk_arguments(self)
         check_exist("distances", self.distances or {}, self.named(), "columns=, quasi_identifiers= and sensitive=")
         check_exist("importance", self.importance or {}, self.columns, "columns=")
         for name, importance in (self.importance or {}).items():
@@ -230,25 +233,21 @@ def criteria_of(treatment: Any, known: Sequence[Hashable], table: TreatedTable) 
         read_distances(treatment.distances),
         names=table.names,
         missing=getattr(treatment, "missing", None) or "category",
-        given=_risk_arguments(treatment),
+        given=risk_arguments(treatment),
     )
 
 
-def _risk_arguments(treatment: Any) -> RiskArguments:
-    """Return the arguments of `gpupif.risk` in a treatment."""
-    if not isinstance(treatment, Suppress):
-        return RiskArguments(weights=treatment.weights)
+def risk_arguments(part: Any, needed: Collection[str] = ARGUMENTS_OF_RISK) -> RiskArguments:
+    """Return the arguments of `gpupif.risk` in a part of a plan, as far as it has them. needed: their names."""
+    given: dict[str, Any] = {name: getattr(part, name, None) for name in ARGUMENTS_OF_RISK}
     amounts = [own.name for own in fields(Game)]
-    for name in treatment.game or ():
+    for name in given["game"] or ():
         if name not in amounts:
             hint = did_you_mean(name, amounts)
             raise InputError(f"game: there is no amount {name!r}.{hint} Expected some of {', '.join(amounts)}.")
-    return RiskArguments(
-        weights=treatment.weights,
-        household=treatment.household,
-        game=None if treatment.game is None else Game(**treatment.game),
-        population_size=treatment.population_size,
-    )
+    if given["game"] is not None:
+        given["game"] = Game(**given["game"])
+    return RiskArguments(**{name: own for name, own in given.items() if name in needed})
 
 
 def read_distances(given: Mapping[Hashable, Any] | None) -> dict[Hashable, Any]:
@@ -288,7 +287,7 @@ def suppress_in(chunk: Chunk, name: Hashable, rows: Any) -> None:
 ONLY_WITH_OF_ROWS: Mapping[str, Sequence[str]] = {
     "where": ("columns", "known", "attackers", "weights", "missing"),
     "k": ("missing",),
-    "require": ("sensitive", "distances", "attackers", "weights", "missing"),
+    "require": ("sensitive", "distances", "attackers", "weights", "missing", "reference"),
 }
 WAYS_OF_ROWS = ("where", "k", "require")
 
@@ -310,9 +309,8 @@ class SuppressRows(Treatment):
     require:
         A criterion or a list of criteria on each equivalence class, see `gpupif.protect`: ``"k>=5"``,
         ``"distinct_l>=2"``, ``"entropy_l(disease)>=2"``, ``"t<=0.3"``, ``"uniques<=0"``. Rows of classes that break any
-        of them are suppressed. Classes are compared with the whole table, suppressed rows among them, as in ARX. So
-        ``t``, ``basic_beta``, ``enhanced_beta`` and ``delta`` of the rows that are left may differ. Criteria may name
-        an attacker: ``"known=age,sex: k>=3"``, ``"known=2: k>=3"`` (any two quasi-identifiers), ``"neighbour: k>=3"``.
+        of them are suppressed, until the rows that are left meet all of them. Criteria may name an attacker:
+        ``"known=age,sex: k>=3"``, ``"known=2: k>=3"`` (any two quasi-identifiers), ``"neighbour: k>=3"``.
         Rows are then suppressed attacker by attacker, the attacker who knows all quasi-identifiers first. The classes
         of the rows that are left are judged again, until no row fails. For k and ``distinct_l`` no larger set of rows
         can stay.
@@ -339,6 +337,11 @@ class SuppressRows(Treatment):
         value. The class of a row is then all rows that match it, and shares are of known sensitive values. A row that
         is suppressed matches no other row any more: rows are judged again until no row fails. Default "category". What
         holds for ``k`` under "category" also holds under "wildcard".
+    reference:
+        With require: the rows with which ``t``, ``basic_beta``, ``enhanced_beta`` and ``delta`` compare each class.
+        "released": the rows that are left. The worse half of the failing classes goes first, then the others are judged
+        again. "original": all rows, suppressed rows among them, as in ARX; the rows that are left may break the limit.
+        Default None: "released".
     remove:
         True: the rows are removed. False: the rows stay, and all their quasi-identifiers become missing, as in ARX. The
         number of rows and all other columns stay. The suppressed rows form a class, which may be small. An attacker
@@ -349,8 +352,8 @@ class SuppressRows(Treatment):
     InputError
         None or several of where, k and require are given. A criterion is not on each class. Quasi-identifiers are
         needed and not given. A condition is wrong. A column does not exist. Criteria are of several attackers, of any
-        few known columns or of weights, or missing values match every value, and the table does not fit into memory as
-        codes. A column of weights is known or sensitive.
+        few known columns or of weights, compare classes with the rows that are left, or missing values match every
+        value, and the table does not fit into memory as codes. A column of weights is known or sensitive.
 
     Notes
     -----
@@ -372,6 +375,7 @@ class SuppressRows(Treatment):
     attackers: Mapping[str, Any] | None = None
     weights: Hashable | None = None
     missing: Literal["category", "wildcard"] | None = None
+    reference: Literal["released", "original"] | None = None
     remove: bool = True
 
     def check(self) -> None:
@@ -394,7 +398,7 @@ class SuppressRows(Treatment):
         known = self.quasi_identifiers
         if self.where is None:
             assert known is not None
-            facts = rows_of_failing_classes(criteria_of(self, known, table), table)
+            facts = rows_of_failing_classes(criteria_of(self, known, table), table, self.reference or RELEASED)
         else:
             everything = [name for name in table.names if name != self.weights]
             columns = (known or everything) if self.columns is None else self.columns

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from ...criteria.class_criteria import ClassCriteria, suppress_in_turns
+from ...criteria.class_criteria import ORIGINAL, ClassCriteria, suppress_in_turns
 from ...criteria.counted_table import CountedTable
 from ...engines.choose import choose_engine, requested_device
 from ...errors import InputError
@@ -24,7 +25,8 @@ from ..suppression.scored_condition import COLUMN_BYTES, ROW_BYTES, columns_of_a
 from ..suppression.suppress import check_of_classes, check_way, columns_of_criteria, criteria_of
 from ..treatment import Tools, TreatedTable, Treatment
 
-WAYS, WITH_REQUIRE = ("k", "require"), ("sensitive", "distances", "attackers", "weights", "missing")
+WAYS = ("k", "require")
+WITH_REQUIRE = ("sensitive", "distances", "attackers", "weights", "missing", "reference")
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,15 @@ class RecodeRows(Treatment):
         of `levels`. Other columns that attackers know stay as they are.
     missing: the reading of missing values, as in `SuppressRows`. With "wildcard" a row with a missing value also
         matches rows of other nodes: ``k`` still holds then, other criteria need not.
+    reference: with require, the rows with which classes are compared, as in `SuppressRows`. "released": the rows that
+        are not removed. Default None: "released".
     remove: True: rows whose class breaks a criterion at every node are removed. False: these rows stay, at the last
         node. Default False.
 
     At the first node, all rows are counted. Rows of classes that break a criterion go on to the next node. There only
     these rows are counted, so that each class has rows that were recoded alike, and meets the criteria. Classes are
-    compared with all rows of the table, at every node. With several attackers, rows go on in turns as in
+    compared with the same rows at every node. If rows are removed, all nodes are tried again without them, until no row
+    is. With several attackers, rows go on in turns as in
     `SuppressRows`: the rows of a node meet the criteria among themselves, whoever the attacker is. Classes of several
     nodes join if their groups have the same names in all columns that the attacker knows. Classes that join meet every
     criterion that each of them meets, except ``delta``: a value that one of them lacks may become too rare. A missing
@@ -70,6 +75,7 @@ class RecodeRows(Treatment):
     attackers: Mapping[str, Any] | None = None
     weights: Hashable | None = None
     missing: Literal["category", "wildcard"] | None = None
+    reference: Literal["released", "original"] | None = None
     remove: bool = False
 
     def check(self) -> None:
@@ -110,28 +116,41 @@ class RecodeRows(Treatment):
         columns = dict(zip(needed, table.codes(needed, ROW_BYTES + COLUMN_BYTES * len(needed)), strict=True))
         nodes, rows = len(self.levels[names[0]]), len(columns[names[0]].codes)
         same = [table_column(name, columns[name]) for name in needed if name not in names]
-        # Classes are compared with the sensitive attributes of all rows, at every node.
+        # Classes are compared with the sensitive attributes of these rows, at every node.
         whole = CountedTable(same, np.ones(rows, np.int64), rows)
-        chosen, left = np.full(rows, -1 if self.remove else nodes - 1, np.int64), np.arange(rows)
         engine = choose_engine(requested_device(lambda: len(needed) * rows))
-        recoded_rows = [0] * nodes
+
+        def at_node(node: int, rows: npt.NDArray[np.int64], whole: CountedTable, place: npt.NDArray[np.int64]) -> Any:
+            """Return some rows of a table, at `place` of `whole`, with the groups of a node."""
+            some = whole.some(place)
+            recoded = list(some.columns)
+            for name in names:
+                own = CodedColumn(columns[name].codes[rows], columns[name].labels)
+                groups = _groups(own.labels, name, self.levels[name][node], tools.hierarchies)
+                recoded.append(table_column(name, relabeled(own, *groups)))
+            return replace(some, columns=recoded)
+
         with Workers() as workers:
-            for node in range(nodes if rows else 0):
-                some = whole.some(left)
-                at_node = list(some.columns)
-                for name in names:
-                    own = CodedColumn(columns[name].codes[left], columns[name].labels)
-                    groups = _groups(own.labels, name, self.levels[name][node], tools.hierarchies)
-                    at_node.append(table_column(name, relabeled(own, *groups)))
-                counted = replace(some, columns=at_node)
-                failing, _ = suppress_in_turns(attackers, counted, distances, engine, workers)
-                chosen[left[~failing]] = node
-                recoded_rows[node] = int(np.count_nonzero(~failing))
-                left = left[failing]
-                if not len(left):
+            released, chosen = np.arange(rows), np.full(rows, nodes, np.int64)
+            while True:
+                left = np.arange(len(released))
+                chosen[released] = nodes
+                for node in range(nodes if len(left) else 0):
+                    counted = at_node(node, released[left], whole, left)
+                    failing, _ = suppress_in_turns(attackers, counted, distances, engine, workers, ORIGINAL)
+                    chosen[released[left[~failing]]] = node
+                    left = left[failing]
+                    if not len(left):
+                        break
+                again = self.remove and self.reference != ORIGINAL and any(own.compares for own in attackers)
+                if not again or not len(left) or len(left) == len(released):
                     break
+                released = np.flatnonzero(chosen < nodes)
+                whole = CountedTable(same, np.ones(rows, np.int64), rows).kept(chosen < nodes)
+        recoded_rows = np.bincount(chosen, minlength=nodes + 1).tolist()
+        chosen[chosen == nodes] = -1 if self.remove else nodes - 1
         changing = [name for name in names if any(self.levels[name])]
-        record = {"rows_by_node": recoded_rows, "rows_of_failing_classes": len(left)}
+        record = {"rows_by_node": recoded_rows[:nodes], "rows_of_failing_classes": recoded_rows[nodes]}
         return RecodeRowsStep(
             table.facts_of({"0": chosen}),
             {name: self.levels[name] for name in changing},

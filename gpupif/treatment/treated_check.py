@@ -1,0 +1,140 @@
+"""The check of a treated table: whether it meets the criteria of its plan."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..attack.arguments import as_attackers
+from ..attack.attackers import Known
+from ..criteria.counted_scores import known_columns
+from ..criteria.criterion import Criterion, read_criteria
+from ..criteria.criterion_set import CriterionSet, CriterionValue
+from ..criteria.measured_table import measure_table
+from ..criteria.quantities import RiskQuantity
+from ..errors import NearlyUniqueWarning, NothingKnownWarning, UnmetError, warn
+from ..frames.open import table_names
+from .plan import Plan
+from .suppression.suppress import Suppress, SuppressRows, read_distances, risk_arguments
+from .value_maps.recode_rows import RecodeRows
+
+
+class _Asked(NamedTuple):
+    """Criteria of a plan: where they are written, what the attacker knows and learns, and how cells are read."""
+
+    part: Any
+    said: str
+    known: Sequence[Hashable]
+    sensitive: Sequence[Hashable]
+    both_readings: bool
+
+
+def check_treated(plan: Plan, table: Any, rows: int) -> list[CriterionValue]:
+    """Return the value of each criterion of a plan in a treated table of any kind or a path, none if no row is left.
+
+    rows: the rows of the table. Criteria are those of ``[criteria]``, or without it those of treatments that remove
+    rows or suppress cells. Warns of criteria that the table cannot be measured by: they need a population, or a column
+    that the plan drops.
+    """
+    values: list[CriterionValue] = []
+    with warnings.catch_warnings():
+        # These warnings are for the table before.
+        warnings.simplefilter("ignore", NearlyUniqueWarning)
+        warnings.simplefilter("ignore", NothingKnownWarning)
+        for asked in _asked(plan) if rows else ():
+            names = table_names(table)[0]
+            criteria = _criteria_in(asked, names)
+            if criteria is not None:
+                values += measure_table(table, criteria, asked.both_readings)
+    return values
+
+
+def why_unmet(plan: Plan, values: Sequence[CriterionValue]) -> str | None:
+    """Return why a treated table is not what was asked, in a sentence; None if it is. values: of `check_treated`."""
+    broken = ", ".join(value.said for value in values if not value.is_met)
+    if broken:
+        return f"plan: the treated table does not meet the criteria: {broken}."
+    if plan.criteria is not None and plan.criteria.unmet is not None:
+        return f"plan: it is marked as unmet: {plan.criteria.unmet}"
+    return None
+
+
+def refuse_unmet(plan: Plan, values: Sequence[CriterionValue], keep_unmet: bool) -> None:
+    """Raise UnmetError for a treated table that is not what was asked, unless it is kept all the same."""
+    why = why_unmet(plan, values)
+    if why is not None and not keep_unmet:
+        raise UnmetError(f"{why} Nothing is released.")
+
+
+def _asked(plan: Plan) -> list[_Asked]:
+    suppresses = [own for own in plan.treatments if isinstance(own, Suppress) and own.where is None]
+    both = any(own.missing is None for own in suppresses)
+    if plan.criteria is not None:
+        own = plan.criteria
+        asked = _Asked(own, "criteria", plan.quasi_identifiers, plan.sensitive, both and own.missing is None)
+        return [asked] if len(own.require) else []
+    found = []
+    for number, treatment in enumerate(plan.treatments, 1):
+        said = f"treatment {number} ({treatment.do})"
+        if isinstance(treatment, Suppress) and treatment.where is None:
+            known = treatment.columns if treatment.quasi_identifiers is None else treatment.quasi_identifiers
+        elif isinstance(treatment, SuppressRows) and treatment.where is None and treatment.remove:
+            known = treatment.quasi_identifiers or ()
+        elif isinstance(treatment, RecodeRows) and treatment.remove:
+            known = list(treatment.levels)
+        else:
+            continue
+        sensitive = getattr(treatment, "sensitive", None) or ()
+        found.append(_Asked(treatment, said, known, sensitive, both and getattr(treatment, "missing", None) is None))
+    return found
+
+
+def _criteria_in(asked: _Asked, names: Sequence[Hashable]) -> CriterionSet | None:
+    """Return the criteria that a table with some columns can be measured by, None for none. Warns of the others."""
+    given = {name: getattr(asked.part, name, None) for name in ("k", "attackers", "weights", "household", "missing")}
+    attackers = as_attackers(given["attackers"]) or {}
+    measured = []
+    for criterion in read_criteria(asked.part.require if given["k"] is None else f"k>={given['k']}"):
+        why = _not_measured(criterion, attackers, given, names)
+        if why is None:
+            measured.append(criterion)
+            continue
+        warn(
+            f"plan: {asked.said}: criterion {str(criterion)!r} was not measured in the treated table: it needs {why}. "
+            "Measure it before the table goes out.",
+            UserWarning,
+        )
+    if not measured:
+        return None
+    used = {own.attacker for own in measured}
+    needed = {need for own in measured if isinstance(own.quantity, RiskQuantity) for need in own.quantity.figure.needs}
+    needed |= {"sampling_fraction"} if "population_size" in needed else set()
+    needed |= {"weights"} if given["weights"] in names else set()
+    return CriterionSet.from_arguments(
+        measured,
+        [name for name in asked.known if name in names],
+        [name for name in asked.sensitive if name in names],
+        {name: own for name, own in attackers.items() if name in used} or None,
+        read_distances(getattr(asked.part, "distances", None)),
+        names=names,
+        missing=given["missing"] or "category",
+        given=risk_arguments(asked.part, needed),
+    )
+
+
+def _not_measured(
+    criterion: Criterion, attackers: Mapping[str, Known], given: Mapping[str, Any], names: Sequence[Hashable]
+) -> str | None:
+    """Return what a criterion needs and a treated table has not; None if it can be measured."""
+    quantity, known = criterion.quantity, criterion.known
+    needs = quantity.figure.needs if isinstance(quantity, RiskQuantity) else set()
+    if "population" in needs:
+        return "the population, which no plan holds"
+    if criterion.attacker is not None:
+        known = tuple(map(str, known_columns(attackers.get(criterion.attacker) or ())))
+    needed = [*(known if isinstance(known, tuple) else ()), getattr(quantity, "column", None)]
+    needed += [given["household"]] if "household" in needs else []
+    needed += [] if criterion.is_of_sizes and "weights" not in needs else [given["weights"]]
+    lacking = [str(name) for name in needed if name is not None and str(name) not in map(str, names)]
+    return f"column {lacking[0]!r}, which the plan drops" if lacking else None
