@@ -34,7 +34,8 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
 
     distance: "nominal", "ordered", a sequence of values in order, or a hierarchy, a mapping of each value to the
     names of what it belongs to, from the narrowest to the widest; None: "ordered" for numbers, dates, times and
-    booleans, else "nominal". Missing values come last in an order, unless that names None.
+    booleans, else "nominal". Missing values come last in an order, unless that names None. A value whose prior
+    probability is 0 stands for nobody: it adds no step to an order.
 
     Raise InputError if a value is missing from the order or the hierarchy, or the hierarchy is no tree.
     """
@@ -131,7 +132,7 @@ def _nominal(prior: Prior) -> Axis:
 
 
 def _ordered(name: Hashable, prior: Prior, values: list[Any], extra: Mapping[Any, float], key: Any) -> Axis:
-    """Values that occur, and others of the prior, in the order of a key."""
+    """Return the axis of values that occur, and of others of the prior, in the order of a key."""
     count = len(values)
     everything = [*values, *extra]
 
@@ -146,12 +147,16 @@ def _ordered(name: Hashable, prior: Prior, values: list[Any], extra: Mapping[Any
             f"distances: column {name!r}: its values, and those of its prior, cannot be compared "
             f"({marked(str(error))}). Give them in order, as a list."
         ) from None
-    place = np.empty(len(places), np.int64)
-    place[places] = np.arange(len(places))
-    shares = np.concatenate([prior.probabilities, np.array(list(extra.values()), np.float64)])
-    rank = np.argsort(np.argsort(place[:count], kind="stable"), kind="stable")
+    shares = np.concatenate([prior.probabilities, np.array(list(extra.values()), np.float64)])[places]
+    there = shares > 0
+    in_order = np.array(places)
+    occurs = in_order < count
+    rank = np.empty(count, np.int64)
+    rank[in_order[occurs]] = np.arange(count)
+    # A value that nobody has is in no cohort; its place, that of the value before it, is not used.
+    place = np.maximum(np.cumsum(there) - 1, 0)[occurs]
     nodes = np.empty((0, count), np.int64)
-    return Axis(walks.ORDERED, rank, np.sort(place[:count]), shares[places], nodes, NOTHING, max(1, len(places) - 1))
+    return Axis(walks.ORDERED, rank, place, shares[there], nodes, NOTHING, max(1, int(there.sum()) - 1))
 
 
 def _tree(

@@ -218,7 +218,7 @@ def compare(
         taken_away = tables.lacking
     by_column = measure_columns(versions, released, levels, apart)
     pairs = measure_pairs(versions, released)
-    utility = measure_all(versions, released, by_column, pairs, levels, wanted)
+    utility = measure_all(versions, released, by_column, pairs, levels, wanted, taken_away)
     frame = pd.DataFrame(estimates, columns=["column", "estimate", "other", "before", "after"])
     done = time.perf_counter()
     asked = RiskRequest(known, attributes, apart, request.weights_after)

@@ -60,7 +60,8 @@ class Continuous(Record):
         before and after, in descending order (sdcMicro's `dUtility` with "eigen"). None if a column before follows from
         the others.
     rows_within_deviations: float, 0 to 1. The share of the rows of which every x is at most w s' from x'; s' is the
-        standard deviation after (interval disclosure SDID, Mateo-Sanz, Sebe & Domingo-Ferrer 2004; sdcMicro's `dRisk`).
+        standard deviation after (interval disclosure SDID, Mateo-Sanz, Sebe & Domingo-Ferrer 2004; sdcMicro's `dRisk`
+        from version 5.5.2 on, if each row has a number in both tables).
     rows_within_ranks: float, 0 to 1. The share of the rows of which every x lies between the numbers after whose ranks
         are at most w n from the rank of x' (rank interval disclosure, Domingo-Ferrer & Torra 2001). n: the numbers of
         the column after. Equal numbers have the mean of their ranks.

@@ -89,8 +89,8 @@ class JointCounts(NamedTuple):
     stays: bool. Whether any missing value stays missing.
     away: int64 array. For each value the rows that the table after lacks.
     hidden: int64 array. For each value the rows that the table after has, but whose value is suppressed.
-    logs: the sum of c log2 c over the joint counts c of all other rows.
-    changed: int. Rows whose value changed or became missing.
+    moved: int64 array. For each value the rows that have another value after, also if it was missing before.
+    logs: the sum of c log2 c over the joint counts c of all rows that the table after has and that are not suppressed.
     suppressed: int. Rows whose value became missing, and rows with a value that the table after lacks.
     """
 
@@ -100,8 +100,8 @@ class JointCounts(NamedTuple):
     stays: bool
     away: npt.NDArray[np.int64]
     hidden: npt.NDArray[np.int64]
+    moved: npt.NDArray[np.int64]
     logs: LogSum
-    changed: int
     suppressed: int
 
     @classmethod
@@ -128,9 +128,9 @@ class JointCounts(NamedTuple):
         released = np.full(len(values), -1, np.int64)
         released[np.searchsorted(values, old[first])] = new[first]
         lost = ~known & (before != missing)
-        away, hidden = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
-        np.add.at(away, place[~there], counts[~there])
-        np.add.at(hidden, place[there & lost], counts[there & lost])
+        away, hidden, moved = np.zeros((3, len(values)), np.int64)
+        for rows, some in ((away, ~there), (hidden, there & lost), (moved, there & known & (before != after))):
+            np.add.at(rows, place[some], counts[some])
         return cls(
             values,
             released,
@@ -138,10 +138,15 @@ class JointCounts(NamedTuple):
             bool((~known & (before == missing)).any()),
             away,
             hidden,
+            moved,
             CountSums.from_counts(counts[there & ~lost]).logs,
-            int(counts[before != after].sum()),
             int(counts[lost].sum()),
         )
+
+    @property
+    def changed(self) -> int:
+        """The rows that both tables have whose value changed or became missing."""
+        return int(self.moved.sum() + self.hidden.sum())
 
     def is_function(self, missing: int) -> bool:
         """Return whether each value has one value after, in all rows whose cell is not suppressed.
@@ -154,7 +159,7 @@ class JointCounts(NamedTuple):
     @classmethod
     def total(cls, parts: Sequence[JointCounts]) -> JointCounts:
         """Return the counts over all partitions of a table. No value before is in two partitions."""
-        values, released, several, stays, away, hidden, logs, changed, suppressed = zip(*parts, strict=True)
+        values, released, several, stays, away, hidden, moved, logs, suppressed = zip(*parts, strict=True)
         return cls(
             np.concatenate(values),
             np.concatenate(released),
@@ -162,8 +167,8 @@ class JointCounts(NamedTuple):
             any(stays),
             np.concatenate(away),
             np.concatenate(hidden),
+            np.concatenate(moved),
             LogSum.total(logs),
-            sum(changed),
             sum(suppressed),
         )
 
@@ -212,6 +217,37 @@ class ReleasedColumn(NamedTuple):
         gone, after = self.gone, self.after.copy()
         after[self.shared.missing] -= gone.sum()
         return self.before - gone, after
+
+    @property
+    def is_drawn_anew(self) -> bool:
+        """True if values that are no numbers were released by no function, or were drawn anew."""
+        return self.kind == "perturbed" and not is_numeric(self.shared.labels.type)
+
+    @property
+    def before_at_detail(self) -> npt.NDArray[np.int64]:
+        """The rows before with each value at the released detail."""
+        return self.at_detail(self.before)
+
+    def at_detail(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the rows with each value at the released detail. rows: the rows with each value before."""
+        found = np.zeros(self.size, np.int64)
+        np.add.at(found, self.detail, rows)
+        return found
+
+    @property
+    def replaced(self) -> npt.NDArray[np.int64]:
+        """The rows in which a number became another number and not a coarser one, by number of the value before.
+
+        A number is coarser if several values became it, wherever they occur.
+        """
+        rows = np.zeros(self.size, np.int64)
+        if not is_numeric(self.shared.labels.type):
+            return rows
+        rows[self.joint.values] = self.joint.moved
+        if self.kind != "perturbed":
+            several = self.at_detail((self.before > 0).astype(np.int64)) > 1
+            rows[several[self.detail]] = 0
+        return rows
 
     @property
     def detail_is_before(self) -> bool:
@@ -342,7 +378,7 @@ def _detail(
     if function:
         return detail, "same" if same else "mapped"
     # Without a believed function the column can be "same" too: if nothing changed except suppressed values.
-    return detail, "same" if same and joint.changed == joint.suppressed else "perturbed"
+    return detail, "same" if same and not joint.moved.any() else "perturbed"
 
 
 def _believed(before: npt.NDArray[np.int64], after: npt.NDArray[np.int64]) -> bool:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.attackers import attacker_line
 from ..errors import listed
+from ..treatment.record import OF_ROWS_LEFT
 from ..utils.display import (
     Displayable,
     Heading,
     as_cell,
     as_json,
     as_part,
+    as_percent,
     as_text,
     draw_line,
     draw_table,
@@ -90,6 +92,17 @@ COLUMNS = {
     "cells_suppressed": "cells suppressed",
 }
 KEPT = "information_kept"
+# What lost information, by the name of the figure.
+LOST_BY = {
+    "information_lost_coarser": "coarser values",
+    "information_lost_suppressed": "suppressed cells",
+    "information_lost_changed": "changed values",
+}
+INFORMATION = (
+    "Information: a cell has -log2 p bits; p is the share of its value before. A coarser value keeps the bits of its "
+    "group. A suppressed cell keeps none, nor does a number that became another number. Changed cells are of the rows "
+    "that are left. Entropies are of each table by itself."
+)
 
 
 @dataclass(frozen=True)
@@ -119,11 +132,11 @@ class Comparison(Displayable):
     utility: the utility of the whole table, see `Utility`.
     columns: frame, one row for each column.
         values_before, values_after: distinct values, without missing. entropy_before, entropy_after, entropy_lost: bits
-        for each row, and information_kept: I(X; X') / H(X), 0 to 1, NaN if H(X) is 0; all four over the cells that are
-        in both tables. nonuniform_entropy_loss: bits, see `Utility`. total_variation, emd: 0 to 1, between the
-        distributions at the released detail (emd: a share of the longest distance). precision: 1 for unchanged values,
-        0 for the top of the hierarchy, NaN without a hierarchy, see `Utility`. cells_changed, cells_suppressed: numbers
-        of cells; 0 if the column was dropped.
+        for each row of that table. information_kept, information_lost_coarser, information_lost_suppressed and
+        information_lost_changed: 0 to 1, NaN if entropy_before is 0. nonuniform_entropy_loss: bits. total_variation,
+        emd: 0 to 1, between the distributions at the released detail (emd: a share of the longest distance). precision:
+        1 for unchanged values, 0 for the top of the hierarchy, NaN without a hierarchy. cells_changed,
+        cells_suppressed: numbers of cells in the rows that are left; 0 if the column was dropped. See `Utility`.
         detail: "same" (values did not change), "mapped" (a function of the value was released), "perturbed" (no
         function was), "dropped".
     pairs: frame, one row for each pair of columns that the table after has.
@@ -165,11 +178,14 @@ class Comparison(Displayable):
     seconds: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields, ready for JSON; `risk` is a dict by figure, with its name in words."""
+        """Return all fields, ready for JSON; `risk` is a dict by figure, with its name in words.
+
+        `notes` says what information, changed cells and entropies are.
+        """
         fields = super().to_dict()
         risk = self.risk.to_dict("index").items()
         fields["risk"] = {own: {"name": _figure(str(own)), **as_json(_plain(row))} for own, row in risk}
-        return fields
+        return {**fields, "notes": [INFORMATION]}
 
     def plot(self, figure: str | None = None, *, ax: Any = None, **options: Any) -> Any:
         """Draw a figure of each column before and after as axes of Matplotlib (extra ``plot``), the highest first.
@@ -204,7 +220,7 @@ class Comparison(Displayable):
             figures.append(f"but {quoted(name)}, no quasi-identifier, is unique in {number:,} rows ({share}) after")
         others = f"Not compared, though in the table before: {listed(self.not_compared, 20, quoted)}."
         measured = [f"{'; '.join(figures)}."] * bool(figures)
-        return [rows, *measured, f"{self._kept()}.", *([others] * bool(self.not_compared))]
+        return [rows, *measured, f"{self._kept()}.", *self._lost(), *([others] * bool(self.not_compared))]
 
     def _certain(self, risk: Mapping[Hashable, Mapping[Any, Any]]) -> list[str]:
         """Return in words how many rows have a certain value of the sensitive attribute of which most rows have."""
@@ -220,10 +236,10 @@ class Comparison(Displayable):
     def _kept(self) -> str:
         """Return in words the information that is kept, and how many cells changed."""
         utility, known = self.utility, self.columns.loc[list(self.quasi_identifiers)]
-        changed = f"{utility.cells_changed:,} of {utility.cells:,} cells changed"
+        rows = OF_ROWS_LEFT * bool(self.rows_taken_away)
+        changed = f"{utility.cells_changed:,} of {utility.cells:,} cells{rows} changed"
         if utility.cells_suppressed:
             changed += f", {utility.cells_suppressed:,} of them suppressed"
-            changed += f" or in the {self.rows_taken_away:,} rows taken away" * bool(self.rows_taken_away)
         share, there = _percent(utility.information_kept), math.fsum(known["entropy_before"])
         if not share:
             # Constant columns have no information.
@@ -235,6 +251,14 @@ class Comparison(Displayable):
             share = f"{as_part(own / there)} in the quasi-identifiers, {share} in {every}"
         return f"Information kept: {share}; {changed}"
 
+    def _lost(self) -> list[str]:
+        """Return in words by what the quasi-identifiers lost information; nothing if they kept all."""
+        known = self.columns.loc[list(self.quasi_identifiers)]
+        there = math.fsum(known["entropy_before"])
+        bits = {by: math.fsum((known[name] * known["entropy_before"]).dropna()) for name, by in LOST_BY.items()}
+        lost = [f"{as_part(part / there)} by {by}" for by, part in bits.items() if part > 0]
+        return [f"Lost in the quasi-identifiers: {', '.join(lost)}."] * bool(lost)
+
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)
         if len(self.risk):
@@ -243,7 +267,10 @@ class Comparison(Displayable):
             draw_line(console, OF_WORST_COLUMN, "dim")
         if "after_wildcard" in self.risk:
             draw_line(console, BOTH_READINGS, "dim")
-        tables = [utility_table(self.utility, self.linkage), columns_table(self.columns)]
+        console.print()
+        console.print(utility_table(self.utility, self.linkage))
+        draw_line(console, INFORMATION, "dim")
+        tables = [columns_table(self.columns)]
         tables += [pairs_table(self.pairs)] if len(self.pairs) else []
         for table in tables:
             console.print()
@@ -292,6 +319,7 @@ def utility_table(utility: Utility, linkage: Linkage | None) -> PrintedTable:
     facts = [
         ("entropy lost, bits a row", as_cell(utility.entropy_lost)),
         ("information kept", _percent(utility.information_kept)),
+        *((f"lost by {by}", _percent(getattr(utility, name) or None)) for name, by in LOST_BY.items()),
         ("non-uniform entropy loss, bits", as_cell(utility.nonuniform_entropy_loss)),
         ("equivalence classes", f"{utility.classes:,}"),
         ("rows a class", as_cell(utility.average_class_size)),
@@ -299,7 +327,7 @@ def utility_table(utility: Utility, linkage: Linkage | None) -> PrintedTable:
         ("discernibility", f"{utility.discernibility:,}"),
         ("discernibility if no row was suppressed", f"{utility.discernibility_unsuppressed:,}"),
         ("precision, 0 to 1", _value(utility.precision)),
-        ("mutual information kept", _percent(utility.mutual_information_kept)),
+        ("mutual information kept, cells in both tables", _percent(utility.mutual_information_kept)),
         ("total variation, worst column, 0 to 1", as_cell(utility.total_variation)),
         ("total variation, worst pair, 0 to 1", _value(utility.pair_total_variation)),
         ("earth mover's distance, worst column, 0 to 1", as_cell(utility.emd)),
@@ -343,22 +371,28 @@ def estimates_table(estimates: pd.DataFrame) -> PrintedTable:
     """Draw the estimates by their relative difference, the largest first."""
     size = estimates["before"].abs().where(estimates["before"] != 0, 1.0)
     order = (estimates["difference"].abs() / size).sort_values(ascending=False, kind="stable").index
-    kept = estimates.loc[order[:SHOWN_ESTIMATES]]
+    kept = estimates.assign(share=estimates["difference"] / estimates["before"].abs()).loc[order[:SHOWN_ESTIMATES]]
     more = f" (the first {len(kept)} of {len(estimates)})" if len(kept) < len(estimates) else ""
     headings = [
         Heading("estimate", text=True),
         *(Heading(name, show=_four_digits) for name in ("before", "after", "difference")),
+        Heading("share of before", show=_signed_percent, once=True),
     ]
     rows = []
     for row in _rows(kept):
         other = "" if row["other"] is None or row["other"] != row["other"] else f", {as_text(row['other'])}"
         kind = re.sub(r"\bq(?=\d)", "percentile ", str(row["estimate"]).replace("_", " "))
-        rows.append([f"{kind}: {as_text(row['column'])}{other}", row["before"], row["after"], row["difference"]])
+        figures = [row[name] for name in ("before", "after", "difference", "share")]
+        rows.append([f"{kind}: {as_text(row['column'])}{other}", *figures])
     return draw_table(f"Estimates, by their difference as a share of before{more}", headings, rows)
 
 
 def _four_digits(value: float) -> str:
     return "" if value != value else as_cell(value)
+
+
+def _signed_percent(share: float) -> str:
+    return "" if not math.isfinite(share) else f"{'-' * (share < 0)}{as_percent(abs(share))}"
 
 
 def _percent(share: float | None) -> str:
@@ -396,4 +430,5 @@ def pairs_table(pairs: pd.DataFrame) -> PrintedTable:
         [f"{as_text(row['column_1'])} + {as_text(row['column_2'])}", *(row[key] for key in (*keys, "total_variation"))]
         for row in _rows(shown)
     ]
-    return draw_table(f"Mutual information of pairs, in bits; most lost first{more}", headings, rows)
+    title = f"Mutual information of pairs, in bits, over cells in both tables; most lost first{more}"
+    return draw_table(title, headings, rows)

@@ -20,6 +20,7 @@ from ..encoding.column import Column
 from ..engines.base import Axis
 from ..marginals.count_statistics import NEARLY_NONE, CountSums
 from ..utils.display import Record
+from ..utils.information import entropy_of_counts
 from .precision import Levels
 from .released_values import ReleasedColumn
 from .row_versions import AFTER, DETAIL, KEPT_AFTER, KEPT_BEFORE, Versions, VersionSums, pairs_of
@@ -27,17 +28,27 @@ from .row_versions import AFTER, DETAIL, KEPT_AFTER, KEPT_BEFORE, Versions, Vers
 if TYPE_CHECKING:
     import pandas as pd
 
+# The figures of lost information; their sum is 1 - information_kept.
+LOST = ("information_lost_coarser", "information_lost_suppressed", "information_lost_changed")
+
 
 @dataclass(frozen=True)
 class Utility(Record):
-    """The utility that a table of n rows lost, over all columns. Rows that were taken away have all values missing.
+    """The utility that a table of n rows lost, over all columns. Rows that were taken away count as suppressed.
 
     X is a column before, X' the column after, H entropy and I mutual information.
 
-    entropy_lost: float, bits for each row. The sum of H(X) - H(X') over the columns; negative if noise was added. Over
-        the cells that are in both tables.
-    information_kept: float, 0 to 1. The sum of I(X; X') over the columns, divided by the sum of H(X); None if that is
-        0. Over the cells that are in both tables.
+    entropy_lost: float, bits for each row. The sum of H(X) - H(X') over the columns. Each is the entropy of a table by
+        itself, as `gpupif.score` finds it: missing values are a value. Negative if noise or missing values were added.
+    information_kept: float, 0 to 1. The share of the bits of the cells before that the cells after have; None if there
+        were none. A cell has -log2 p bits, where p is the share of its value before; the cells of a column have
+        n H(X). A cell released at a coarser detail keeps -log2 of the share of all values of that detail. A suppressed
+        cell keeps nothing, and so does a number that became another number, unless several values became that number.
+        Other values that were drawn anew keep what they say of the values before on average, by I(X; X').
+    information_lost_coarser: float, 0 to 1. The share that coarser values lose, of all rows, as if none was suppressed:
+        what `gpupif.protect` calls lost for the objective "entropy".
+    information_lost_suppressed: float, 0 to 1. The share that suppressed cells and rows lose at the released detail.
+    information_lost_changed: float, 0 to 1. The share that other values lose. Kept and lost shares add up to 1.
     nonuniform_entropy_loss: float, bits. The sum over the columns of n H(X | G) + s H(G in S): G is the value at the
         released detail, S the s cells that were suppressed or taken away. Non-uniform entropy as in ARX (Gionis & Tassa
         2009; Prasser et al. 2014). For a column whose values were drawn anew: (n - s) H(X | X') over the cells that are
@@ -60,15 +71,19 @@ class Utility(Record):
     pair_total_variation: float, 0 to 1. The largest of a pair of columns that are left; None without
         pairs.
     emd: float, 0 to 1. The largest earth mover's distance of a column, as a share of the longest distance.
-    cells: int. Cells of the columns that are left.
-    cells_changed: int. Cells in the columns that are left whose value changed or became missing.
-    cells_suppressed: int. Cells in the columns that are left whose value became missing.
+    cells: int. Cells of the columns and rows that are left.
+    cells_changed: int. Those of these cells whose value changed or became missing, as the record of `gpupif.treat`
+        counts them.
+    cells_suppressed: int. Those of these cells whose value became missing.
     rows_changed: int. Rows with a cell in the columns that are left whose value changed or became missing.
     rows_suppressed: int. Rows whose values in the columns that are left all became missing, or that were taken away.
     """
 
     entropy_lost: float
     information_kept: float | None
+    information_lost_coarser: float | None
+    information_lost_suppressed: float | None
+    information_lost_changed: float | None
     nonuniform_entropy_loss: float
     classes: int
     average_class_size: float
@@ -89,40 +104,57 @@ class Utility(Record):
 
 
 class ColumnInformation(NamedTuple):
-    """The information of a column in the cells that are in both tables, in units of bits (see `LOG_BITS`).
+    """The information of a column before, and what the table after lost of it: bits over all rows, see `Utility`.
 
-    before: n H(X). after: n H(X'). mutual: n I(X; X'). rows: n, the number of these cells.
+    before: n H(X). coarser, suppressed, changed: the three parts that were lost.
     """
 
-    before: int
-    after: int
-    mutual: int
-    rows: int
+    before: float
+    coarser: float
+    suppressed: float
+    changed: float
 
     @classmethod
     def from_column(cls, column: ReleasedColumn) -> ColumnInformation:
         """Return the information of a column."""
-        before, after = column.kept
-        rows = int(before.sum())
-        whole, first, second = (CountSums.from_counts(own).logs.units for own in (np.array([rows]), before, after))
-        # If all values became missing, they carry no information on the values before.
-        joint = first if column.is_lost else column.joint.logs.units
-        return cls(whole - first, whole - second, whole + joint - first - second, rows)
+        rows = int(column.before.sum())
+        whole, own = (CountSums.from_counts(counts).logs.units for counts in (np.array([rows]), column.before))
+        sizes, coarser, changed = column.before_at_detail, 0, 0.0
+        if column.is_drawn_anew:
+            # Values that are no numbers keep what they say of the values before, on average.
+            sizes = column.before
+            changed = _bits(CountSums.from_counts(column.kept[1]).logs.units - column.joint.logs.units)
+        else:
+            coarser = CountSums.from_counts(sizes).logs.units - own
+            changed = _surprise(column, sizes, column.replaced)
+        return cls(_bits(whole - own), _bits(coarser), _surprise(column, sizes, column.gone), changed)
 
-    @property
-    def kept(self) -> float:
-        """The ratio I(X; X') / H(X); NaN if H(X) is 0."""
-        return _share(self.mutual / self.unit, self.before / self.unit)
 
-    @property
-    def bits(self) -> tuple[float, float, float]:
-        """The entropies H(X) and H(X'), and H(X) - H(X'), in bits; each is rounded once."""
-        return self.before / self.unit, self.after / self.unit, (self.before - self.after) / self.unit
+def _bits(units: int) -> float:
+    """Return units as bits."""
+    return float(max(0, units) / (1 << LOG_BITS))
 
-    @property
-    def unit(self) -> int:
-        """The divisor that turns units into bits for each row."""
-        return int(max(1, self.rows) << LOG_BITS)
+
+def _surprise(column: ReleasedColumn, sizes: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> float:
+    """Return the sum of -log2 p over some rows, where p is the share of a row's value at the released detail.
+
+    sizes: the rows with each value at the detail. rows: the rows that are summed, by number of the value before.
+    """
+    there = np.flatnonzero(rows)
+    detail = there if column.is_drawn_anew else column.detail[there]
+    total = int(sizes.sum())
+    return math.fsum(
+        some * math.log2(total / size) for some, size in zip(rows[there].tolist(), sizes[detail].tolist(), strict=True)
+    )
+
+
+def information_shares(columns: Sequence[ColumnInformation]) -> dict[str, float]:
+    """Return the shares of the information of columns that are kept and lost, by name of a figure; NaN for none."""
+    before, *lost = (math.fsum(parts) for parts in zip(*columns, strict=True))
+    if not before:
+        return dict.fromkeys(("information_kept", *LOST), math.nan)
+    shares = [part / before for part in lost]
+    return {"information_kept": max(0.0, 1 - math.fsum(shares)), **dict(zip(LOST, shares, strict=True))}
 
 
 def _share(part: float, whole: float) -> float:
@@ -138,17 +170,10 @@ def nonuniform_entropy_loss(column: ReleasedColumn) -> float:
         lost = CountSums.from_counts(column.kept[1]).logs.units - column.joint.logs.units
         hidden = gone
     else:
-        detail, hidden = (_at_detail(column, rows) for rows in (column.before, gone))
+        detail, hidden = column.before_at_detail, column.at_detail(gone)
         lost = CountSums.from_counts(detail).logs.units - CountSums.from_counts(column.before).logs.units
     lost += CountSums.from_counts(np.array([suppressed])).logs.units - CountSums.from_counts(hidden).logs.units
     return float(max(0, lost) / (1 << LOG_BITS))
-
-
-def _at_detail(column: ReleasedColumn, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the rows with each value at the released detail. rows: the rows with each value before."""
-    at_detail = np.zeros(column.size, np.int64)
-    np.add.at(at_detail, column.detail, rows)
-    return at_detail
 
 
 def measure_columns(
@@ -161,7 +186,10 @@ def measure_columns(
     records = []
     for column, sums in zip(columns, versions.columns, strict=True):
         information = ColumnInformation.from_column(column)
-        before, after, lost = information.bits
+        # As `gpupif.score` finds them in each table: missing values are a value, rows taken away are in no table.
+        of_table = column.after.copy()
+        of_table[column.shared.missing] -= column.joint.away.sum()
+        before, after = (entropy_of_counts(counts) for counts in (column.before, of_table))
         left = column.kind != "dropped"
         records.append(
             {
@@ -169,14 +197,14 @@ def measure_columns(
                 "values_after": int(np.count_nonzero(column.after[:-1])),
                 "entropy_before": before,
                 "entropy_after": after,
-                "entropy_lost": lost,
-                "information_kept": information.kept,
+                "entropy_lost": before - after,
+                **information_shares([information]),
                 "nonuniform_entropy_loss": nonuniform_entropy_loss(column),
                 "total_variation": sums.moved / (2 * rows),
                 "emd": earth_movers_distance(column, rows, distances.get(column.name)),
                 "precision": levels.precision(column, rows),
                 "cells_changed": column.joint.changed if left else 0,
-                "cells_suppressed": column.joint.suppressed if left else 0,
+                "cells_suppressed": int(column.joint.hidden.sum()) if left else 0,
                 "detail": column.kind,
             }
         )
@@ -228,15 +256,15 @@ def measure_all(
     pairs: pd.DataFrame,
     levels: Levels,
     k: int | None,
+    lacking: int,
 ) -> Utility:
     """Return the utility that the table lost over all columns.
 
-    k: the divisor of the class size; None for the smallest class of unsuppressed rows.
+    k: the divisor of the class size; None for the smallest class of unsuppressed rows. lacking: the rows that the table
+    after lacks.
     """
     rows = versions.rows
     information = [ColumnInformation.from_column(column) for column in columns]
-    known = math.fsum(column.bits[0] for column in information)
-    mutual = math.fsum(column.mutual / column.unit for column in information)
     functions = pairs[pairs["mutual_information_kept"].notna()]
     classes, hidden = versions.classes.versions[AFTER], versions.classes.hidden
     class_count = classes.classes + (hidden > 0)
@@ -246,7 +274,7 @@ def measure_all(
     suppressed = hidden * (rows if versions.rows_suppressed else hidden)
     return Utility(
         entropy_lost=math.fsum(by_column["entropy_lost"]),
-        information_kept=_share(mutual, known) if known else None,
+        **{name: None if share != share else share for name, share in information_shares(information).items()},
         nonuniform_entropy_loss=math.fsum(by_column["nonuniform_entropy_loss"]),
         classes=class_count,
         average_class_size=size,
@@ -259,7 +287,7 @@ def measure_all(
         total_variation=float(by_column["total_variation"].max()),
         pair_total_variation=float(pairs["total_variation"].max()) if len(pairs) else None,
         emd=float(by_column["emd"].max()),
-        cells=rows * sum(column.kind != "dropped" for column in columns),
+        cells=(rows - lacking) * sum(column.kind != "dropped" for column in columns),
         cells_changed=int(by_column["cells_changed"].sum()),
         cells_suppressed=int(by_column["cells_suppressed"].sum()),
         rows_changed=versions.rows_changed,
@@ -282,14 +310,14 @@ def earth_movers_distance(column: ReleasedColumn, rows: int, distance: Any) -> f
     The distance is between the distributions before, at the released detail, and after. distance: the distance of
     values, as in `gpupif.score`.
     """
-    detail = np.zeros(column.size, np.int64)
-    np.add.at(detail, column.detail, column.before)
+    detail = column.before_at_detail
     moved = detail - column.after
     used = np.flatnonzero((detail > 0) | (column.after > 0))
     known = used[used < column.shared.missing]
     labels = column.shared.labels.take(pa.array(known))
     values = Column(column.name, np.empty(0, np.uint8), detail[used], labels, missing=len(known) < len(used))
-    shares = detail[used] / rows
+    # A share above 0 says that the value occurs, before or after.
+    shares = (detail + column.after)[used] / (2 * rows)
     axis = make_axis(values, Prior(values, shares, np.zeros(len(used), np.int64), LOG_BITS, 0.0, None), distance)
     return _transport(axis, moved[used]) / (rows * axis.longest)
 

@@ -19,7 +19,7 @@ from ..disclosure.request import NO_ATTRIBUTE
 from ..engines.base import Engine
 from ..measures import Measure, find_measure
 from ..rows.threads import Workers
-from .counted_scores import SIZE, known_columns, score_counted
+from .counted_scores import SIZE, known_columns, longest_distances, score_counted
 from .counted_table import CountedTable
 from .criterion import Criterion
 from .criterion_set import CriterionSet, CriterionValue, worst_of
@@ -237,9 +237,7 @@ class ClassCriteria:
                 for measure in judged.measures
                 for name, own in zip(columns, scores[measure.name], strict=True)
             }
-            axes = [None if job.axes is None else job.axes[place] for place in job.scored_columns]
-            longest = {name: axis.longest for name, axis in zip(columns, axes, strict=True) if axis is not None}
-            own_excess, own_values = judged._broken(len(counted), by_cell, longest)
+            own_excess, own_values = judged._broken(len(counted), by_cell, longest_distances(job, columns))
             excess = np.maximum(excess, own_excess)
             for (criterion, name), own in own_values.items():
                 values[criterion, name] = _worse(criterion)(own, values.get((criterion, name), own))

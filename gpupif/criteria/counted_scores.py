@@ -74,6 +74,12 @@ def class_sizes(
     return ClassSizes.from_classes(dict(zip(sizes.tolist(), classes.tolist(), strict=True)))
 
 
+def longest_distances(job: Job, columns: Sequence[Hashable]) -> dict[Hashable, int]:
+    """Return the longest distance of two values of each scored column; none if no measure is on distances."""
+    axes = [] if job.axes is None else [job.axes[place] for place in job.scored_columns]
+    return {name: axis.longest for name, axis in zip(columns, axes, strict=False) if axis is not None}
+
+
 def score_counted(
     table: CountedTable,
     known: Sequence[Hashable] | AnyKnown,

@@ -34,7 +34,7 @@ class Assessment:
 
     request: RiskRequest. The request.
     rows: int. Rows of the table.
-    cardinalities: mapping of sensitive attribute to its number of distinct values.
+    cardinalities: mapping of sensitive attribute to its number of distinct values, with weights those of people.
     sizes: ClassSizes. Sizes of the equivalence classes.
     values: mapping of disclosure measure to its values by sensitive attribute.
     l_values: int. The l of recursive (c,l)-diversity; 0 if not asked for.
@@ -210,7 +210,7 @@ class RiskSearch:
         return Assessment(
             request=request,
             rows=self.rows,
-            cardinalities={name: self.columns[column].cardinality for column, name in name_of.items()},
+            cardinalities={name: int(np.count_nonzero(job.counts[column])) for column, name in name_of.items()},
             sizes=sizes,
             values=values,
             l_values=second.l_values,

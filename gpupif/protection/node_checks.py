@@ -18,7 +18,7 @@ from gpupif.kernels import class_bounds
 
 from ..attack.attackers import AnyKnown
 from ..criteria.class_criteria import RELEASED, ClassCriteria, suppress_in_turns
-from ..criteria.counted_scores import known_columns, score_counted
+from ..criteria.counted_scores import known_columns, longest_distances, score_counted
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
 from ..criteria.criterion_set import CriterionSet, CriterionValue, value_of_classes
@@ -142,12 +142,12 @@ class NodeChecks:
                 if known and set(known) != set(self._known):
                     columns = self._in_order(known)
                     self._others[columns] = max(own.k, self._others.get(columns, 1))
-        self._longest = self._find_longest()
+        longest = self._find_longest()
         counts = {column.name: column.counts for column in table.columns}
         # How many rows may be gone whose shares classes are compared with.
         gone = self._most if self._compares else 0
         self._bounds = {
-            name: self._on_classes.bounds(name, counts[name], table.rows, gone, self._longest.get(name, 1))
+            name: self._on_classes.bounds(name, counts[name], table.rows, gone, longest.get(name, 1))
             for name in self._on_classes.columns
         }
         # Whether classes over the quasi-identifiers are suppressed as a whole.
@@ -318,16 +318,13 @@ class NodeChecks:
 
     def _find_longest(self) -> dict[Hashable, int]:
         """Return by sensitive attribute the longest distance of two values, where a criterion is on distances."""
-        judged = [own for own in [self._on_classes, *self._attackers] if any(one.walks for one in own.measures)]
-        columns = list(dict.fromkeys(name for own in judged for name in own.columns))
-        if not columns:
+        columns = self._on_classes.columns
+        walking = [measure for measure in self._on_classes.measures if measure.walks]
+        if not walking:
             return {}
-        walking = [measure for measure in judged[0].measures if measure.walks]
         given = self._table, self._known, columns, walking, self._criteria.distances, self._engine
         job, _ = score_counted(*given, missing=self._criteria.missing)
-        assert job.axes is not None
-        axes = [job.axes[place] for place in job.scored_columns]
-        return {name: axis.longest for name, axis in zip(columns, axes, strict=True) if axis is not None}
+        return longest_distances(job, columns)
 
     def _fewest_suppressed(self, node: Levels) -> tuple[int, int]:
         """Return two bounds on the rows of classes that break a criterion on classes at a node.

@@ -279,7 +279,9 @@ class Protection(Displayable):
     def _cost(self) -> str:
         """Return what the plan loses, and whether another plan may lose less, in words."""
         weighed = ", weighed by importance" * self.weighed
-        lost = f"{as_part(self.loss_share)} of the information in the quasi-identifiers{weighed}"
+        # In the words of `compare`, whose share of coarser values this is; it adds that of suppressed cells.
+        how = "coarser values lose " * bool(self.suppressed_rows)
+        lost = f"{how}{as_part(self.loss_share)} of the information in the quasi-identifiers{weighed}"
         if self.objective != "entropy":
             share = f"{as_part(self.loss_share)} of the highest"
             lost = f"objective {self.objective}: {as_cell(self.loss)} ({self.unit}), {share}"

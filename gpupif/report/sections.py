@@ -22,7 +22,8 @@ MAY_MISS = {"value", "value_1", "value_2"}
 # Keys of shares, which are shown in percent.
 SHARES = {"unique_mean", "unique_share", "share", "highest", "average", "marketer", "information_kept"}
 SHARES |= {f"{name}_{figure}" for name in ("reidentification_risk", "individual_risk") for figure in ("mean", "max")}
-SHARES |= {"mutual_information_kept", "journalist_highest", "individual_highest", "contribution"}
+LOST = [f"information_lost_{by}" for by in ("coarser", "suppressed", "changed")]
+SHARES |= {*LOST, "mutual_information_kept", "journalist_highest", "individual_highest", "contribution"}
 # The most cells of a published table that a report lists, the bounds of a suppressed cell, and headings of its facts.
 MOST_CELLS = 1_000
 BOUNDS = ("lower", "upper", "disclosed")
@@ -101,6 +102,10 @@ HEADINGS = {
     "entropy_before": "entropy before, bits",
     "entropy_after": "entropy after, bits",
     "entropy_lost": "entropy lost, bits per row",
+    "information_lost_coarser": "information lost by coarser values",
+    "information_lost_suppressed": "information lost by suppressed cells",
+    "information_lost_changed": "information lost by changed values",
+    "mutual_information_kept": "mutual information kept, cells in both tables",
     "neighbours": "neighbouring tables",
     "contributions": "rows of a person, at most",
     "group": "persons protected together",
@@ -455,11 +460,12 @@ class Sections:
         tables += self._table(caption, found, "attacker_has rows share")
         yield Section("Before and after", [], drawn, tables)
         changed = "cells_changed cells_suppressed"
-        keys = f"information_kept entropy_lost mutual_information_kept total_variation {changed} rows_suppressed"
+        kept = " ".join(["information_kept", *LOST])
+        keys = f"{kept} entropy_lost mutual_information_kept total_variation {changed} rows_suppressed"
         tables = self._facts("Utility", document["utility"], keys)
         keys = f"column detail entropy_before entropy_after information_kept total_variation {changed}"
         tables += self._table("Columns", document["columns"], keys, tools=True)
-        yield Section("What is left to analyse", [], [], tables)
+        yield Section("What is left to analyse", document.get("notes", []), [], tables)
 
     def _treatment(self, document: Document) -> Iterable[Section]:
         records = [

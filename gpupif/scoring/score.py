@@ -143,7 +143,7 @@ def score(
 
         A row of weight 0 stands for nobody. Its cells are scored against the people who have its known values. If there
         are none, nothing is learnt: posterior = prior, CIG and CSF are 0, sizes and re-identification risk are 0. A
-        value that only such rows have keeps its place among the ordered values (``emd``).
+        value that only such rows have adds no step between ordered values (``emd``).
     population:
         A second table, of any kind or a path, of which the table is a sample. It has all scored and known columns.
         `Population` also says what to do with rows that the population lacks.

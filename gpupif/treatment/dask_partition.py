@@ -58,7 +58,7 @@ class Place(NamedTuple):
 
 
 class TreatedPartition(NamedTuple):
-    """A partition after steps. chunk: its treated rows. counts: changes by step. before: the original partition."""
+    """A partition after steps. chunk: its treated rows. counts: see `TreatedTable`. before: the original partition."""
 
     chunk: Chunk
     counts: list[StepCounts]
@@ -81,7 +81,7 @@ class PartitionSteps:
         """Treat a partition. counted: whether the changes of each step are counted."""
         frame = open_frame(partition)
         chunk = Chunk(self.names, frame.rows, lambda name: column_of_frame(frame, name, self.types), place.facts)
-        counts = [StepCounts() for _ in self.steps.applied]
+        counts = [StepCounts() for _ in (*self.steps.applied, None)]
         with frame.active(), config(threads=task_threads()):
             self.steps.run(chunk, [*place.starts, 0], counts=counts if counted else None)
         return TreatedPartition(chunk, counts, frame)
@@ -148,7 +148,7 @@ def _decoded(column: CodedColumn, kind: pa.DataType) -> pa.Array:
 class PartitionEnds(NamedTuple):
     """The changes of the steps, and the facts that decide the types of columns in the treated frame.
 
-    counts: changes by step.
+    counts: see `TreatedTable`.
     labels: by changed column, labels that show its type: all labels of categories, else the extremes or a first value.
     missing: by changed column, whether a value is missing.
     kinds: by changed column, the types of its values before and after the steps.

@@ -224,7 +224,7 @@ class FactsWriter:
 class TreatedSource(Source):
     """Files after some steps.
 
-    counts: list of `StepCounts`, an item for each step. The changes so far, if `counted` is True.
+    counts: list of `StepCounts`, see `TreatedTable`. The changes so far, if `counted` is True.
     counted: bool. Whether changes are counted while rows are read. Default False.
     coded: bool. Whether changed text is read as dictionaries, as Parquet encodes it: writing is faster. Default False.
     plain: bool. Whether changed columns are read in the plain types of steps, else in the types of the output.
@@ -236,7 +236,7 @@ class TreatedSource(Source):
         self.ascending = source.ascending
         self.index_names = [name for name in source.index_names if name in self.names]
         self.folder_columns = [name for name in source.folder_columns if name in self.names]
-        self.counts = [StepCounts() for _ in steps.applied]
+        self.counts = [StepCounts() for _ in (*steps.applied, None)]
         self.counted = self.coded = False
         self._base = source
         self._steps = steps

@@ -51,13 +51,17 @@ class Steps:
         """Treat a chunk.
 
         starts: the number of the chunk's first row, before each step and after the last. The rows of the chunk are
-        added to it. needed: whether each step is needed. Default None: all. counts: get the changes added, by step.
+        added to it. needed: whether each step is needed. Default None: all. counts: get the changes added, by step,
+        and last those of all steps together.
         """
         for number, (step, said) in enumerate(self.applied):
             start, starts[number] = starts[number], starts[number] + chunk.rows
             if needed is None or needed[number]:
                 chunk.apply(step, start, said, None if counts is None else counts[number])
         starts[-1] += chunk.rows
+        if counts is not None:
+            # Steps that only drop columns need not run.
+            counts[-1].add(chunk.changes(self.names), 0)
 
     def needed(self, columns: Sequence[Any], every: bool) -> tuple[list[bool], set[Any]]:
         """Return for each step whether it is needed to read some columns, and the original columns to read.
@@ -76,7 +80,7 @@ class LazyTable(TreatedTable):
     """A table whose rows are treated when they are read. names: the columns of the original table."""
 
     def __init__(self, names: Sequence[Hashable]) -> None:
-        self.counts: list[StepCounts] = []
+        self.counts = [StepCounts()]
         self.steps = Steps(list(names))
         # The values after the steps so far, of the columns that were counted.
         self._values: dict[Hashable, ColumnValues] = {}
@@ -126,7 +130,7 @@ class LazyTable(TreatedTable):
         self.steps.types.update({name: kind for name, kind in kinds.items() if not pa.types.is_null(kind)})
         self.steps.applied.append((step, said))
         self.steps.names = list(chunk.names)
-        self.counts.append(StepCounts(dropped=step.drops))
+        self.counts.insert(-1, StepCounts(dropped=step.drops))
         if step.removes_rows:
             self._values, self._rows = {}, None
         for name in step.writes:

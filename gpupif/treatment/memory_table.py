@@ -27,6 +27,7 @@ from .coded_columns import (
     Changes,
     CodedColumn,
     ColumnValues,
+    changes,
     coded_column,
     column_values,
     counts_of,
@@ -129,8 +130,9 @@ class MemoryTable(TreatedTable):
         self.rows = frame.rows
         self.names = list(frame.names)
         self.index = frame.index
-        self.counts: list[StepCounts] = []
+        self.counts = [StepCounts()]
         self._columns: dict[Hashable, MemoryColumn] = {}
+        self._came: dict[Hashable, CodedColumn] = {}
         self._types: dict[Hashable, pa.DataType] = {}
         self._changed: set[Hashable] = set()
         self._kept: npt.NDArray[np.bool_] | None = None
@@ -149,6 +151,7 @@ class MemoryTable(TreatedTable):
 
     def _take_column(self, name: Hashable, column: MemoryColumn) -> None:
         self._types[name] = column.labels.type
+        self._came[name] = column.rows()
         self._columns[name] = column if self._kept is None else MemoryColumn(selected_rows(column.rows(), self._kept))
 
     def column(self, name: Hashable) -> CodedColumn:
@@ -165,7 +168,7 @@ class MemoryTable(TreatedTable):
         if isinstance(step, ValueMapStep):
             refuse_intervals(step.column, self._stored(step.column).labels.type)
             column, changed = self._stored(step.column).mapped(step)
-            self.counts.append(StepCounts({step.column: changed}))
+            self.counts.insert(-1, StepCounts({step.column: changed}))
             self._put(step.column, column, changed)
             return
         starts = range(0, max(1, self.rows), CHUNK_ROWS)
@@ -192,7 +195,7 @@ class MemoryTable(TreatedTable):
             self._keep(np.concatenate([chunk.kept_rows() for chunk in chunks]))
         for name, changed in total.changed.items():
             self._put(name, MemoryColumn(joined(name, [chunk[name] for chunk in chunks])), changed)
-        self.counts.append(total)
+        self.counts.insert(-1, total)
 
     def _put(self, name: Hashable, column: MemoryColumn, changed: Changes) -> None:
         self._columns[name] = column
@@ -245,9 +248,23 @@ class MemoryTable(TreatedTable):
         """Return the description of the original table for the record, and the number of its rows."""
         return describe_frame(self.frame), self.frame.rows
 
+    def _all_changes(self) -> dict[Hashable, Changes]:
+        """Return the changes of all steps together, by column that is left: of the rows that are left."""
+        found = {}
+        for name in self.names:
+            own = [counts.changed[name] for counts in self.counts if name in counts.changed]
+            if len(own) == 1 and self._kept is None:
+                found[name] = own[0]
+            elif own:
+                came = self._came[name]
+                came = came if self._kept is None else selected_rows(came, self._kept)
+                found[name] = changes(came, self.column(name))
+        return found
+
     def done(self) -> Any:
         """Return the treated table, of the kind of the original table. Unchanged columns are the original columns."""
         names = [name for name in self.names if name in self._changed]
+        self.counts[-1].changed = self._all_changes()
         with Workers() as workers:
             made = workers.run(MemoryColumn.replacement, [(self._columns[name], self._types[name]) for name in names])
         replaced = dict(zip(names, made, strict=True))

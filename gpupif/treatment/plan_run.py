@@ -90,15 +90,15 @@ def make_record(
 ) -> TreatmentsRecord:
     """Return the record of a run.
 
-    counts: changes by step, an item for each applied treatment. source: description of the input, ready for JSON.
-    rows: number of original rows. started: time of `time.perf_counter` at which the run began. values: of the criteria
-    of the plan in the treated table.
+    counts: see `TreatedTable`. source: description of the input, ready for JSON. rows: number of original rows.
+    started: time of `time.perf_counter` at which the run began. values: of the criteria of the plan in the treated
+    table.
     """
-    records = [TreatmentRecord.from_step(*pair, own) for pair, own in zip(applied, counts, strict=True)]
+    records = [TreatmentRecord.from_step(*pair, own) for pair, own in zip(applied, counts[:-1], strict=True)]
     seconds = {"treat": round(time.perf_counter() - started, 6)}
     used = key.digest if key is not None and any(pair.treatment.is_random for pair in applied) else None
     hierarchies = plan.to_dict().get("hierarchies", {})
-    record = TreatmentsRecord.from_run(records, hierarchies, source, rows, used, seconds)
+    record = TreatmentsRecord.from_run(records, counts[-1], hierarchies, source, rows, used, seconds)
     criteria = [{name: json_value(own) for name, own in value._asdict().items()} for value in values]
     return replace(record, criteria=criteria, unmet=why_unmet(plan, values))
 

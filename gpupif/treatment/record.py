@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from ..io.documents import read_document
 from ..io.write import write_text
 from ..utils.display import Displayable, Heading, as_json, as_percent, as_text, draw_table, draw_verdict, plural, quoted
 from ..utils.versions import installed_version
+from .coded_columns import Changes
 from .plan import Plan
 from .plan_fields import plain_fields
 from .steps import Step, StepCounts
@@ -33,6 +33,10 @@ TREATMENTS = "treatments"
 FOUND = ("columns_dropped", "cells_changed", "cells_suppressed", "rows_removed", "found")
 
 
+# Said of changed cells if rows were taken away.
+OF_ROWS_LEFT = " of the rows that are left"
+
+
 @dataclass(frozen=True)
 class TreatmentRecord:
     """The record of a treatment.
@@ -40,7 +44,8 @@ class TreatmentRecord:
     asked: plain values by key. The treatment as in a plan.
     dropped: names of the columns that were dropped.
     found: plain values by name. Facts from `Step.record`.
-    changed: number of changed cells by column; None in a public record.
+    changed: number of cells that this treatment changed, by column, also in rows that a later one removed; None in a
+        public record.
     suppressed: number of suppressed cells by column, which count as changed, too; None in a public record.
     rows_removed: number of removed rows; None in a public record.
     revealing: names in `found` that a public record omits.
@@ -59,13 +64,12 @@ class TreatmentRecord:
     @classmethod
     def from_step(cls, treatment: Treatment, step: Step, counts: StepCounts) -> TreatmentRecord:
         """Return the record of a treatment that was applied to all rows."""
-        named = {str(name): changes for name, changes in counts.changed.items() if name not in counts.dropped}
+        named = {name: changes for name, changes in counts.changed.items() if name not in counts.dropped}
         return cls(
-            asked={"do": treatment.do, **plain_fields(treatment)},
-            dropped=[str(name) for name in counts.dropped],
-            found=as_json(step.record),
-            changed={name: changes.cells for name, changes in named.items()},
-            suppressed={name: changes.suppressed for name, changes in named.items() if changes.suppressed},
+            {"do": treatment.do, **plain_fields(treatment)},
+            [str(name) for name in counts.dropped],
+            as_json(step.record),
+            *_by_column(named),
             rows_removed=counts.rows_removed,
             revealing=tuple(step.revealing),
             value_lists=tuple(treatment.value_lists),
@@ -95,6 +99,14 @@ class TreatmentRecord:
         }
         said = {name: as_json(value) for name, value in parts.items() if value is not None}
         return {**as_json(self.asked), **said}
+
+
+def _by_column(changed: Mapping[Hashable, Changes]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the numbers of changed cells by column, and of suppressed ones where there are any."""
+    return (
+        {str(name): own.cells for name, own in changed.items()},
+        {str(name): own.suppressed for name, own in changed.items() if own.suppressed},
+    )
 
 
 def plan_of(given: Any) -> Plan:
@@ -146,6 +158,10 @@ class TreatmentsRecord(Displayable):
     unmet: why the treated table does not meet what was asked, None if it does. Such a table was kept all the same.
     versions: version by name of package, gpupif and the packages on which treated values may depend.
     seconds: duration by stage, in seconds. None in a public record.
+    changed: number of cells by column whose value at the end differs from the original one, in the rows and columns
+        that are left, as `gpupif.compare` counts them. A cell that several treatments changed counts once. None in a
+        public record.
+    suppressed: number of these cells by column that are missing at the end. None in a public record.
     """
 
     treatments: Sequence[TreatmentRecord]
@@ -156,6 +172,8 @@ class TreatmentsRecord(Displayable):
     key: str | None
     versions: Mapping[str, str]
     seconds: Mapping[str, float] | None
+    changed: Mapping[str, int] | None = None
+    suppressed: Mapping[str, int] | None = None
     criteria: Sequence[Mapping[str, Any]] = ()
     unmet: str | None = None
 
@@ -163,17 +181,26 @@ class TreatmentsRecord(Displayable):
     def from_run(
         cls,
         treatments: Sequence[TreatmentRecord],
+        total: StepCounts,
         hierarchies: Mapping[str, Any],
         source: Mapping[str, Any],
         rows: int,
         key: str | None,
         seconds: Mapping[str, float],
     ) -> TreatmentsRecord:
-        """Return the record of a finished run."""
+        """Return the record of a finished run. total: the changes of all treatments together."""
         removed = sum(treated.rows_removed or 0 for treated in treatments)
         versions = {name: installed_version(name) or "" for name in PACKAGES}
         return cls(
-            treatments, hierarchies, source, rows, removed, key, {"gpupif": __version__, **versions}, dict(seconds)
+            treatments,
+            hierarchies,
+            source,
+            rows,
+            removed,
+            key,
+            {"gpupif": __version__, **versions},
+            dict(seconds),
+            *_by_column(total.changed),
         )
 
     def public(self) -> TreatmentsRecord:
@@ -192,6 +219,8 @@ class TreatmentsRecord(Displayable):
             rows_removed=None,
             key=None,
             seconds=None,
+            changed=None,
+            suppressed=None,
             criteria=[{name: own[name] for name in ("criterion", "is_met")} for own in self.criteria],
             unmet=None,
         )
@@ -203,6 +232,8 @@ class TreatmentsRecord(Displayable):
             "input": self.input,
             "rows": self.rows,
             "rows_removed": self.rows_removed,
+            "cells_changed": self.changed,
+            "cells_suppressed": self.suppressed,
             "key_digest": self.key,
             "hierarchies": self.hierarchies or None,
             "treatments": [treated.to_dict() for treated in self.treatments],
@@ -242,18 +273,12 @@ class TreatmentsRecord(Displayable):
             said[0] += (
                 f" of {self.rows:,} {plural(self.rows, 'row')}, {self.rows_removed or 0:,} of which are taken away"
             )
-            changed, times = Counter[str](), Counter[str]()
-            for own in self.treatments:
-                changed.update(own.changed or {})
-                times.update(name for name, cells in (own.changed or {}).items() if cells)
-            if changed:
-                name, cells = changed.most_common(1)[0]
-                gone = ", including rows removed later" * bool(self.rows_removed)
-                # A cell that several treatments change is counted by each of them.
-                again = max(times.values(), default=0) > 1
-                what = "changes of cells, counted by treatment" if again else "cells changed"
-                by = f" by {times[name]} treatments" * (times[name] > 1)
-                said.append(f"{changed.total():,} {what}{gone}, most in {quoted(name)}: {cells:,}{by}")
+            if self.changed:
+                name = max(self.changed, key=self.changed.__getitem__)
+                left, gone = OF_ROWS_LEFT * bool(self.rows_removed), sum((self.suppressed or {}).values())
+                hidden = f", {gone:,} of them suppressed" * bool(gone)
+                cells = f"{sum(self.changed.values()):,} cells{left} changed{hidden}"
+                said.append(f"{cells}, most in {quoted(name)}: {self.changed[name]:,}")
         if self.key is not None:
             said.append("Values were drawn at random, with a seed" if self.key == "seed" else "A secret key was used")
         return [printable(f"{own}.") for own in [*first, *said]]

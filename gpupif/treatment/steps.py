@@ -76,7 +76,7 @@ class Step(ABC):
 
 @dataclass
 class StepCounts:
-    """The changes that a step made.
+    """The changes that a step made, or that all steps made together.
 
     changed: changed cells by column. dropped: names of dropped columns. rows_removed: number of removed rows.
     """
@@ -119,6 +119,7 @@ class Chunk:
         self.facts = {} if facts is None else facts
         self._column_that_came = column
         self._columns: dict[Hashable, CodedColumn] = {}
+        self._came: dict[Hashable, CodedColumn] = {}
         # The state of the current step: its columns before the step, and the rows that it keeps.
         self._step: Step | None = None
         self._before: dict[Hashable, CodedColumn] = {}
@@ -151,6 +152,7 @@ class Chunk:
                 raise ColumnNotFoundError("plan", [name], self.names)
             column = self._column_that_came(name)
             self.types_before[name] = column.labels.type
+            self._came[name] = column
             self._columns[name] = column if self.kept is None else selected_rows(column, self.kept)
         return self._columns[name]
 
@@ -174,6 +176,14 @@ class Chunk:
         """Remove rows. left: booleans (rows,), False for the rows to remove. A step must call this method last."""
         if not left.all():
             self._left = left
+
+    def changes(self, names: Sequence[Hashable]) -> dict[Hashable, Changes]:
+        """Return the changes of all steps together in the rows that are left, by replaced column of some names."""
+        return {
+            name: changes(came if self.kept is None else selected_rows(came, self.kept), self._columns[name])
+            for name, came in self._came.items()
+            if name in self.replaced and name in names
+        }
 
     def kept_rows(self) -> npt.NDArray[np.bool_]:
         """Return for each original row whether it is left: booleans (original rows,)."""

@@ -235,7 +235,7 @@ def _restore_counts(counts: Sequence[StepCounts], stored: Sequence[Any]) -> None
 
 
 # The format of temporary files of a run. A version with another format does not resume the run.
-FORMAT = 1
+FORMAT = 2
 
 
 @documented_as(treat)

@@ -35,7 +35,8 @@ class TreatedTable(ABC):
     names: list of column names. The columns that are left.
     rows: int. The number of rows that are left.
     index: row labels beside the columns, which no treatment changes; None if the kind of table has no index.
-    counts: list of `StepCounts`, an item for each step. Counts of changes, complete when all rows were treated.
+    counts: list of `StepCounts`, an item for each step, and last the changes of all steps together, from the original
+        value of a cell to its last one, in the rows that are left. Complete when all rows were treated.
     """
 
     names: Sequence[Hashable]

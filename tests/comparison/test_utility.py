@@ -47,6 +47,17 @@ def compared(before, after):
         return gpupif.compare(frame(before), frame(after))
 
 
+def assert_information(own, before, lost):
+    """Shares of the bits of a column are as expected, and add up to 1; NaN if the column has no bits."""
+    whole = math.fsum(naive.bits_of_cells(before))
+    shares = own[["information_lost_coarser", "information_lost_suppressed", "information_lost_changed"]].astype(float)
+    if whole < 1e-9:
+        assert math.isnan(own["information_kept"])
+        return
+    assert shares.tolist() == pytest.approx([one / whole for one in lost], rel=1e-9, abs=1e-9)
+    assert own["information_kept"] + shares.sum() == pytest.approx(1)
+
+
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(tables())
@@ -58,12 +69,10 @@ def test_every_figure_of_utility_follows_its_definition(both):
     close = {"rel": 1e-9, "abs": 1e-9}
     for name in names:
         own = found.columns.loc[name]
-        first, second, mutual = naive.information(before[name], after[name])
-        assert own["entropy_before"] == pytest.approx(first, **close)
-        assert own["entropy_lost"] == pytest.approx(first - second, **close)
-        kept = own["information_kept"]
-        assert math.isnan(kept) if first < 1e-9 else kept == pytest.approx(mutual / first, rel=1e-6, abs=2e-6)
+        assert own["entropy_before"] == pytest.approx(naive.entropy(before[name]), **close)
+        assert own["entropy_after"] == pytest.approx(naive.entropy(after[name]), **close)
         perturbed = own["detail"] == "perturbed"
+        assert_information(own, before[name], naive.lost_bits(before[name], after[name], detail[name], perturbed))
         lost = naive.nonuniform_loss(before[name], after[name], detail[name], perturbed)
         assert own["nonuniform_entropy_loss"] == pytest.approx(lost, rel=1e-9, abs=1e-8)
         assert own["total_variation"] == pytest.approx(naive.variation(detail[name], after[name]), **close)
@@ -100,7 +109,10 @@ def test_utility_keeps_its_bounds_for_any_treatment(both):
         assert kept.dropna().between(0, 1).all()
     for share in (utility.information_kept, utility.mutual_information_kept):
         assert share is None or 0 <= share <= 1
-    assert (own.loc[own["detail"] != "perturbed", "entropy_lost"] >= 0).all()
+    hidden = own["cells_suppressed"] > 0
+    assert (own.loc[(own["detail"] != "perturbed") & ~hidden, "entropy_lost"] >= -1e-12).all()
+    # A suppressed cell whose value not all others have keeps less than all.
+    assert (own.loc[hidden, "information_kept"].dropna() < 1).all()
     functions = own[(own["detail"] != "perturbed") & (own["cells_suppressed"] == 0)]
     assert (functions["nonuniform_entropy_loss"] - found.rows * functions["entropy_lost"]).abs().max() < 1e-8 or (
         functions.empty
@@ -123,6 +135,50 @@ def test_a_table_compared_with_itself_lost_nothing(both):
     assert utility["discernibility"] == utility["discernibility_unsuppressed"]
     assert (found.pairs["total_variation"] == 0).all()
     assert found.columns["detail"].eq("same").all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_numbers_that_became_other_numbers_keep_no_information(data):
+    rows = data.draw(st.integers(2, 12))
+    numbers = st.lists(st.one_of(st.none(), st.integers(1, 6)), min_size=rows, max_size=rows)
+    values = data.draw(numbers.filter(lambda own: any(value is not None for value in own)))
+    to = data.draw(st.fixed_dictionaries({value: st.integers(1, 9) for value in [None, *range(1, 7)]}))
+    made = {"mapped": [to[value] for value in values], "other": data.draw(numbers)}[
+        data.draw(st.sampled_from(["mapped", "other"]))
+    ]
+    before, after = ({"x": own, "y": ["a"] * rows} for own in (values, made))
+    found = compared(before, after).columns.loc["x"]
+    numeric = any(value is not None for value in made)
+    detail = naive.detail_of(values, made, numbers=numeric)
+    assert_information(found, values, naive.lost_bits(values, made, detail, found["detail"] == "perturbed", numeric))
+    if found["cells_changed"] and naive.entropy(values) > 0:
+        assert found["information_kept"] < 1
+
+
+def test_a_column_whose_highest_numbers_were_replaced_is_not_kept_whole():
+    """Top coding one number, or rank swapping with its means of the tails, takes variance and no entropy."""
+    pay = [*range(100, 199), 5_000]
+    before = pd.DataFrame({"pay": pay, "x": ["a", "b"] * 50})
+    found = gpupif.compare(before, before.assign(pay=[*pay[:-1], 1_000]), quasi_identifiers="x", linkage=None)
+    assert found.columns.loc["pay", "entropy_lost"] == 0
+    assert 0.98 < found.columns.loc["pay", "information_kept"] < 1
+    variance = found.estimates.set_index(["column", "estimate"]).loc[("pay", "variance")]
+    share = variance["difference"] / variance["before"]
+    assert share < -0.9
+    assert f"-{100 * -share:.4g} %" in str(found)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_protect_and_compare_say_the_same_of_coarser_values(share):
+    table = gpupif.datasets.census(1_000, seed=1)[["age", "sex", "region"]]
+    found = gpupif.protect(table, "k>=3", hierarchies={"age": {"widths": [5, 20]}}, suppress=share)
+    done = gpupif.treat(table, found.plan)
+    utility = gpupif.compare(table, done.table, found.plan).utility
+    assert utility.information_lost_coarser == pytest.approx(found.loss_share, rel=1e-12)
+    assert (utility.information_lost_suppressed > 0) == (found.suppressed_rows > 0) == (share > 0)
+    lost = utility.information_lost_coarser + utility.information_lost_suppressed
+    assert utility.information_kept == pytest.approx(1 - lost, rel=1e-12)
 
 
 def test_missing_values_that_stay_in_some_rows_alone_are_perturbed():
@@ -200,7 +256,14 @@ def test_removed_rows_count_as_suppressed_rows():
     found = gpupif.compare(before, after, row_id="id")
     names = ["a", "b"]
     blank = before[names].where(before["a"] == "x", None)
-    assert found.utility == gpupif.compare(before[names], blank).utility
+    # Cells are those of the rows left, and entropies those of each table.
+    of_table = ["cells", "cells_changed", "cells_suppressed", "entropy_lost"]
+    removed, hidden = (
+        {name: value for name, value in own.utility.to_dict().items() if name not in of_table}
+        for own in (found, gpupif.compare(before[names], blank))
+    )
+    assert removed == hidden
+    assert (found.utility.cells, found.utility.cells_changed) == (6, 0)
     assert (found.rows, found.rows_taken_away) == (5, 2)
     # What is released has no holes.
     assert "after_wildcard" not in found.risk

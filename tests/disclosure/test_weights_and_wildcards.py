@@ -266,6 +266,49 @@ def test_files_and_dask_give_the_same_numbers(question, chosen, data, tmp_path_f
         assert outcome(cut(frame, edges), *asked, **options) == expected
 
 
+@pytest.mark.slow
+@given(question=questions().filter(lambda question: question[3] and not all(question[3])))
+@settings(SHARED_FIXTURES, max_examples=25)
+def test_rows_of_weight_zero_change_no_figure_of_sensitive_attributes(question):
+    """k counts rows; all else is of the people whom rows stand for."""
+    table, known, sensitive, weights, missing = question
+    frame, how = ask(table, weights, missing)
+    some = frame[frame["how many"] > 0].reset_index(drop=True)
+    sensitive = [name for name in sensitive if len({*some[name].dropna()}) > 1]
+    if not sensitive:
+        return
+    least = gpupif.risk(some, known, sensitive, **how).l_values
+    found, expected = (gpupif.risk(own, known, sensitive, l=least, **how) for own in (frame, some))
+    certain = ["certain_rows", "homogeneous_classes"]
+    pd.testing.assert_frame_equal(found.attributes.drop(columns=certain), expected.attributes.drop(columns=certain))
+    assert {**found.worst, "k": 0} == {**expected.worst, "k": 0}
+
+
+# A value between two others, and one beyond them, that rows of weight 0 alone have.
+STEPS = pd.DataFrame({"q": list("aabb"), "s": [1, 2, 2, 4], "w": [1, 2, 1, 2]})
+NOBODY = pd.DataFrame({"q": list("aab"), "s": [3, 9, 0], "w": [0, 0, 0]})
+OF_TEXTS = {1: "one", 2: "two", 4: "four", 3: "three", 9: "nine", 0: "none"}
+
+
+@pytest.mark.parametrize("distance", [None, ["none", "one", "two", "three", "four", "nine"]])
+@pytest.mark.parametrize("way", ["memory", "files", "Dask"])
+def test_a_value_that_nobody_has_adds_no_step(way, distance, tmp_path, dask_in_one_thread):
+    how = {"distance": distance, "weights": "w"}
+
+    def value(table):
+        table = table if distance is None else table.assign(s=table["s"].map(OF_TEXTS))
+        if way == "files":
+            folder = write_parts(tmp_path / str(len(table)), table, [2])
+            with in_pieces(2, 2):
+                return configured(gpupif.risk, folder, "q", "s", memory_limit="64GiB", **how)
+        return gpupif.risk(table if way == "memory" else cut(table, [2]), "q", "s", **how)
+
+    found, expected = value(pd.concat([NOBODY, STEPS], ignore_index=True)), value(STEPS)
+    # One of three people of the first class has the first of three values, one of six of the table.
+    assert found.attributes.loc["s", "t"] == expected.attributes.loc["s", "t"] == pytest.approx(1 / 4)
+    assert found.attributes.loc["s", "values"] == 3
+
+
 # Tables of sdcMicro's tests of frequency counts and individual risk, with its figures. Its counts of complete rows hold
 # with missing values, too, since no row lacks all values.
 FEW = {"a": [2, 3, 2, 2, 3, 3, 1, 2], "b": [3, 3, 3, 3, 3, 3, 4, 3], "c": [1, 3, 1, 2, 1, 1, 1, 1]}

@@ -121,7 +121,8 @@ def of_cohort(counts, posterior, prior, distance=None):
         "total_variation": sum(abs(p - q) for p, q in pairs) / 2,
         "jensen_shannon": (renyi(posterior, middle, 1) + renyi(prior, middle, 1)) / 2,
         "hellinger": math.sqrt(sum((math.sqrt(p) - math.sqrt(q)) ** 2 for p, q in pairs) / 2),
-        "emd": earth_movers_distance(posterior, prior, distance),
+        # A value that nobody has adds no step.
+        "emd": earth_movers_distance(posterior, {value: share for value, share in prior.items() if share}, distance),
         "entropy": entropy_of(counts),
         "distinct_values": len(counts),
         **{f"highest_{name}": max(0.0, *(one[name] for one in own)) for name in HIGHEST},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations
@@ -60,11 +61,26 @@ def is_function(before, after):
     return len(set(zip(some(before, rows), some(after, rows), strict=True))) == len(set(some(before, rows)))
 
 
-def information(before, after, away=()):
-    """H(X), H(X') and I(X; X') of the cells that are there in both tables."""
-    rows = there(before, after, away)
-    own, new = some(before, rows), some(after, rows)
-    return entropy(own), entropy(new), mutual(own, new)
+def bits_of_cells(values):
+    """By cell the bits -log2 p, where p is the share of its value."""
+    counts = Counter(values)
+    return [-math.log2(counts[value] / len(values)) for value in values]
+
+
+def lost_bits(before, after, detail, perturbed, numbers=False):
+    """The bits of cells that coarser values, suppressed cells and changed values lose."""
+    seen, bits, group_bits = there(before, after), bits_of_cells(before), bits_of_cells(detail)
+    if perturbed and not numbers:
+        gone = math.fsum(one for one, row in zip(bits, seen, strict=True) if not row)
+        return 0.0, gone, sum(seen) * conditional(some(before, seen), some(after, seen))
+    coarser = math.fsum(bits) - math.fsum(group_bits)
+    gone = math.fsum(one for one, row in zip(group_bits, seen, strict=True) if not row)
+    sources = {value: {old for old, new in zip(before, detail, strict=True) if new == value} for value in detail}
+    changed = [
+        row and old != new and (perturbed or len(sources[own]) == 1)
+        for row, old, new, own in zip(seen, before, after, detail, strict=True)
+    ]
+    return coarser, gone, math.fsum(some(group_bits, changed)) if numbers else 0.0
 
 
 def nonuniform_loss(before, after, detail, perturbed, away=()):

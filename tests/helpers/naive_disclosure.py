@@ -23,7 +23,7 @@ def longest(prior, distance):
         paths = list(distance.values())
         return len(paths[0]) + (len({path[-1] for path in paths}) > 1)
     order = None if distance == "nominal" else naive.value_order(list(prior), distance)
-    return 1 if order is None else len(order) - 1
+    return 1 if order is None else max(1, len(order) - 1)
 
 
 def expected(table, known, name, least, distance=None):
@@ -86,8 +86,7 @@ def people_by_value(values, weights, rows, wildcard):
 def expected_of_people(table, known, name, least, weights, wildcard, distance=None):
     """Every disclosure measure of one attribute, where rows have weights, or missing values match every value."""
     values, classes = table[name], classes_of_rows(table, known, wildcard)
-    there = {value: 0.0 for value in values if not (wildcard and value is None)}
-    prior = there | people_by_value(values, weights, range(len(values)), wildcard)
+    prior = people_by_value(values, weights, range(len(values)), wildcard)
     total = sum(prior.values())
     prior = {value: people / total for value, people in prior.items()}
     counted = [people_by_value(values, weights, classes[i], wildcard) for i in range(len(values)) if weights[i] > 0]
@@ -124,8 +123,7 @@ def worst_classes_of(table, known, sensitive, weights, wildcard, distances):
             if people:
                 candidates["distinct_l", name].append((len(people), found))
                 values = table[name]
-                there = {value: 0.0 for value in values if not (wildcard and value is None)}
-                prior = there | people_by_value(values, weights, range(len(values)), wildcard)
+                prior = people_by_value(values, weights, range(len(values)), wildcard)
                 prior = {value: own / sum(prior.values()) for value, own in prior.items()}
                 share = {value: own / sum(people.values()) for value, own in people.items()}
                 moved = naive.earth_movers_distance({**dict.fromkeys(prior, 0), **share}, prior, distances.get(name))

@@ -287,7 +287,8 @@ def assert_same_treated(found: TreatedOutcome, expected: TreatedOutcome) -> None
     for name in expected.table:
         assert plain(found.table[name]) == plain(expected.table[name]), name
     assert found.record.treatments == expected.record.treatments
-    assert (found.record.rows, found.record.rows_removed) == (expected.record.rows, expected.record.rows_removed)
+    for own in ("rows", "rows_removed", "changed", "suppressed"):
+        assert getattr(found.record, own) == getattr(expected.record, own), own
 
 
 def plain(column: Any) -> list[Any]:

@@ -50,6 +50,28 @@ def test_the_plan_is_the_best_of_all_nodes(criteria, share, seed):
     assert all(value.is_met for value in found.searched)
 
 
+@pytest.mark.parametrize("require", ["t<=0.2", "distinct_l>=3", "basic_beta<=1.0"])
+def test_rows_of_weight_zero_decide_about_no_other_row(require):
+    """Whatever values they have: their classes are judged without them, on the scale of the values of people."""
+    table, hierarchies = with_pay(0)
+    table["pay"] *= 2
+    nobody = table.sample(30, random_state=1).assign(weight=0)
+    # Values that only they have: one between two others, one beyond.
+    nobody.loc[nobody.index[::2], "pay"] = [5, 99] * 7 + [5]
+    table = table.assign(weight=np.arange(len(table)) % 3 + 1, row=range(len(table)))
+    more = pd.concat([nobody.assign(row=-1), table], ignore_index=True)
+    known = {"quasi_identifiers": ["a", "b"], "sensitive": ["pay"], "weights": "weight"}
+    plan = [gpupif.treatments.SuppressRows(require=require, **known)]
+    kept, expected = (gpupif.treat(own, plan).table for own in (more, table))
+    assert 0 < len(expected) < len(table)
+    assert kept.loc[kept["weight"] > 0, "row"].tolist() == expected["row"].tolist()
+    given = {name: {"values": dict(hierarchies[name])} for name in ("a", "b")}
+    found, alone = (gpupif.protect(own, require, hierarchies=given, **known) for own in (more, table))
+    assert [own.value for own in found.before] == [own.value for own in alone.before]
+    assert [own.value for own in found.risk] == [own.value for own in alone.risk]
+    assert found.levels == alone.levels
+
+
 def with_pay(seed):
     """A table with a second sensitive attribute, of numbers: a distance between its values counts the steps."""
     table, hierarchies = example(seed)

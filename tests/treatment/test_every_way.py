@@ -128,6 +128,27 @@ def test_the_record_counts_the_cells_that_changed():
             assert record.suppressed == ({column: gone} if gone else {})
 
 
+@pytest.mark.parametrize("do", [pytest.param(do, marks=slow_but(do, "all", "rest")) for do in PLANS])
+def test_the_record_and_the_comparison_count_the_cells_that_differ_at_the_end(do):
+    """In the rows and columns that are left, whatever treatments did in between."""
+    table = TABLE.assign(row=range(len(TABLE)))
+    done = gpupif.treat(table, PLANS[do], key=KEY)
+    left = table.loc[done.table["row"].to_numpy()]
+    differ, gone = {}, {}
+    for name in done.table:
+        cells = list(zip(plain(left[name]), plain(done.table[name]), strict=True))
+        differ[name] = sum(old != new and str(old) != str(new) for old, new in cells)
+        gone[name] = sum(old is not None and new is None for old, new in cells)
+    names = [name for name in done.table if name != "row" and differ[name]]
+    assert {name: cells for name, cells in done.record.changed.items() if cells} == {n: differ[n] for n in names}
+    assert done.record.suppressed == {name: gone[name] for name in names if gone[name]}
+    if names:
+        found = gpupif.compare(table, done.table, columns=names, row_id="row", linkage=None, numbers=[])
+        assert found.columns["cells_changed"].tolist() == [differ[name] for name in names]
+        assert found.utility.cells_changed == sum(done.record.changed.values())
+        assert found.utility.cells == len(left) * len(names)
+
+
 HALF_EMPTY = {
     "values come late": lambda column: column.mask(np.arange(len(column)) < len(column) * 2 // 3),
     "values end early": lambda column: column.mask(np.arange(len(column)) >= len(column) // 3),

@@ -109,7 +109,7 @@ def test_the_record_prints_as_a_table(done):
     ("widths", "said"),
     [
         ([10], "3 cells changed, most in `age`: 3."),
-        ([10, 20], "6 changes of cells, counted by treatment, most in `age`: 6 by 2 treatments."),
+        ([10, 20], "3 cells changed, most in `age`: 3."),
     ],
 )
 def test_a_cell_that_two_treatments_change_is_no_two_cells(widths, said):
