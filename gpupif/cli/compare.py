@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
+from ..errors import UnmetError
 from . import options
+from .messages import UNMET, say_unmet
 from .option_values import FileRoles, as_distances, as_names
 from .options import ReadOptions, ReportFile, option
 
@@ -96,4 +98,8 @@ def compare(
             interval=interval,
             weights=weights,
         )
+    if found.unmet is not None:
+        say_unmet(UnmetError(found.unmet).about(f"plan: {plan}", "plan: "))
     shared.report(found, from_file, to=to, before=before, after=after)
+    if found.unmet is not None:
+        raise typer.Exit(UNMET)

@@ -17,6 +17,7 @@ from ..hierarchies.open import open_hierarchies
 from ..treatment.kept_rows import find_kept_rows
 from ..treatment.plan import Plan
 from ..treatment.record import plan_of
+from ..treatment.treated_check import check_treated, why_unmet
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import Columns, as_columns, as_mapping, check_exist, check_word, share, whole_number
 from .aligned_rows import CompareRequest, FindKept, choose_columns, hold
@@ -77,7 +78,8 @@ def compare(
         The `gpupif.Plan` of the treatment, or anything that `gpupif.treat` takes as a plan, or the record of the
         treatment (`Treated.record`, or its file). It names the levels of hierarchies, the columns that are drawn anew,
         and the rows that were removed. A plan of `gpupif.protect` also names the quasi-identifiers and the sensitive
-        columns, if `columns`, `quasi_identifiers` and `sensitive` are not given; before `roles`.
+        columns, if `columns`, `quasi_identifiers` and `sensitive` are not given; before `roles`. The criteria of the
+        plan are measured in the table after, see `Comparison.is_met`.
     columns:
         The columns to be compared. Default: the quasi-identifiers and sensitive columns of `roles`; without roles all
         columns of the table before, which must then include all columns of the table after.
@@ -227,6 +229,7 @@ def compare(
         # The table before has warned of them.
         warnings.simplefilter("ignore", NearlyUniqueWarning)
         readings = _readings(after, asked.without(request.dropped), suppressed, _has_holes(released))
+        values = check_treated(agreed, after, versions.rows - taken_away)
     others = [name for name in names if name not in (*known, *attributes, *request.dropped)]
     others += [asked.weights] * (asked.weights is not None)
     seconds = {"encode": opened - started, "utility": done - opened, "risk": time.perf_counter() - done}
@@ -248,6 +251,8 @@ def compare(
         continuous=continuous,
         estimates=frame.assign(difference=frame["after"] - frame["before"]),
         seconds=seconds,
+        criteria=values,
+        unmet=why_unmet(agreed, values),
     )
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..attack.attackers import attacker_line
-from ..errors import listed
+from ..criteria.criterion_set import CriterionValue
+from ..errors import listed, printable
 from ..treatment.record import OF_ROWS_LEFT
 from ..utils.display import (
     Displayable,
@@ -23,6 +24,7 @@ from ..utils.display import (
     draw_table,
     draw_verdict,
     highest_place,
+    json_value,
     plural,
     quoted,
 )
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 SHOWN_PAIRS = 10
 # At most this number of estimates are shown, the estimates that differ most.
 SHOWN_ESTIMATES = 20
+# The most criteria that a verdict names.
+SHOWN_CRITERIA = 4
 
 FIGURES = {
     "pif50": "PIF 50, bits",
@@ -157,6 +161,8 @@ class Comparison(Displayable):
         `gpupif.compare`; over the cells with a value. before, after, difference: floats, in the unit of the column;
         NaN where a table has too few rows, or a column follows from others.
     seconds: dict. Wall time by stage.
+    criteria: list. The value of each criterion of the plan in the table after. Empty without a plan, or criteria.
+    unmet: why the table after does not meet them, in a sentence; None if it does.
     """
 
     rows: int
@@ -176,6 +182,13 @@ class Comparison(Displayable):
     continuous: Continuous | None
     estimates: pd.DataFrame
     seconds: Mapping[str, float]
+    criteria: Sequence[CriterionValue] = ()
+    unmet: str | None = None
+
+    @property
+    def is_met(self) -> bool:
+        """Return whether the table after meets the criteria of the plan; True without a plan, or criteria."""
+        return self.unmet is None
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, ready for JSON; `risk` is a dict by figure, with its name in words.
@@ -185,7 +198,8 @@ class Comparison(Displayable):
         fields = super().to_dict()
         risk = self.risk.to_dict("index").items()
         fields["risk"] = {own: {"name": _figure(str(own)), **as_json(_plain(row))} for own, row in risk}
-        return {**fields, "notes": [INFORMATION]}
+        criteria = [{key: json_value(own) for key, own in value._asdict().items()} for value in self.criteria]
+        return {**fields, "criteria": criteria, "is_met": self.is_met, "notes": [INFORMATION]}
 
     def plot(self, figure: str | None = None, *, ax: Any = None, **options: Any) -> Any:
         """Draw a figure of each column before and after as axes of Matplotlib (extra ``plot``), the highest first.
@@ -220,7 +234,11 @@ class Comparison(Displayable):
             figures.append(f"but {quoted(name)}, no quasi-identifier, is unique in {number:,} rows ({share}) after")
         others = f"Not compared, though in the table before: {listed(self.not_compared, 20, quoted)}."
         measured = [f"{'; '.join(figures)}."] * bool(figures)
-        return [rows, *measured, f"{self._kept()}.", *self._lost(), *([others] * bool(self.not_compared))]
+        met = listed([own.criterion for own in self.criteria if own.is_met], SHOWN_CRITERIA, str)
+        first = [f"Met by the table after: {met}."] * bool(met)
+        if self.unmet is not None:
+            first = ["NOT MET." if redact else printable(f"NOT MET: {self.unmet.partition(': ')[2]}")]
+        return [*first, rows, *measured, f"{self._kept()}.", *self._lost(), *([others] * bool(self.not_compared))]
 
     def _certain(self, risk: Mapping[Hashable, Mapping[Any, Any]]) -> list[str]:
         """Return in words how many rows have a certain value of the sensitive attribute of which most rows have."""

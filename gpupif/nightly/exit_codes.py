@@ -8,8 +8,9 @@ from enum import StrEnum
 class Status(StrEnum):
     """The end of a run.
 
-    PASSED: no gate failed. FAILED: a gate failed, or the treated table breaks its plan. REFUSED: bad input or configuration. BROKEN: anything else.
-    KILLED: the run was killed, and never said how it ended. RUNNING: it has not ended.
+    PASSED: no gate failed. FAILED: a gate failed, or the treated table breaks its plan. REFUSED: bad input or
+    configuration. BROKEN: anything else. KILLED: the run was killed, and never said how it ended. RUNNING: it has not
+    ended.
     """
 
     PASSED = "passed"

@@ -141,8 +141,8 @@ class RunOutcome(Displayable):
     good run before it. notes: what else was said, one sentence each. error: of what did not end well, one sentence.
 
     release: None if nothing is to be released; else its status ("published", "held back" by a gate, "not met" by the
-    treated table or "failed" with an error), the files with size and BLAKE2b, and of answers the epsilon that the run charged, what is spent and left of
-    the ledger, and its head.
+    treated table or "failed", with an error), the files with size and BLAKE2b, and of answers the epsilon that the run
+    charged, what is spent and left of the ledger, and its head.
     """
 
     number: int

@@ -528,6 +528,13 @@ def test_what_is_not_met_is_said_first_and_nothing_goes_out(run, folder, more):
         assert ended.err.count("\n") == 1
         assert (folder / "out.csv").exists() == keep
     assert len(pd.read_csv("out.csv")) == 50
+    ended = run("compare", "breaks.csv", "out.csv", "--plan", "plan.toml", *more)
+    assert ended.code == 3
+    assert ended.err == (
+        "gpupif: NOT MET: --plan: plan.toml: the treated table does not meet the criteria: 't(S)<=0.35' is 0.48 in "
+        "column 'S'.\n"
+    )
+    assert ended.out.startswith({"": "NOT MET: ", "-q": "", "--json": "{"}["".join(more)])
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,9 @@ class _FirstRelease(NamedTuple):
         """Return the classes of the table as the plan treats it now; None if no quasi-identifier is left."""
         with temporary_folder(resources().temp) as folder, Reporter() as report:
             treated = folder / TREATED[0]
-            treat_source(open_source(found), OutputOptions.from_arguments(treated), self.plan, self.secret, report, True)
+            treat_source(
+                open_source(found), OutputOptions.from_arguments(treated), self.plan, self.secret, report, True
+            )
             return measure_treated(treated, settings, Path)
 
 
