@@ -305,8 +305,10 @@ class NodeChecks:
 
         most: if more rows are suppressed, some of them are enough.
         """
-        if self._last is not None and self._last[0] == node and self._last[3] <= max(most, self.suppressed[node]):
-            return self._last[1:3]
+        if self._last is not None and self._last[0] == node:
+            _, table, failing, stopped = self._last
+            if self.suppressed[node] <= stopped or self.suppressed[node] > most:
+                return table, failing
         assert self._suppression is not None
         table = self.at_levels(node)
         given = self._criteria.distances, self._engine, self._workers, self._suppression.reference, most
