@@ -39,7 +39,7 @@ def release(
     shared.check(table)
     to = ReportFile(report, overwrite, table, redact)
     if output is not None:
-        check_output(output, overwrite, [table, ledger, query], endings=(".json",))
+        check_output(output, overwrite, endings=(".json",))
     with shared.configured(device):
         from ..release.answers import answer
 

@@ -17,6 +17,7 @@ from ..attack.priors import Priors
 from ..engines.worst_and_mean import worst_place
 from ..errors import InputError, NotScoredError, did_you_mean
 from ..io.formats import PARQUET, WRITTEN_ENDINGS
+from ..io.run_files import check_apart
 from ..io.write import check_output
 from ..measures import MEASURES, POPULATION_SIZE, Measure, is_measure, suggest_measure
 from ..utils.display import draw_line, plural
@@ -495,6 +496,7 @@ class Scores:
         from .score_report import score_document
 
         check_path("path", path, "a file to write")
+        check_apart({"": path}, {"": self._inputs()})
         check_report(path, overwrite)
         source = (self.provenance.get("input") or {}).get("path", "a table")
         write_report([score_document(self, redact)], path, source, redact, overwrite)

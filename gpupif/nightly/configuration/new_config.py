@@ -113,7 +113,7 @@ def init(
 
     check_path("path", path, "a .toml file")
     found = look_up(table)
-    check_output(path, overwrite, found.places, endings=(".toml",))
+    check_output(path, overwrite, [found, *[roles] * isinstance(roles, str | os.PathLike)], endings=(".toml",))
     given = None if roles is None else _checked(as_roles(roles), found)
     seen = inspect(found)
     if given is not None:
