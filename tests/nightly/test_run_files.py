@@ -70,7 +70,7 @@ def test_paths_are_found_in_values_of_any_type():
     wrong = {"input": 3, "release": {"tables": [{"output": "a.csv"}, 4]}, "score": {"distances": {"age": ["a"]}}}
     assert dict(paths_of(wrong, WRITTEN)) == {"release.tables[0].output": "a.csv"}
     found = dict(paths_of({"score": {"distances": {"a": "x.csv", "b": "ordered"}}}, READ))
-    assert found == {"score.distances": "x.csv", "run.state": "gpupif-nightly"}
+    assert found == {"score.distances.a": "x.csv", "run.state": "gpupif-nightly"}
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from ...attack.hierarchy_files import names_file
 from ...errors import InputError
 from ...io.databases.address import IN_MEMORY, parse_address
+from ...io.documents import toml_key
 from ...io.run_files import check_apart
 from .config import Config
 from .mistakes import sections_in
@@ -36,7 +37,7 @@ def paths_of(
             if isinstance(value, str):
                 yield key, value
             elif isinstance(value, Mapping):
-                yield from ((key, text) for text in value.values() if names_file(text))
+                yield from ((f"{key}.{toml_key(own)}", text) for own, text in value.items() if names_file(text))
         elif section is not None:
             tables = [(f"{key}[{number}].", own) for number, own in enumerate(value)] if isinstance(value, list) else ()
             for start, own in tables or [(f"{key}.", value)]:
@@ -46,9 +47,7 @@ def paths_of(
 
 def inputs_of(document: Mapping[str, Any], resolve: Callable[[str], Path]) -> dict[str, Any]:
     """Return the inputs of a run and its state folder, by key. document: see `paths_of`. resolve: see `Config`."""
-    inputs: dict[str, Any] = {}
-    for key, path in paths_of(document, READ):
-        inputs.setdefault(key, []).append(resolve(path))
+    inputs: dict[str, Any] = {key: resolve(path) for key, path in paths_of(document, READ)}
     asked = document.get("input")
     asked = asked if isinstance(asked, Mapping) else {}
     with contextlib.suppress(InputError):
