@@ -83,7 +83,8 @@ def _paths(given: Any, every: bool) -> Iterator[Path]:
         given = given.input_files
     if isinstance(given, Input):
         yield given.path
-        yield from given.files * every
+        if every:
+            yield from given.files
     elif isinstance(given, str | os.PathLike):
         yield (path := Path(given))
         if every:

@@ -78,7 +78,11 @@ def test_no_function_replaces_its_inputs(here):
     with gpupif.config(memory_limit="1GiB"):
         streamed = gpupif.suda("people.csv")
     scores = gpupif.score_files("people.csv", "scores.parquet", ["cig"])
-    before = {file: file.read_bytes() for file in here.iterdir()}
+    parts = gpupif.score_files("people.csv", "parts", ["cig"])
+    for write in (parts.write, gpupif.open_scores("parts").cells().write):
+        with pytest.raises(ReplacedInputError, match=r"parts/new\.csv: the output is the input"):
+            write("parts/new.csv")
+    before = {file: file.read_bytes() for file in here.iterdir() if file.is_file()}
     for number, file in enumerate(before):
         os.symlink(file, f"link-{number}.csv")
         os.symlink(file, f"link-{number}.json")
@@ -94,6 +98,10 @@ def test_no_function_replaces_its_inputs(here):
             lambda to: scores.write(f"{to}.csv"),
             lambda to: scores.cells(top=1).write(f"{to}.csv"),
             lambda to: scores.report(f"{to}.html"),
+        ],
+        "scores.parquet": [
+            lambda to: scores.report(f"{to}.html"),
+            lambda to: gpupif.open_scores("scores.parquet").report(f"{to}.html"),
         ],
         "all.csv": [lambda to: gpupif.score_files("people.csv", f"{to}.csv", population="all.csv", **kept)],
         "priors.csv": [lambda to: gpupif.score_files("people.csv", f"{to}.csv", priors="priors.csv", **kept)],

@@ -64,7 +64,7 @@ def setting(default: Any, description: str, *examples: Any, path: str | None = N
 
     path: the use of a path, READ, WRITTEN or WORKED_IN; None for a value that is no path.
     """
-    uses = None if path is None else {PATH: path}
+    uses: Any = None if path is None else {PATH: path}
     return Field(default=default, description=description, examples=list(examples) or None, json_schema_extra=uses)
 
 
