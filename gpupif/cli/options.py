@@ -168,11 +168,12 @@ def _check_files(given: Mapping[str, Any]) -> None:
     """
     outputs = {f"--{name.replace('_', '-')}": given.get(name) for name in OUTPUTS}
     if any(outputs.values()):
+        from ..attack.hierarchy_files import names_file
         from ..io.run_files import check_apart
 
         paths = {name: value for name, value in given.items() if isinstance(value, Path)}
         inputs = {name: path for name, path in paths.items() if name not in (*OUTPUTS, *WORK_FOLDERS)}
-        distances = [Path(text.rpartition("=")[2]) for text in given.get("distance") or ()]
+        distances = list(filter(names_file, (text.rpartition("=")[2] for text in given.get("distance") or ())))
         # What a configuration of nightly runs names, its commands check.
         alone = [inputs.pop("file")] if "file" in inputs else []
         check_apart(outputs, inputs | {"distance": distances}, alone)

@@ -8,7 +8,6 @@ folder that it will be in, and by its name without regard to case: then the disk
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -60,7 +59,8 @@ class _Place:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        real = Path(os.path.realpath(self.path))
+        # No file has a name with NUL in it, which texts of a document may have.
+        real = Path(os.path.realpath(str(self.path).replace("\0", "")))
         self._above = [_identity(place) for place in (real, *real.parents)]
 
     def is_part(self, other: _Place) -> bool:
@@ -72,7 +72,7 @@ def _identity(place: Path) -> tuple[Any, ...]:
     """Return what tells a file or folder from all others."""
     try:
         found = place.stat()
-    except (OSError, ValueError):
+    except OSError:
         return (*_identity(place.parent), place.name.casefold())
     return found.st_dev, found.st_ino
 
@@ -99,17 +99,16 @@ def _paths(given: Any, every: bool) -> Iterator[Path]:
 def _named_by(path: Path) -> Iterator[Path]:
     """Yield the files of a folder or a pattern, or the files that a document names. What is wrong is said later."""
     with contextlib.suppress(GpupifError, OSError, ValueError):
-        if path.name.lower().endswith(tuple(DOCUMENTS)):
-            yield from files_in(read_document("", path), path.parent)
-        elif not path.is_file():
+        if not path.is_file():
             yield from find_input(path).files
+        elif path.name.lower().endswith(tuple(DOCUMENTS)):
+            yield from files_in(read_document("", path), path.parent)
 
 
 def files_in(document: Any, folder: Path) -> Iterator[Path]:
     """Yield the files that texts of a document name, whatever their keys. folder: where relative paths begin."""
     if isinstance(document, str) and document.lower().endswith(NAMED_FILES):
-        yield (path := folder / Path(document).expanduser())
-        yield from map(Path, glob.glob(str(path), recursive=True))
+        yield folder / os.path.expanduser(document)
     elif isinstance(document, Mapping | list):
         for own in document.values() if isinstance(document, Mapping) else document:
             yield from files_in(own, folder)

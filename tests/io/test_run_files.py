@@ -1,5 +1,6 @@
 """Which outputs are inputs: by links, by folders, by what documents name, and from Python."""
 
+import json
 import os
 from pathlib import Path
 
@@ -44,6 +45,16 @@ def test_files_are_told_apart_whatever_leads_to_them(here):
     assert not apart("folder/NEW.csv", "link/new.csv")
     # A file that exists is.
     assert apart("folder/A.csv", "folder/a.csv") or os.path.exists("folder/A.csv")
+
+
+def test_texts_of_documents_and_pipes_do_no_harm(here):
+    Path("a.csv").write_text(TABLE)
+    texts = ["~nobody at all/a.csv", "a.csv\0.csv", "[", "**/*.csv", "x" * 5_000 + ".csv", "plan.json"]
+    Path("plan.json").write_text(json.dumps({"hierarchies": texts, "deep": {"er": [texts]}}))
+    Path("wrong.json").write_text("{")
+    os.mkfifo("pipe.toml")
+    assert apart("a.csv", "plan.json", "wrong.json", "pipe.toml", "none.toml", {"a": "ordered", "b": 3}, None, 4)
+    assert not apart("a.csv", {"age": "a.csv"})
 
 
 def test_the_error_is_of_an_input_and_of_an_output():

@@ -13,7 +13,7 @@ from ...attack.hierarchy_files import names_file
 from ...errors import InputError
 from ...io.databases.address import IN_MEMORY, parse_address
 from ...io.documents import toml_key
-from ...io.run_files import check_apart
+from ...io.run_files import NAMED_FILES, check_apart
 from .config import Config
 from .mistakes import sections_in
 from .settings import PATH, READ, WRITTEN, Section, Settings
@@ -55,7 +55,8 @@ def inputs_of(document: Mapping[str, Any], resolve: Callable[[str], Path]) -> di
         if address.scheme in FILE_DATABASES and address.path not in IN_MEMORY:
             inputs["input.connection"] = resolve(unquote(address.path))
     # DuckDB reads files that a query names.
-    inputs["input.query"] = dict(enumerate(re.findall("'([^']+)'", str(asked.get("query")))))
+    texts = re.findall("'([^']+)'", str(asked.get("query")))
+    inputs["input.query"] = [text for text in texts if text.lower().endswith(NAMED_FILES)]
     return inputs
 
 
