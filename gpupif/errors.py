@@ -156,6 +156,10 @@ class OutputError(GpupifError, ValueError):
     """An output that cannot be written to the path that was given."""
 
 
+class ReplacedInputError(OutputError, InputError):
+    """An output that is an input or another output of the same run, inside it or around it."""
+
+
 class AnotherRunError(GpupifError, RuntimeError):
     """A nightly run that is started while another run works in the same state folder."""
 

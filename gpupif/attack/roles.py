@@ -271,9 +271,9 @@ def _among(known: Known, pool: Sequence[Hashable]) -> Known:
     return replace(known, among=pool) if isinstance(known, AnyKnown) and known.among is None else known
 
 
-def check_roles_output(path: str | os.PathLike[str], overwrite: bool, inputs: Sequence[Path] = ()) -> None:
+def check_roles_output(path: str | os.PathLike[str], overwrite: bool) -> None:
     """Raise OutputError if roles cannot be written to a file."""
-    check_output(path, overwrite, inputs, endings=(".toml",))
+    check_output(path, overwrite, endings=(".toml",))
 
 
 def read_roles(path: str | os.PathLike[str]) -> Roles:

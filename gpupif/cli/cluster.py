@@ -59,8 +59,6 @@ def score_on_cluster(
         if columns is not None
         else [name for name in files.names if name not in (*files.index_names, asked.weights)]
     )
-    if asked.population is not None:
-        check_folder(output, overwrite, find_input(Path(asked.population.table)))
     if selection is None:
         attacker_names(asked.outputs, scored_columns, [])
     check_selection(selection, asked)

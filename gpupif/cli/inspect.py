@@ -35,11 +35,10 @@ def inspect(
     from ..inspection.inspect import inspect as look_at
     from ..inspection.inspect import next_commands
     from ..io.base import every_column
-    from ..io.paths import find_input
 
     check_goes_with("--output", output, overwrite=overwrite)
     if output is not None:
-        check_roles_output(output, overwrite, find_input(table, shared.sep).places)
+        check_roles_output(output, overwrite)
     with shared.configured():
         found = shared.find(look_at, table, every_column)
     if output is not None:

@@ -126,7 +126,7 @@ def run(
     with configured(shared.quiet), _exit_codes():
         config = load_config(file, settings or ())
         with logged_to_stderr(config.settings.tell.log, config.redact, shared.quiet):
-            outcome, before = run_and_compare(config, on_record)
+            outcome, before = run_and_compare(config, on_record, report)
     document, past = outcome.to_dict(), None if before is None else before.to_dict()
     shared.show(lambda: with_figures(document, past), lambda console: draw(document, past, console))
     if report is not None:

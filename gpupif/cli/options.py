@@ -49,6 +49,9 @@ cells_option = options_of_panel("Some cells, or a summary, in place of all score
 output_option = options_of_panel("Output")
 place_option = options_of_panel("Where to compute, and within what")
 
+# The parameters of commands that name what is written, and folders of temporary files. All other paths are inputs.
+OUTPUTS, WORK_FOLDERS = ("output", "report", "record", "public_record"), ("temp",)
+
 Json = Annotated[bool, option(None, "Print one JSON document instead, and nothing else.", "--json")]
 Table = Annotated[
     Path,
@@ -150,6 +153,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**given: Any) -> None:
+        _check_files(given)
         made = {
             name: group(**{field.name: given.pop(field.name) for field in fields(group)})
             for name, group in groups.items()
@@ -159,6 +163,24 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+def _check_files(given: Mapping[str, Any]) -> None:
+    """Raise ReplacedInputError if an output of a command is one of its inputs: all paths that are no outputs.
+
+    given: the values of all parameters of the command.
+    """
+    outputs = {f"--{name.replace('_', '-')}": given.get(name) for name in OUTPUTS}
+    if any(outputs.values()):
+        from ..attack.hierarchy_files import names_file
+        from ..io.run_files import check_apart
+
+        paths = {name: value for name, value in given.items() if isinstance(value, Path)}
+        inputs = {name: path for name, path in paths.items() if name not in (*OUTPUTS, *WORK_FOLDERS)}
+        distances = list(filter(names_file, (text.rpartition("=")[2] for text in given.get("distance") or ())))
+        # What a configuration of nightly runs names, its commands check.
+        alone = [inputs.pop("file")] if "file" in inputs else []
+        check_apart(outputs, inputs | {"distance": distances}, alone)
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> Parameter:

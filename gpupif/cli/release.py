@@ -44,7 +44,7 @@ def release(
     shared.check(table)
     to = ReportFile(report, overwrite, table, redact)
     if output is not None:
-        check_output(output, overwrite, [table, ledger, query], endings=(".json",))
+        check_output(output, overwrite, endings=(".json",))
     with shared.configured(device):
         interruption.left = "gpupif budget says whether the queries were charged; nothing was answered"
         find = partial(_answer, query, ledger, output, overwrite)

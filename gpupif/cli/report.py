@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,7 +55,7 @@ def report(
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers"), as_names(sensitive, "sensitive")
     is_table = source.suffix.lower() not in (".json", ".toml") and not _holds_scores(source)
     if source.suffix.lower() == ".toml" and source.is_file():
-        _check_configuration(source)
+        _check_configuration(source, output)
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "roles": roles}
     for name, value in given.items():
         if value is not None and not is_table:
@@ -82,8 +83,11 @@ def report(
     interruption.left = f"the report is complete: {output}"
 
 
-def _check_configuration(file: Path) -> None:
-    """Raise InputError for a plan or roles: the only TOML that a report is of is the configuration of nightly runs."""
+def _check_configuration(file: Path, output: Path) -> None:
+    """Raise InputError for a plan or roles: the only TOML that a report is of is the configuration of nightly runs.
+
+    Raises ReplacedInputError for a report in place of a file of these runs.
+    """
     from ..io.documents import read_document
 
     document = read_document("report", file, "TOML")
@@ -93,6 +97,11 @@ def _check_configuration(file: Path) -> None:
                 f"report: {file}: is {kind}; a report is of a table, of scores, of a result in JSON, or of the "
                 "configuration of nightly runs. Name the table: gpupif report TABLE -o report.html."
             )
+    from ..io.run_files import check_apart
+    from ..nightly.configuration.config import path_from
+    from ..nightly.configuration.run_files import inputs_of
+
+    check_apart({"--output": output}, inputs_of(document, partial(path_from, file.absolute().parent)))
 
 
 def _of_record(source: Path, redact: bool) -> list[dict[str, Any]]:

@@ -46,7 +46,6 @@ def suda(
     """Find special uniques: rows of TABLE that few of their values single out, and their SUDA scores."""
     shared.check(table)
 
-    from ..io.paths import find_input
     from ..io.write import check_output
     from ..marginals.request import CountRequest
     from ..special_uniques.suda import suda as find_suda
@@ -72,7 +71,7 @@ def suda(
     )
     with shared.configured(device, compression=compression):
         if output is not None:
-            check_output(output, overwrite, find_input(table, shared.sep).places)
+            check_output(output, overwrite)
         found = shared.find(find, table, CountRequest(names, weights).pick)
         if output is not None:
             found.write(output, overwrite)

@@ -50,7 +50,7 @@ def tables(
     shared: ClusterOptions,
 ) -> None:
     """Count the rows of TABLE, or sum a column, by combinations of values, and protect the counts for publication."""
-    inputs = [*shared.check(table).places, *filter(None, (key_file, p_table))]
+    shared.check(table)
     to = ReportFile(report, overwrite, table, redact)
     names = as_names(by, "by") or []
     record = as_names(record_id, "record_id")
@@ -63,7 +63,7 @@ def tables(
         from ..release.tables import tables as make_tables
 
         if output is not None:
-            check_output(output, overwrite, inputs)
+            check_output(output, overwrite)
         find = partial(
             make_tables,
             by=names,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import GpupifError, InputError, UnmetError
+from ..errors import GpupifError, UnmetError
 from . import options
 from .messages import UNMET, say_unmet
 from .option_values import FileRoles, compare_command
@@ -57,12 +57,9 @@ def treat(
         from ..treatment.steps import SAID
         from ..treatment.treat_files import treat_files
 
-        records = {"--record": record, "--public-record": public_record}
-        _check_apart({"--output": output, "--plan": plan, "--key-file": key_file, **records})
-        inputs = [*found.places, plan, *([] if key_file is None else [key_file])]
-        for file in records.values():
+        for file in (record, public_record):
             if file is not None:
-                check_output(file, overwrite or resume, inputs, endings=(".json",))
+                check_output(file, overwrite or resume, endings=(".json",))
         asked = Plan.load(plan)
         if not asked.treatments:
             warn(
@@ -129,14 +126,3 @@ def _warn_of_index(found: Input, treated: Sequence[Hashable], identifiers: Seque
             f"treatment of the plan names it. Add to it: [[treatment]] do = 'drop', columns = [{name!r}].",
             IdentifierWarning,
         )
-
-
-def _check_apart(files: dict[str, Path | None]) -> None:
-    """Raise InputError if two options name one file."""
-    there: dict[Path, str] = {}
-    for named, file in files.items():
-        if file is None:
-            continue
-        other = there.setdefault(file.resolve(), named)
-        if other != named:
-            raise InputError(f"{named}: names the same file as {other}, {file}. Give each a file of its own.")

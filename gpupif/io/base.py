@@ -138,11 +138,6 @@ class Input(NamedTuple):
         return str(self.path)
 
     @property
-    def places(self) -> Sequence[Path]:
-        """The files, and the folder if the path is a folder: no output may replace them or be inside them."""
-        return [*self.files, self.path] if self.path.is_dir() else self.files
-
-    @property
     def is_folder_or_pattern(self) -> bool:
         """True if the path is a folder or a pattern, so that there may be any number of files."""
         return self.path != self.files[0]

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from ..errors import OutputError
 from .base import Input
 from .formats import READ_ENDINGS, WRITTEN_ENDINGS
+from .run_files import check_apart
 from .write import check_parent, exists_already
 
 # The key in the metadata of every score file of a folder, by which a later run recognises score files.
@@ -42,12 +43,7 @@ def check_folder(output: Path, overwrite: bool, input_files: Input, hint: str = 
     folder, contains the input or is inside it, or exists and is not empty. With `overwrite` it may contain score files
     of gpupif, and nothing else.
     """
-    target, source = output.resolve(), input_files.path
-    given = [file.resolve() for file in input_files.files] + ([source.resolve()] if source.is_dir() else [])
-    if any(target == path or target in path.parents for path in given) or (
-        source.is_dir() and source.resolve() in target.parents
-    ):
-        raise OutputError(f"{output}: the output is the input {source}, inside it or around it. Choose another place.")
+    check_apart({"": output}, {"": input_files})
     if output.exists() and not output.is_dir():
         raise OutputError(f"{output}: is a file; expected a folder, or a name ending in {', '.join(WRITTEN_ENDINGS)}.")
     if not output.exists() and output.suffix:

@@ -21,6 +21,7 @@ from ..utils.private_folder import hidden_place, new_file, real_path, rights_of,
 from .file_errors import disk_errors
 from .formats import WRITTEN_ENDINGS, written_format
 from .row_group import RowGroup
+from .run_files import check_apart
 
 # Columns of row groups that each thread gets of the rows that are written at once.
 PER_THREAD = 2
@@ -63,27 +64,24 @@ def attacker_names(
 def check_output(
     path: str | os.PathLike[str],
     overwrite: bool,
-    inputs: Iterable[Path] = (),
+    inputs: Sequence[Any] = (),
     endings: tuple[str, ...] = WRITTEN_ENDINGS,
     hint: str = "",
 ) -> None:
     """Refuse an output that could not be written, before any work is done.
 
-    path: the output. overwrite: whether the output may exist. inputs: files and folders that the output must neither be
-    nor be inside of. endings: the allowed endings of its name. hint: half a sentence with the reason why the output may
+    path: the output. overwrite: whether the output may exist. inputs: inputs that the output must not replace, see
+    `check_apart`. endings: the allowed endings of its name. hint: half a sentence with the reason why the output may
     exist.
 
-    Raises OutputError if the output exists (without `overwrite`), is a folder, is an input or inside an input, or has
+    Raises OutputError if the output exists (without `overwrite`), is a folder, is an input or part of one, or has
     another ending. Raises OutputError if its parent folder does not exist or cannot be written to. Raises InputError
     for a compression that its format lacks.
     """
     file = Path(path)
     if not file.name.lower().endswith(endings):
         raise OutputError(f"{file}: expected an output name ending in {', '.join(endings)}.")
-    for source in inputs:
-        given = source.resolve()
-        if file.resolve() == given or given in file.resolve().parents:
-            raise OutputError(f"{file}: the output is the input {source}, or inside it. Choose another place for it.")
+    check_apart({"": file}, {"": [*inputs]})
     if file.is_dir():
         raise OutputError(f"{file}: is a folder; expected the name of a file to write.")
     check_parent(file, file)

@@ -25,7 +25,8 @@ from ..utils.signals import held_back
 from . import event_log
 from .configuration.config import Config, loaded
 from .configuration.error_keys import error_text
-from .configuration.settings import TELL_FILES
+from .configuration.run_files import check_files, paths_of
+from .configuration.settings import WRITTEN
 from .exit_codes import ENDED, RELEASE_FAILED, Status
 from .gates.findings import Findings, measure_table, measure_treated
 from .gates.gates import Gate, evaluate, questions_of, resolve_gates, values_before
@@ -96,11 +97,12 @@ def run(config: str | os.PathLike[str] | Config, *, overrides: Sequence[str] = (
 
 
 def run_and_compare(
-    config: Config, on_record: Callable[[RunOutcome], None] = lambda _: None
+    config: Config, on_record: Callable[[RunOutcome], None] = lambda _: None, report: Path | None = None
 ) -> tuple[RunOutcome, RunOutcome | None]:
     """Run as `run` does, and return the outcome, and the outcome of the last good run before it.
 
-    on_record: called with the outcome as soon as it is in the record; no signal comes between the two.
+    on_record: called with the outcome as soon as it is in the record; no signal comes between the two. report: see
+    `check_files`.
     """
     with _blamed(config):
         gates = resolve_gates(config.settings)
@@ -109,6 +111,7 @@ def run_and_compare(
     with state_errors(named), _blamed(config, "run.state: "):
         state = followed(named)
     with _blamed(config):
+        check_files(config, report)
         _check_places(config, state)
         release = NightlyRelease.from_config(config)
     with state_errors(named), _blamed(config, "run.state: "):
@@ -134,27 +137,15 @@ def _blamed(config: Config, section: str = "") -> Iterator[None]:
 
 
 def _check_places(config: Config, state: Path) -> None:
-    """Raise InputError if files that a run writes would be read as parts of the table, or replace such parts."""
+    """Raise InputError if files that a run writes would be read as parts of the table on the next night."""
     table = config.table
     kept = (state / RECORD, KeptFolder(state, 1).final / SCORE_FILE)
     is_found = table is not None and any(_matches(file, table) for file in kept)
     if is_found or (table is not None and table.is_dir() and _is_within(state, table)):
         raise InputError(f"run.state: {state} lies in the folder of the table, {table}. Name a folder elsewhere.")
-    paths = {key: getattr(config.settings.tell, key) for key in TELL_FILES}
-    written = [(f"tell.{key}", config.resolve(path)) for key, path in paths.items() if path is not None]
-    written += [(key, config.resolve(path)) for key, path in config.settings.release.outputs.items()]
-    seen: dict[Path, str] = {}
-    for key, file in written:
-        taken = "the configuration" if _is_within(file, config.file) else ""
-        other = seen.setdefault(file.resolve(), key)
-        if other != key:
-            taken = f"the file of {other}"
-        if _is_within(file, state):
-            taken = "of the state"
-        if table is not None and (_is_within(file, table) or fnmatch(str(file), str(table))):
-            taken = "of the table"
-        if taken:
-            raise InputError(f"{key}: {file} is {taken}, which it would replace. Name another file.")
+    for key, path in paths_of(config.settings.model_dump(), WRITTEN):
+        if table is not None and _matches(config.resolve(path), table):
+            raise InputError(f"{key}: {path} would be of the table, {table}. Name another file.")
 
 
 def _matches(file: Path, pattern: Path) -> bool:

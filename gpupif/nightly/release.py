@@ -64,10 +64,9 @@ class NightlyRelease(NamedTuple):
         outputs = {key: resolve(path) for key, path in asked.outputs.items()}
         if not outputs:
             return None
-        inputs = [resolve(path) for path in (asked.plan, asked.queries, asked.ledger, asked.key) if path is not None]
         for key, file in outputs.items():
             with _about(key):
-                check_output(file, True, inputs, (".json",) if key == "release.answers" else WRITTEN_ENDINGS)
+                check_output(file, True, endings=(".json",) if key == "release.answers" else WRITTEN_ENDINGS)
         plan, secret, queries = None, None, []
         if asked.plan is not None:
             with _about("release.plan", "plan: "):

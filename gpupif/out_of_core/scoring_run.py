@@ -151,7 +151,7 @@ def check_place(source: Source, options: OutputOptions, inputs_only: bool = Fals
     ]:
         raise OutputError(f"temp: {options.temp} is the output {options.output}, or inside it. Choose another place.")
     if is_file(options.output):
-        check_output(options.output, replace, source.input_files.places, hint=hint)
+        check_output(options.output, replace, [source], hint=hint)
     else:
         check_folder(options.output, replace, source.input_files, hint)
         if options.rows_per_file is None and not inputs_only:

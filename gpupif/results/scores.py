@@ -17,6 +17,7 @@ from ..attack.priors import Priors
 from ..engines.worst_and_mean import worst_place
 from ..errors import InputError, NotScoredError, did_you_mean
 from ..io.formats import PARQUET, WRITTEN_ENDINGS
+from ..io.run_files import check_apart
 from ..io.write import check_output
 from ..measures import MEASURES, POPULATION_SIZE, Measure, is_measure, suggest_measure
 from ..utils.display import draw_line, plural
@@ -495,6 +496,7 @@ class Scores:
         from .score_report import score_document
 
         check_path("path", path, "a file to write")
+        check_apart({"": path}, {"": [*self._inputs(), self.path]})
         check_report(path, overwrite)
         source = (self.provenance.get("input") or {}).get("path", "a table")
         write_report([score_document(self, redact)], path, source, redact, overwrite)
@@ -647,8 +649,8 @@ class Scores:
         )
 
     def _inputs(self) -> list[Path]:
-        """Return the files and folders that were scored, and those of the population, which must not be replaced."""
-        inputs: list[Path] = []
+        """Return what must not be replaced: the files of the table and the population, and a folder of these scores."""
+        inputs: list[Path] = [self.path] if self.path is not None and self.path.is_dir() else []
         for table in (self.provenance.get("input"), self.provenance.get("population")):
             if table and "path" in table:
                 path, files = Path(table["path"]), table["files"]

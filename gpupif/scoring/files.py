@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..attack.arguments import Arguments, Knowledge, Measures
+from ..attack.population import Population
 from ..attack.roles import score_by_roles, with_roles
 from ..engines.base import Engine
 from ..engines.choose import choose_engine
 from ..errors import InputError
 from ..frames.open import device_for, open_file
 from ..io.base import Source, every_column
-from ..io.paths import find_input
 from ..io.read import open_source
+from ..io.run_files import check_apart
 from ..io.score_files import is_file
 from ..io.write import attacker_names, check_output
 from ..out_of_core.memory_budget import riskiest_bytes
@@ -126,6 +127,10 @@ def score_files(
     >>> folder.cleanup()
 
     """
+    people = Population.from_any(population)
+    given = {"source": source, "population": None if people is None else people.table, "priors": priors}
+    given |= {"accuracies": accuracies, "distances": distances, "roles": roles}
+    check_apart({"": output}, given)
     if roles is not None:
         _, by_role = with_roles(_as_path("source", source), roles)
         columns, known, attackers, weights = score_by_roles(by_role, columns, known, attackers, weights)
@@ -184,8 +189,7 @@ def score_file(path: str | os.PathLike[str], arguments: Arguments, options: Outp
     check_selection(options.selection, arguments)
     population = _open_population(arguments)
     if is_file(options.output) and not options.summary_only:
-        places = [*find_input(path).places, *([] if population is None else population.source.input_files.places)]
-        check_output(options.output, options.overwrite or options.resume, places)
+        check_output(options.output, options.overwrite or options.resume, [path])
     engine = choose_engine(device_for(path, arguments.known_sets))
     if is_file(options.output) and resources().memory_limit is None and not options.resume:
         need = _memory_needed(open_source(path), arguments, options, population)

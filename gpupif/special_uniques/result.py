@@ -153,7 +153,9 @@ class SpecialUniques:
         found: Uniques,
         request: SudaRequest,
         seconds: Mapping[str, float],
+        source: Any = None,
     ) -> None:
+        self._source = source
         weights = request.set_weights(len(coded.columns))
         self.columns = coded.names
         self.max_size = len(weights)
@@ -318,7 +320,7 @@ class SpecialUniques:
         OutputError if the file cannot be written or its name ends otherwise, InputError if `path` is no path.
         """
         check_path("path", path, "a file to write")
-        check_output(path, overwrite)
+        check_output(path, overwrite, [self._source])
         columns = self._rows_to_write(0, 0).num_columns
         tables = (self._rows_to_write(start, stop) for edges in row_groups(self.rows, columns) for start, stop in edges)
         write_tables(tables, path, overwrite=overwrite)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -160,7 +161,7 @@ def suda(
             request = _fit(request, coded.columns, coded.rows)
             found = search_codes(coded, request, report, here.memory_limit, here.temp, engine)
     seconds = {"encode": opened - started, "search": time.perf_counter() - opened}
-    return SpecialUniques(coded, found, request, seconds)
+    return SpecialUniques(coded, found, request, seconds, table if isinstance(table, str | os.PathLike) else None)
 
 
 def _fit(request: SudaRequest, columns: Sequence[Column], rows: int) -> SudaRequest:

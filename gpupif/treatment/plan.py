@@ -13,6 +13,7 @@ from ..errors import InputError, OutputError, did_you_mean
 from ..hierarchies.hierarchy import Hierarchy
 from ..hierarchies.open import open_hierarchies
 from ..io.documents import DOCUMENTS, document_kind, read_document, toml_comment, toml_key, toml_value
+from ..io.run_files import check_apart
 from ..io.write import check_output, write_text
 from ..utils.display import json_text
 from ..utils.validation import Columns, as_list, brief, check_path
@@ -304,6 +305,7 @@ class Plan:
         no text. Raises InputError if YAML needs PyYAML.
         """
         check_path("path", path, "a .toml, .json or .yaml file")
+        check_apart({"": path}, {"": self.to_dict()})
         kind, file = check_plan_output(path, overwrite), Path(path)
         write_text(_as_text(kind, self._relative_to(file.parent)), file, overwrite)
 

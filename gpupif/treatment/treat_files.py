@@ -24,6 +24,7 @@ from ..io.file_errors import disk_errors
 from ..io.formats import FEATHER, PARQUET, written_format
 from ..io.read import in_chunks, open_source
 from ..io.row_group import RowGroup
+from ..io.run_files import check_apart
 from ..io.score_files import MARK, is_file, score_names
 from ..io.write import write_groups
 from ..out_of_core.chunk_readers import prefetched
@@ -298,7 +299,9 @@ def treat_files(
     >>> folder.cleanup()
 
     """
+    check_apart({"": output}, {"source": source, "plan": plan, "key": key})
     plan = Plan.from_any(plan)
+    check_apart({"": output}, {"plan": plan.to_dict()})
     secret = find_key(plan, key, seed)
     if not isinstance(source, str | os.PathLike):
         raise InputError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,12 @@ TEXT_WIDTH, PIPE_WIDTH = 120, 140
 
 
 def standard_output() -> Console:
-    """Return a console of rich on standard output. It is as wide as the terminal, else wide enough for most tables."""
+    """Return a console of rich on standard output: as wide as COLUMNS says, if set, or as the terminal is.
+
+    In a pipe or a file without COLUMNS it is wide enough for most tables.
+    """
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    asked = os.environ.get("COLUMNS", "")
+    is_set = asked.isdecimal() and int(asked) > 0
+    return Console(width=shutil.get_terminal_size().columns if is_set or sys.stdout.isatty() else PIPE_WIDTH)

@@ -28,9 +28,12 @@ class Reporter:
 
     def __enter__(self) -> Reporter:
         if self.visible:
-            from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+            console = _console()
+            if not (console.is_interactive or console.is_jupyter):
+                # In a file, and on a terminal that moves no cursor, nothing but an empty line would be written.
+                return self
             self._bar = Progress(
                 TextColumn("{task.description:8}", markup=False),
                 BarColumn(),
@@ -38,14 +41,17 @@ class Reporter:
                 TextColumn("{task.fields[unit]}"),
                 _rate_column(),
                 TimeRemainingColumn(),
-                console=Console(stderr=True),
-                transient=True,
+                console=console,
             )
             self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
+            # Without a task the last refresh erases the bar, where the cursor is: a transient bar ends its line first
+            # and goes back to it, which a recorded terminal keeps as a line.
+            if self._task is not None:
+                self._bar.remove_task(self._task)
             self._bar.stop()
 
     def say(self, text: str) -> None:
@@ -76,6 +82,17 @@ class Reporter:
         """Add a number of finished units to the stage."""
         if self._bar is not None and self._task is not None:
             self._bar.advance(self._task, amount)
+
+
+def _console() -> Any:
+    """Return a console of rich on standard error, on which the end of a bar begins no new line."""
+    from rich.console import Console
+
+    class Line(Console):
+        def line(self, count: int = 1) -> None:
+            """Write nothing: rich ends the line of a bar so."""
+
+    return Line(stderr=True)
 
 
 def _rate_column() -> Any:

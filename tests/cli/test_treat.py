@@ -91,7 +91,10 @@ def test_json_has_the_output_and_the_record(run, plan):
             ["--key-file, --seed: both determine the random numbers. Leave --seed out; it is for tests."],
         ),
         (["--plan", "plan.toml", "-o", "out.csv", "--record", "out.csv"], ["--record: names the same file"]),
-        (["--plan", "plan.toml", "-o", "out.csv", "--record", "plan.toml"], ["--record: names the same file"]),
+        (
+            ["--plan", "plan.toml", "-o", "out.csv", "--record", "plan.toml"],
+            ["--record: plan.toml: the output is the input"],
+        ),
         (["--plan", "plan.toml", "-o", "out.csv", "--record", "there.csv"], ["there.csv", ".json"]),
         (["--plan", "plan.toml", "-o", "out.csv", "--key-file", "none"], ["--key-file:", "none"]),
         (["--plan", "plan.toml", "-o", "out.csv", "--rows-per-file", "3"], ["--rows-per-file", "out.csv"]),

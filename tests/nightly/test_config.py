@@ -281,11 +281,8 @@ def test_the_digest_ignores_how_a_configuration_is_written(load):
             ["tell.webhooks[0].url: expected an address that begins", "tell.webhooks[0].headers: expected headers of"],
         ),
         (
-            INPUT + "[tell]\njson_file = 'a'\njunit = 'a'\nmarkdown = ''",
-            [
-                "tell.markdown: expected text in its quotes",
-                "tell.junit: expected a file of its own, got the same twice.",
-            ],
+            INPUT + "[tell]\njson_file = 'a'\njunit = ' '\nmarkdown = ''",
+            ["tell.markdown: expected text in its quotes", "tell.junit: expected text in its quotes"],
         ),
         (
             INPUT + "[tell]\nprometheus = 'metrics/risk.txt'",

@@ -20,6 +20,7 @@ from gpupif.errors import NothingKnownWarning, printable, warn
 from gpupif.io.documents import toml_key, toml_text
 from gpupif.nightly import diff, history, verify
 from gpupif.results.printed_summary import HEADS
+from gpupif.utils import printed_width, progress
 from gpupif.utils.display import Displayable, as_cell, draw_line, json_text
 from gpupif.utils.html_output import WIDE, HtmlConsole
 from gpupif.utils.printed_width import standard_output
@@ -90,7 +91,8 @@ def test_a_printed_line_has_no_control_signs(capsys):
     assert capsys.readouterr().out == f"{printable(HOSTILE)}\n"
 
 
-def test_texts_of_progress_are_escaped(capsys):
+def test_texts_of_progress_are_escaped(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_console", lambda: Console(stderr=True, force_interactive=True))
     with Reporter(visible=True) as report:
         report.say(HOSTILE)
         report.stage(HOSTILE, 1, "rows")
@@ -99,7 +101,7 @@ def test_texts_of_progress_are_escaped(capsys):
     Reporter().say(HOSTILE)
     told = capsys.readouterr().err
     assert f"again {printable(HOSTILE)}" in told
-    assert told.splitlines().count(f"gpupif: {printable(HOSTILE)}") == 2
+    assert told.count(f"gpupif: {printable(HOSTILE)}") == 2
     assert [sign for sign in told if not (sign == "\n" or sign.isprintable())] == []
 
 
@@ -201,3 +203,13 @@ def test_text_in_html_keeps_bold_and_lines_and_nothing_else_of_its_style():
     )]  # fmt: skip
     assert console.html().splitlines()[1:-1] == lines
     read_html(console.html())
+
+
+@pytest.mark.parametrize(
+    ("columns", "width"), [(None, 140), ("60", 60), ("200", 200), ("0", 140), ("-5", 140), ("x", 140)]
+)
+def test_tables_in_a_pipe_are_as_wide_as_columns_says(monkeypatch, columns, width):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    assert printed_width.standard_output().width == width

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
+import re
+import sys
+
 import pytest
 from numba.core import event
 
@@ -43,6 +49,40 @@ def test_the_message_says_if_kernels_cannot_be_kept(compile_twice):
 def test_no_message_comes_if_progress_is_off(compile_twice):
     with gpupif.config(progress=False):
         assert compile_twice("") == ""
+
+
+def lines_of(record):
+    """Return what a terminal shows that writes each line once it ends and never goes back to it, as a recorder does."""
+    *lines, last = record.replace("\r\n", "\n").split("\n")
+    # What is erased (\x1b[2K), or written over from the beginning of the line, is gone.
+    shown = [re.split(r"\x1b\[2K", line)[-1].rpartition("\r")[2] for line in [*lines, last]]
+    return [re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", line) for line in shown]
+
+
+@pytest.mark.parametrize("terminal", ["xterm-256color", "dumb"])
+@pytest.mark.parametrize("stages", [0, 1, 2])
+def test_the_bar_leaves_no_line_in_a_recorded_terminal(monkeypatch, terminal, stages):
+    monkeypatch.setenv("TERM", terminal)
+    seen, written = pty.openpty()
+    with os.fdopen(seen, "rb", 0) as recorder:
+        with os.fdopen(written, "w") as stream, monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", stream)
+            with progress.Reporter(True) as report:
+                for stage in range(stages):
+                    report.stage(f"stage {stage}", 10, "rows")
+                    report.advance(5)
+                    if report._bar is not None:
+                        report._bar.refresh()
+                    report.say(f"line {stage}")
+            stream.write("after\n")
+        parts = []
+        # Reading raises OSError once nobody can write any more.
+        with contextlib.suppress(OSError):
+            while part := recorder.read(1 << 16):
+                parts.append(part)
+        record = b"".join(parts).decode()
+    assert ("━" in record) == (terminal != "dumb" and stages > 0)
+    assert lines_of(record) == [*(f"gpupif: line {stage}" for stage in range(stages)), "after", ""]
 
 
 def test_no_stage_counts_more_than_there_is(tmp_path, monkeypatch, on_cpu):

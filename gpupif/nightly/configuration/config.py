@@ -60,7 +60,7 @@ class Config:
 
     def resolve(self, path: str) -> Path:
         """Return the path that a path of the configuration means; ~ is the home of the user."""
-        return _resolve(self.folder, path)
+        return path_from(self.folder, path)
 
     @property
     def table(self) -> Path | None:
@@ -172,11 +172,12 @@ def find_runs(config: str | os.PathLike[str] | Config, overrides: Sequence[str] 
         resolved, _, wrong, values = resolve_references({"run": document.get("run", {})}, os.environ)
         run = _checked(RunAlone, {**document, **resolved}, file, document, overridden, wrong, values).run
         folder = Path(os.path.abspath(file)).parent
-    temp = None if run.temp is None else _resolve(folder, run.temp)
-    return RunsPlace(_resolve(folder, run.state), temp, run.show_values)
+    temp = None if run.temp is None else path_from(folder, run.temp)
+    return RunsPlace(path_from(folder, run.state), temp, run.show_values)
 
 
-def _resolve(folder: Path, path: str) -> Path:
+def path_from(folder: Path, path: str) -> Path:
+    """Return the path that a path of a configuration means, see `Config.resolve`. folder: of the configuration."""
     return folder / os.path.expanduser(path)
 
 

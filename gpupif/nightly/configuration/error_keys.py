@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
-from ...attack.hierarchy_files import names_file
 from ...errors import GpupifError
-from ...io.documents import toml_key
 from .config import Config
-from .settings import RiskSettings, RunSettings, ScoreSettings, Section
+from .run_files import paths_of
+from .settings import READ, RiskSettings, RunSettings, ScoreSettings, Section
 
 SECTIONS: dict[str, type[Section]] = {"score": ScoreSettings, "risk": RiskSettings, "run": RunSettings}
 # The keys of the configuration, by the arguments of Python that take their values.
@@ -45,23 +43,11 @@ def _about_key(error: GpupifError, config: Config) -> GpupifError:
         return error.about(KEYS[subject], f"{subject}: ")
     if subject.startswith("device '"):
         return error.about("run.device", "device ")
-    for key, path in _files(config):
+    for key, path in paths_of(config.settings.model_dump(), READ):
         named = config.resolve(path)
-        if Path(subject).is_relative_to(named) or fnmatch(subject, str(named)):
+        if key.startswith("score.") and (Path(subject).is_relative_to(named) or fnmatch(subject, str(named))):
             return error.about(key)
     return error
-
-
-def _files(config: Config) -> Iterator[tuple[str, str]]:
-    """Yield the keys that name files beside the table, and the paths."""
-    score = config.settings.score
-    for name in ("population", "priors", "accuracies"):
-        path = getattr(score, name)
-        if path is not None:
-            yield KEYS[name], path
-    for column, distance in score.distances.items():
-        if isinstance(distance, str) and names_file(distance):
-            yield f"score.distances.{toml_key(column)}", distance
 
 
 def _advice(argument: re.Match[str]) -> str:

@@ -72,15 +72,16 @@ def section_of(location: Location) -> type[Section]:
     section: type[Section] = Settings
     for part in location[:-1]:
         if part in section.model_fields:
-            section = next(_sections_in(section.model_fields[str(part)].annotation), section)
+            section = next(sections_in(section.model_fields[str(part)].annotation), section)
     return section
 
 
-def _sections_in(annotation: Any) -> Iterator[type[Section]]:
+def sections_in(annotation: Any) -> Iterator[type[Section]]:
+    """Yield the sections in the type of a key."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         yield annotation
     for part in get_args(annotation):
-        yield from _sections_in(part)
+        yield from sections_in(part)
 
 
 def _sentence(
@@ -114,7 +115,7 @@ def _unknown_key(section: type[BaseModel], key: str, location: Location) -> str:
         others = [
             name
             for name, field in Settings.model_fields.items()
-            for part in _sections_in(field.annotation)
+            for part in sections_in(field.annotation)
             if key in part.model_fields and part is not section
         ]
         hint = f" Did you mean that of [{others[0]}]?" if others else ""

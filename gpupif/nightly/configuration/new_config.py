@@ -181,7 +181,7 @@ def write_first(
     found = look_up(table)
     release = _FirstRelease.from_user(plan, key)
     named = [Path(own) for own in (plan, key, roles) if isinstance(own, str | os.PathLike)]
-    check_output(path, overwrite, [*found.places, *named], endings=(".toml",))
+    check_output(path, overwrite, [found, *named], endings=(".toml",))
     given = None if roles is None else _checked(as_roles(roles), found)
     seen = inspect(found)
     if given is not None:

@@ -24,8 +24,8 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 FAULT, EXPECTED = "fault", "expected"
 # The limits of a gate.
 LIMITS = ("max", "min", "max_rise", "max_fall")
-# The keys of [tell] that name a file.
-TELL_FILES = ("json_file", "markdown", "junit", "prometheus")
+# The uses of paths, which a key of the schema has as PATH.
+PATH, READ, WRITTEN, WORKED_IN = "path", "read", "written", "worked in"
 # The names of the types that one value may have: pydantic puts the name into the location of an error.
 LIST, TEXT, COUNT, TABLE = TAGS = ("(list)", "(text)", "(count)", "(table)")
 
@@ -59,9 +59,13 @@ class Section(BaseModel):
         return self
 
 
-def setting(default: Any, description: str, *examples: Any) -> Any:
-    """Return a key of a section with its default, its description, and values that it may have."""
-    return Field(default=default, description=description, examples=list(examples) or None)
+def setting(default: Any, description: str, *examples: Any, path: str | None = None) -> Any:
+    """Return a key of a section with its default, its description, and values that it may have.
+
+    path: the use of a path, READ, WRITTEN or WORKED_IN; None for a value that is no path.
+    """
+    uses: Any = None if path is None else {PATH: path}
+    return Field(default=default, description=description, examples=list(examples) or None, json_schema_extra=uses)
 
 
 def _one_of(tags: dict[type, str], expected: str) -> Discriminator:
@@ -85,7 +89,7 @@ class InputSettings(Section):
     """The table: files, or a query on a database."""
 
     path: str | None = setting(
-        None, "Path of a file or folder, or a pattern such as 'data/*.parquet'.", "data/*.parquet"
+        None, "Path of a file or folder, or a pattern such as 'data/*.parquet'.", "data/*.parquet", path=READ
     )
     separator: str | None = setting(None, "Separator of CSV; left out: found by itself.", ";")
     connection: str | None = setting(
@@ -174,15 +178,20 @@ class ScoreSettings(Section):
     weights: str | None = setting(None, "A column of sampling weights, for scores and risk.", "weight")
     missing: Literal["category", "wildcard", "error"] = setting("category", "What a missing value is.")
     population: str | None = setting(
-        None, "Path of the population that the table is a sample of.", "population.parquet"
+        None, "Path of the population that the table is a sample of.", "population.parquet", path=READ
     )
     population_lacks: Literal["error", "count"] = setting("error", "What to do with rows that it lacks.")
-    priors: str | None = setting(None, "Path of a table of priors: column, value, probability.", "priors.csv")
-    accuracies: str | None = setting(None, "Path of a table of accuracies: column, accuracy.", "accuracies.csv")
+    priors: str | None = setting(
+        None, "Path of a table of priors: column, value, probability.", "priors.csv", path=READ
+    )
+    accuracies: str | None = setting(
+        None, "Path of a table of accuracies: column, accuracy.", "accuracies.csv", path=READ
+    )
     distances: dict[str, Distance] = setting(
         {},
         "By column 'ordered', 'nominal', values in order, or the path of a hierarchy; for emd and t.",
         {"age": "ordered", "stage": ["I", "II", "III"]},
+        path=READ,
     )
     dtype: Literal["float64", "float32"] = setting("float64", "Type of scores that are kept.")
 
@@ -250,11 +259,15 @@ class RiskSettings(Section):
 class RunSettings(Section):
     """The run: its state folder, device, memory and threads."""
 
-    state: str = setting("gpupif-nightly", "Folder of the state and the record; nobody else may write to it.")
+    state: str = setting(
+        "gpupif-nightly", "Folder of the state and the record; nobody else may write to it.", path=READ
+    )
     device: str = setting("auto", "'auto', 'cpu', 'cuda' or 'cuda:0'.")
     memory_limit: str | None = setting(None, "Such as '8GiB'; left out: 60 % of what is free.", "8GiB")
     threads: Annotated[int, Field(ge=1)] | None = setting(None, "Threads; left out: one for each core.", 4)
-    temp: str | None = setting(None, "Folder of temporary files; left out: within the state.", "/var/tmp")
+    temp: str | None = setting(
+        None, "Folder of temporary files; left out: within the state.", "/var/tmp", path=WORKED_IN
+    )
     show_values: bool = setting(False, "Whether values of the table may be in logs, reports and the record.")
 
     def faults(self) -> Iterator[tuple[str, str]]:
@@ -350,34 +363,32 @@ class WebhookSettings(Section):
 class TellSettings(Section):
     """Reports, beside the terminal."""
 
-    json_file: str | None = setting(None, "File of the outcome as JSON.", "risk.json")
-    markdown: str | None = setting(None, "File of the outcome as Markdown, for CI systems.", "risk.md")
-    junit: str | None = setting(None, "File of the gates as JUnit XML, for CI systems.", "risk.xml")
+    json_file: str | None = setting(None, "File of the outcome as JSON.", "risk.json", path=WRITTEN)
+    markdown: str | None = setting(None, "File of the outcome as Markdown, for CI systems.", "risk.md", path=WRITTEN)
+    junit: str | None = setting(None, "File of the gates as JUnit XML, for CI systems.", "risk.xml", path=WRITTEN)
     prometheus: str | None = setting(
-        None, "File of metrics, for node_exporter's textfile collector.", "/var/lib/node_exporter/gpupif.prom"
+        None,
+        "File of metrics, for node_exporter's textfile collector.",
+        "/var/lib/node_exporter/gpupif.prom",
+        path=WRITTEN,
     )
     log: Literal["text", "json"] = setting("text", "How lines of the log are written to standard error.")
     webhooks: list[WebhookSettings] = setting([], "Addresses that the outcome is posted to.")
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        named = {key: getattr(self, key) for key in TELL_FILES}
-        yield from self.blank(*named)
+        yield from self.blank("json_file", "markdown", "junit", "prometheus")
         if self.prometheus is not None and self.prometheus.strip() and Path(self.prometheus).suffix != ".prom":
             yield (
                 "prometheus",
                 f"expected a file that ends in .prom, got {self.prometheus!r}. No other one is collected.",
             )
-        times = Counter(path for path in named.values() if path)
-        for path, several in times.items():
-            if several > 1:
-                yield [key for key in named if named[key] == path][1], "expected a file of its own, got the same twice."
 
 
 class CountTableSettings(Section):
     """A table of counts or sums that is released, as `gpupif.tables` takes it."""
 
     by: Columns = Field(description="Columns whose combinations are counted.", examples=[["sex", "age"]])
-    output: str = Field(description="File of the cells: .csv, .parquet or .feather.", examples=["counts.csv"])
+    output: str = setting(..., "File of the cells: .csv, .parquet or .feather.", "counts.csv", path=WRITTEN)
     round: Annotated[int, Field(ge=2)] | None = setting(None, "Base of rounding; left out: figures stay.", 3)
     method: Literal["nearest", "random", "controlled", "cell-key"] = setting("nearest", "How to round.")
     value: str | None = setting(None, "A column to sum, in place of counts.", "income")
@@ -389,7 +400,7 @@ class CountTableSettings(Section):
     p_percent: Number | None = setting(None, "Of sums: the p % rule.", 10)
     width: Number | None = setting(None, "Least width of the bounds of a suppressed cell.", 2)
     record_id: Columns | None = setting(None, "Of cell keys: columns that identify a row; left out: all.", ["person"])
-    p_table: str | None = setting(None, "Of cell keys: file of the probabilities of noise.", "p.csv")
+    p_table: str | None = setting(None, "Of cell keys: file of the probabilities of noise.", "p.csv", path=READ)
     missing: Literal["category", "error"] = setting("category", "What a missing value is.")
     totals: bool = setting(True, "Whether totals are released.")
     total: str = setting("Total", "What marks a total.")
@@ -412,15 +423,23 @@ RELEASED_TOGETHER = (("plan", "output"), ("queries", "ledger", "answers"))
 class ReleaseSettings(Section):
     """The release, if no gate fails: a treated table, answers charged to a ledger, tables of counts."""
 
-    plan: str | None = setting(None, "Plan of treatments, as gpupif treat takes it.", "plan.toml")
-    output: str | None = setting(None, "File of the treated table: .parquet, .csv or .feather.", "treated.parquet")
-    queries: str | None = setting(None, "File of queries, as gpupif release takes it.", "q.toml")
-    ledger: str | None = setting(None, "Ledger that they are charged to; gpupif budget makes it.", "ledger.json")
-    answers: str | None = setting(None, "File of the answers, which may be published: .json.", "answers.json")
+    plan: str | None = setting(None, "Plan of treatments, as gpupif treat takes it.", "plan.toml", path=READ)
+    output: str | None = setting(
+        None, "File of the treated table: .parquet, .csv or .feather.", "treated.parquet", path=WRITTEN
+    )
+    queries: str | None = setting(None, "File of queries, as gpupif release takes it.", "q.toml", path=READ)
+    ledger: str | None = setting(
+        None, "Ledger that they are charged to; gpupif budget makes it.", "ledger.json", path=READ
+    )
+    answers: str | None = setting(
+        None, "File of the answers, which may be published: .json.", "answers.json", path=WRITTEN
+    )
     draw_again: int | None = setting(
         None, "Charge whose answers a crash lost: charge again, and draw them anew. For a single run.", 3
     )
-    key: str | None = setting(None, "File of the secret key of random treatments and count tables.", "release.key")
+    key: str | None = setting(
+        None, "File of the secret key of random treatments and count tables.", "release.key", path=READ
+    )
     tables: list[CountTableSettings] | None = setting(
         None, "Tables of counts or sums.", [{"by": ["sex", "age"], "round": 3, "output": "counts.csv"}]
     )
