@@ -55,6 +55,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # The width of printed tables: a process of pytest-xdist has a terminal's, and a user may have set another.
+    os.environ.pop("COLUMNS", None)
     if config.getoption("--every-kernel"):
         if not ON_HOST:
             raise pytest.UsageError("--every-kernel: nothing is launched here; set GPUPIF_DEVICE_ON_HOST=1")
