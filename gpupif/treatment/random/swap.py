@@ -50,6 +50,10 @@ class Swap(Treatment):
     share: Annotated[float, share]
     household: Hashable | None = None
 
+    @property
+    def keeps_numbers(self) -> bool:
+        return True
+
     def check(self) -> None:
         super().check()
         if self.household in [*self.columns, *self.within]:

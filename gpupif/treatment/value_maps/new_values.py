@@ -19,6 +19,7 @@ from ...encoding.plain_values import texts, texts_of
 from ...errors import ColumnTypeError, InputError
 from ...utils.validation import brief, is_number, is_whole
 from ..field_checks import is_finite
+from ..labels import UnreadableValueError
 from ..treatment import Mapper
 
 # The most digits of a text that is a number, before the decimal point, and after it.
@@ -118,7 +119,7 @@ def all_numbers(column: Hashable, values: pa.Array, mend: str) -> Numbers:
     all_known = numbers(column, values, mend)
     if not all_known.known.all():
         value = values[int(np.argmin(all_known.known))].as_py()
-        raise InputError(f"column {column!r}: expected numbers, got {brief(value)}. {mend}")
+        raise UnreadableValueError(column, "numbers", value, mend)
     if is_text(values.type) and len(codes := values.filter(pc.match_substring_regex(values, r"^0\d"))):
         raise InputError(f"column {column!r}: expected numbers, got codes, such as {brief(codes[0].as_py())}. {mend}")
     return all_known
@@ -152,6 +153,11 @@ def _numbers_of_texts(values: pa.Array) -> Numbers:
 
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?\s*", re.ASCII)
+
+
+def labels_of(label: Any) -> Sequence[str]:
+    """Return the label of pooled values in a list if it is a text, and no number; else an empty list."""
+    return [label] if isinstance(label, str) and _number(label) is None else []
 
 
 def _number(text: str) -> Fraction | None:

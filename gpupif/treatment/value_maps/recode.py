@@ -17,11 +17,13 @@ import pyarrow.compute as pc
 
 from ...encoding.plain_values import text_of, texts, texts_of
 from ...errors import ColumnTypeError, InputError
+from ...hierarchies.date_units import DateUnits
 from ...hierarchies.hierarchy import Hierarchy, hierarchy_with_level
+from ...hierarchies.intervals import Intervals
 from ...utils.validation import brief, is_number
 from ..field_checks import whole
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
-from .new_values import Groups, is_plain, kept, numbers, typed
+from .new_values import Groups, is_plain, kept, labels_of, numbers, typed
 
 
 def by_edges(column: Hashable, edges: Sequence[Any], labels: Sequence[Any] | None) -> Groups:
@@ -122,7 +124,9 @@ class Recode(ValueMap):
     unmapped: the rule for a value without a group: ``"error"``, ``"suppress"``, which makes it missing, or ``"keep"``.
         Default ``"error"``.
 
-    Missing values stay missing, except at the top of a hierarchy, where all cells are one group. Names of groups and
+    Bins, and hierarchies of numbers and dates, leave labels that treatments before put in place of values; to mappings
+    and other hierarchies labels are values. Missing values stay missing, except at the top of a hierarchy, where all
+    cells are one group. Names of groups and
     bins are texts. A mapping to numbers gives numbers, unless texts are kept beside them.
 
     Raises InputError for a value without a group under ``"error"``, for a level that the hierarchy lacks, and for dates
@@ -156,6 +160,20 @@ class Recode(ValueMap):
     def check_hierarchies(self, hierarchies: Mapping[Hashable, Hierarchy]) -> None:
         if self.level is not None:
             hierarchy_with_level(hierarchies, self.column, self.level)
+
+    @property
+    def own_labels(self) -> Sequence[str]:
+        new = self.mapping.values() if self.mapping is not None and self.unmapped == "keep" else ()
+        return [label for value in new for label in labels_of(value)]
+
+    @property
+    def keeps_numbers(self) -> bool:
+        new = () if self.mapping is None else self.mapping.values()
+        return len(self.own_labels) == sum(value is not None for value in new)
+
+    def reads_numbers(self, hierarchies: Mapping[Hashable, Hierarchy]) -> bool:
+        is_number_tree = bool(self.level) and isinstance(hierarchies[self.column], Intervals | DateUnits)
+        return self.edges is not None or is_number_tree
 
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         groups = self._groups(tools)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ...errors import InputError
 from ...utils.validation import brief
 from ..field_checks import positive
-from ..treatment import Mapper, Tools, TreatedTable, ValueMap
+from ..treatment import Mapper, NumberMap, Tools, TreatedTable
 from .new_values import Numbers, all_numbers, as_decimals, exactly, is_text
 
 # Quotients up to this limit are exact as floats, with some bits to spare for an error of rounding.
@@ -21,7 +21,7 @@ EXACT = 2.0**50
 
 
 @dataclass(frozen=True)
-class Round(ValueMap):
+class Round(NumberMap):
     """Round numbers to the nearest multiple of a base; halfway between two multiples, to the even multiple.
 
     column: name of the column.
@@ -30,7 +30,7 @@ class Round(ValueMap):
 
     Results are exact for whole and decimal numbers, and for texts that are numbers. A float becomes the float nearest
     to the multiple. The column keeps its type; texts get the decimal places of the base. Infinite numbers stay
-    infinite, and missing values missing.
+    infinite, missing values missing, and labels of treatments before stay.
 
     Raises InputError for a text that is no number, and for a whole number whose multiple does not fit into 64 bits.
     Raises ColumnTypeError for values that are no numbers.
