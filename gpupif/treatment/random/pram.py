@@ -142,7 +142,7 @@ def _text(value: Any) -> str:
     try:
         return value if isinstance(value, str) else text_of(value)
     except pa.ArrowException:
-        return str(value)
+        return brief(value)
 
 
 def read_matrix(said: str, path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:

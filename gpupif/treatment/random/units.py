@@ -142,7 +142,10 @@ def units_of(
         return Units(column, kind, labels.cast(pa.float64()).to_numpy())
     if numbers and pa.types.is_decimal(kind):
         amounts = [int(value.scaleb(kind.scale)) for value in labels.to_pylist()]
-        return Units(column, kind, np.array(amounts, np.int64), digits=kind.scale)
+        try:
+            return Units(column, kind, np.array(amounts, np.int64), digits=kind.scale)
+        except OverflowError:
+            raise Units(column, kind, np.empty(0, np.int64)).range_error() from None
     if dates and pa.types.is_date(kind):
         return Units(column, kind, labels.cast(pa.date32()).cast(pa.int32()).to_numpy().astype(np.int64), 1)
     if dates and pa.types.is_timestamp(kind):

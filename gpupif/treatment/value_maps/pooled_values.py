@@ -121,7 +121,7 @@ def pooled(column: Hashable, chosen: Callable[[Numbers], npt.NDArray[np.bool_]],
         if not allowed.all():
             strange = values[int(np.argmin(allowed))].as_py()
             raise UnreadableValueError(column, "numbers", strange, "Recode other values first, with unmapped='keep'.")
-        new = typed([label], values.type).take(pa.array(np.zeros(len(values), np.int64)))
+        new = typed(column, [label], values.type).take(pa.array(np.zeros(len(values), np.int64)))
         return kept(new, chosen(own_numbers), values)
 
     return mapper
@@ -161,7 +161,7 @@ class Rare(ValueMap):
         pool = values.labels.filter(pa.array(pooled_values(values, int(self.below), self.label)))
 
         def mapper(values: pa.Array) -> pa.Array:
-            new = typed([self.label], values.type).take(pa.array(np.zeros(len(values), np.int64)))
+            new = typed(self.column, [self.label], values.type).take(pa.array(np.zeros(len(values), np.int64)))
             return kept(new, np.asarray(pc.is_in(values, pool)), values)
 
         return mapper
