@@ -140,7 +140,7 @@ class Treatment(ABC):
 
     @property
     def keeps_numbers(self) -> bool:
-        """Whether the treatment writes no other numbers than those of its columns."""
+        """True if the treatment writes no other numbers than those of its columns."""
         return False
 
     def reads_numbers(self, hierarchies: Mapping[Hashable, Hierarchy]) -> bool:

@@ -276,10 +276,16 @@ BAD = {
     "a width alone": ({"widths": 5}, r"expected a list of positive numbers, such as \[5, 10, 20\], got 5"),
     "a start that is none": ({"widths": [5], "start": "x"}, "start: expected a number, got 'x'"),
     "digits that do not ascend": ({"digits": [2, 2]}, "digits: expected how many"),
-    "first characters that do not descend": ({"first": [1, 3]}, r"first: expected how many .* such as \[3, 1\], up to 1,000; got"),
+    "first characters that do not descend": (
+        {"first": [1, 3]},
+        r"first: expected how many .* such as \[3, 1\], up to 1,000; got",
+    ),
     "no first characters": ({"first": 0}, "first: expected how many"),
     "first characters as text": ({"first": "3"}, "first: expected how many"),
-    "too many levels": ({"values": {"a": ["x"] * 32_766, "b": ["y"] * 32_766}}, "expected at most 32,766 levels, got 32,767"),
+    "too many levels": (
+        {"values": {"a": ["x"] * 32_766, "b": ["y"] * 32_766}},
+        "expected at most 32,766 levels, got 32,767",
+    ),
     "more digits than fit into memory": ({"digits": 10**9}, r"digits: expected .* up to 1,000; got 1000000000"),
     "a mask that is too long": ({"digits": [10**9]}, r"digits: expected .* up to 1,000; got"),
     "a length that is too large": ({"digits": 2, "length": 10**9}, "length: expected a whole number of digits"),
