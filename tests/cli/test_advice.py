@@ -28,10 +28,8 @@ def options_of_commands():
     def below(command, words):
         commands = getattr(command, "commands", None)
         if commands is None:
-            return {
-                " ".join(words): {option for own in command.params for option in (*own.opts, *own.secondary_opts)}
-                | EVERYWHERE
-            }
+            own = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+            return {" ".join(words): own | EVERYWHERE}
         return {name: own for word, one in commands.items() for name, own in below(one, [*words, word]).items()}
 
     return below(typer.main.get_command(app), [])

@@ -72,6 +72,7 @@ def test_a_named_pipe_is_refused_at_once(run, folder, case):
     os.mkfifo(pipe)
     for name, text in texts.items():
         (folder / name).write_text(text.format(pipe))
+        (folder / name).chmod(0o600)
     before = contents(folder)
 
     def waited(*_):
