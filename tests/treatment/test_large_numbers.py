@@ -129,3 +129,9 @@ def test_the_largest_numbers_of_each_type_are_exact():
     done = gpupif.treat(table, plan).table
     assert done.to_pydict() == {"u": [3, 2**63 + 1], "f": [1e32, 1.0], "i": [-(2**63) + 1, 2**63 - 1]}
     assert gpupif.treat(table, [TopCode("i", np.float64(1e3))]).table["i"].to_pylist() == [-(2**63), 1000]
+
+
+@pytest.mark.parametrize("typed", ["compare people.csv --linkage {}", "score --attacker-any a={}"])
+def test_numbers_of_thousands_of_digits_in_the_command_line_are_one_line(run, typed):
+    command, *others = typed.format("1" * 5000).split()
+    assert_refused(run(command, "people.csv", *others), ["111"])
