@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+# The signs between the words of a name.
+WORDS = re.compile(r"[\W_]+")
 # The most columns that an error lists.
 MOST_NAMED = 40
 # The signs before and behind a value of a table in the arguments of an error. Unicode reserves both for use within a
@@ -43,8 +46,14 @@ def marked(text: str) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return a question that suggests the most similar of some names, with a space before it; "" if none is similar."""
-    near = get_close_matches(name, list(names), n=1)
+    """Return a question that suggests the most similar of some names, with a space before it; "" if none is similar.
+
+    Similar are names with few other letters, else the first name that begins or ends with the word, as distinct_l does
+    with l.
+    """
+    known = list(names)
+    near = get_close_matches(name, known, n=1)
+    near += [own for own in known if name and name in (WORDS.split(own)[0], WORDS.split(own)[-1])]
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..errors import InputError, reason_of
 from ..io.documents import parse_json
+from ..utils.given_files import read_file
 from ..utils.validation import table_value
 
 ENDINGS = (".csv", ".json")
@@ -77,7 +78,7 @@ def read_distance(argument: str, file: str | os.PathLike[str]) -> TextOrder | Te
 def read_text(what: str, path: Path) -> str:
     """Return the text of a file. what: its name in errors. Raises InputError."""
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return read_file(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{what}: expected text in UTF-8. Save it as UTF-8.") from None
     except (OSError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -92,7 +93,7 @@ def compare(
             distances=as_distances(distance) or {},
             k=k,
             suppressed=suppressed,
-            linkage=None if linkage == "none" else int(linkage) if linkage.isdecimal() else linkage,
+            linkage={"none": None}.get(linkage, int(linkage) if re.fullmatch(r"\d{1,20}", linkage) else linkage),
             seed=seed,
             numbers=as_names(numbers, "numbers"),
             interval=interval,

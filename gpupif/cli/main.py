@@ -121,7 +121,8 @@ def main() -> None:
         print(printable(f"gpupif: error: {error}."), file=sys.stderr)
         raise SystemExit(2) from None
     except MemoryError:
-        print("gpupif: error: not enough memory for this table. Score fewer columns (--columns).", file=sys.stderr)
+        fewer = as_options(" Leave columns out, or score fewer (--columns).", _own_options())
+        print(f"gpupif: error: not enough memory for this table.{fewer}", file=sys.stderr)
         raise SystemExit(2) from None
     except Interrupted as signalled:
         print(f"gpupif: interrupted; {printable(interruption.left)}.", file=sys.stderr)

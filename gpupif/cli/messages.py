@@ -35,6 +35,8 @@ TYPED = {
     r"\['([^']*)', '([^']*)'\](?=\. Write a:b)": r"\1:\2",
     r"(--[\w-]+ \w+) or '(\w+)'": r"\1 or \2",
 }
+# Advice in the end of a sentence, or one of several, that names an option: "or use rows_per_file (--rows-per-file)".
+ABSENT = re.compile(r"(?: without|,? or) (?:(?!, or |without )[^.;()])*\((--[\w-]+)\)(?=[.,;]|$)")
 # Values that only Python has.
 PYTHON = re.compile(r"\b(?:None|True|False|tuples|dictionary)\b|gpupif\.")
 
@@ -145,9 +147,10 @@ def as_options(message: str, options: Mapping[str, str | None]) -> str:
     message = re.sub(r"gpupif\.config\((\w+=(?:'[\w:]*')?)\)", r"\1", message)
     # Keys of a configuration, such as run.device=cpu, are no arguments, nor are fields behind the name of a treatment.
     argument = rf"(?<![\w.'\"/-])(?<!\): )({'|'.join(option_of) or '(?!)'})"
-    value = r"=(?:'(\w+)'|('\W+')|(\d[\d.]*\d|\d)|True|(?!\w))"
+    value = r"=(?:'([\w-]+)'|('\W+')|(\d[\d.]*\d|\d)|True|(?!\w))"
     message = re.sub(argument + value, lambda found: _with_value(option_of, found), message)
     message = re.sub(argument + r" \((--[\w-]+)\)", r"\2", message)
+    message = ABSENT.sub(lambda found: found[0] if found[1] in options else "", message)
     for python, typed in TYPED.items():
         message = re.sub(python, typed, message)
     # A word with an underscore is an argument, where other words may be English.

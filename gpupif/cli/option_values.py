@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ..utils.validation import LENGTH, brief
 from .messages import decimal_comma_hint
 
 if TYPE_CHECKING:
@@ -205,8 +206,9 @@ def as_attackers(
         for text in texts or ():
             name, equals, known = text.partition("=")
             name, counted = name.strip(), option == "--attacker-any"
-            if not equals or not name or (counted and not known.strip().isdecimal()):
-                raise InputError(f"{option}: expected {expected}; got {text!r}.")
+            # Python refuses to read a number of thousands of digits.
+            if not equals or not name or (counted and not (known.strip().isdecimal() and len(known) < LENGTH)):
+                raise InputError(f"{option}: expected {expected}; got {brief(text)}.")
             if name in attackers:
                 raise InputError(f"{option}: {name!r} is named twice. Give each another name.")
             attackers[name] = any_known(int(known)) if counted else as_names(known) or []

@@ -110,7 +110,7 @@ def treat(
         if done.record.unmet is not None:
             raise typer.Exit(UNMET)
         if roles is None and not asked.quasi_identifiers:
-            shared.say("To say what an attacker knows, add --quasi-identifiers and --sensitive: the plan does not.")
+            shared.say("The plan does not say what is known: give compare --quasi-identifiers and --sensitive.")
 
 
 def _warn_of_index(found: Input, treated: Sequence[Hashable], identifiers: Sequence[Hashable]) -> None:

@@ -112,7 +112,11 @@ def _texts_of_times(values: pa.Array) -> pa.Array:
 
 def text_of(value: Any) -> str:
     """Return the text of a single Python value, as in `texts`. Raise pyarrow.ArrowException if it is no value."""
-    return str(texts(pa.array([value], from_pandas=True))[0].as_py())
+    try:
+        # Arrow has no whole numbers of more than 64 bits.
+        return str(value) if type(value) is int else str(texts(pa.array([value], from_pandas=True))[0].as_py())
+    except ValueError as error:
+        raise pa.ArrowInvalid(str(error)) from None
 
 
 def texts_of(values: Iterable[Any]) -> list[str]:

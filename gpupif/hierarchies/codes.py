@@ -13,9 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InputError
-from ..utils.validation import brief, is_whole
+from ..utils.validation import brief, is_whole, whole_number
 from .hierarchy import ANYTHING, Hierarchy, everything
 
+# The most characters that are masked or left: a text of so many is made for every code.
+MOST_CHARACTERS = 1000
 # The end of a text, as a slice has it.
 _LAST = 2**31 - 1
 
@@ -53,12 +55,14 @@ class Codes(Hierarchy):
         """
         numbers: list[Any]
         if is_whole(given):
-            numbers = list(range(1, int(given) + 1))[:: 1 if ascend else -1] or [0]
+            numbers = list(range(1, min(int(given), MOST_CHARACTERS + 1) + 1))[:: 1 if ascend else -1] or [0]
         else:
             numbers = list(given) if isinstance(given, Sequence | np.ndarray) else [None]
-        good = not isinstance(given, str) and all(is_whole(number) and number > 0 for number in numbers)
+        good = not isinstance(given, str) and all(
+            is_whole(number) and 0 < number <= MOST_CHARACTERS for number in numbers
+        )
         if not good or any((one < next_one) != ascend or one == next_one for one, next_one in pairwise(numbers)):
-            raise InputError(f"{self.said}: {expected}; got {brief(given)}.")
+            raise InputError(f"{self.said}: {expected}, up to {MOST_CHARACTERS:,}; got {brief(given)}.")
         return tuple(map(int, numbers))
 
 
@@ -72,7 +76,7 @@ class MaskedCodes(Codes):
     length: int. The length of codes of digits alone: shorter codes get zeros in front, which they lost if they were
         read as numbers. Longer codes, and codes with other characters, stay as they are. Default: all do.
 
-    Raises InputError if `digits` are no numbers from 1 that ascend, or `length` is no whole number from 1.
+    Raises InputError if `digits` are no numbers from 1 to 1,000 that ascend, or `length` is no number from 1 to 1,000.
     """
 
     digits: int | Sequence[int]
@@ -85,8 +89,8 @@ class MaskedCodes(Codes):
             "that ascends, such as [2, 4]"
         )
         object.__setattr__(self, "digits", self._by_level(self.digits, True, expected))
-        if self.length is not None and (not is_whole(self.length) or self.length < 1):
-            raise InputError(f"{self.said}: length: expected a whole number of digits, got {brief(self.length)}.")
+        if self.length is not None:
+            whole_number(f"{self.said}: length", self.length, "digits", 1, MOST_CHARACTERS)
 
     @property
     def numbers(self) -> Sequence[int]:
@@ -112,7 +116,7 @@ class FirstCharacters(Codes):
 
     first: int, or list of int by level. How many characters are left. A number n means n, n - 1, ..., 1.
 
-    Raises InputError if `first` are no numbers from 1 that descend.
+    Raises InputError if `first` are no numbers from 1 to 1,000 that descend.
     """
 
     first: int | Sequence[int]

@@ -111,7 +111,7 @@ class Intervals(Hierarchy):
         there = np.isfinite(numbers)
         known = np.where(there, numbers, numbers.dtype.type(0))
         if pa.types.is_decimal(values.type) or (
-            float(np.abs(known).max()) * self._scale + abs(first) + width >= EXACT or self._scale >= EXACT
+            self._scale >= EXACT or float(np.abs(known).max()) * self._scale + abs(first) + width >= EXACT
         ):
             return self._exact_places(values, first, width, there)
 
@@ -140,7 +140,10 @@ class Intervals(Hierarchy):
 
 
 def _is_finite(value: Any) -> bool:
-    return (is_number(value) or isinstance(value, Decimal)) and math.isfinite(value)
+    try:
+        return (is_number(value) or isinstance(value, Decimal)) and math.isfinite(float(value))
+    except OverflowError:
+        return False
 
 
 def _plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, OutputError, reason_of
+from ..utils.given_files import read_file
 from ..utils.validation import brief, table_value
 
 # The kind of document in a file, by the ending of the file's name.
@@ -55,7 +56,7 @@ def read_document(argument: str, path: str | os.PathLike[str], kind: str | None 
     file = Path(path)
     kind = document_kind(argument, file) if kind is None else kind
     try:
-        document = _parse(kind, file.read_text(encoding="utf-8-sig"))
+        document = _parse(kind, read_file(file).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"))
     except OSError as error:
         raise InputError(f"{argument}: {file}: could not be read: {error.strerror or error}.") from None
     except UnicodeDecodeError:
@@ -110,7 +111,13 @@ def _parse(kind: str, text: str) -> Any:
 def _not_deep(parse: Callable[[], Any]) -> Any:
     """Return the value that `parse` returns; raises ValueError if it has more than `MOST_LEVELS` levels."""
     with contextlib.suppress(RecursionError):
-        document = parse()
+        try:
+            document = parse()
+        except ValueError as error:
+            # Python's advice is to call a function of its own.
+            if "set_int_max_str_digits" not in str(error):
+                raise
+            raise ValueError("a number has thousands of digits") from None
         level = [document] if isinstance(document, dict | list) else []
         for _ in range(MOST_LEVELS):
             inner = (value for outer in level for value in (outer.values() if isinstance(outer, dict) else outer))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import InputError, TableReadError
+from ..utils.given_files import refuse_named_pipe
 from .base import FileFormat, Input, Source
 from .csv_separator import check_separator
 from .file_errors import denied
@@ -46,6 +47,11 @@ def _find_input(path: Path, sep: str | None) -> Input:
         if named.format is not CSV:
             raise InputError(f"sep: {path} is no CSV file, so it has no separator. Leave sep out.")
         named = named._replace(sep=sep)
+    for file in named.files:
+        try:
+            refuse_named_pipe(file)
+        except OSError as error:
+            raise denied(file, error) from None
     if not path.is_dir():
         for file in named.files:
             if file.stat().st_size == 0:

@@ -10,7 +10,9 @@ from typing import Any
 from .._version import __version__
 from ..errors import InputError, TableReadError
 from ..io.documents import read_document
+from ..io.file_errors import denied
 from ..utils.display import Displayable
+from ..utils.given_files import refuse_named_pipe
 from ..utils.validation import brief
 
 Document = Mapping[str, Any]
@@ -51,8 +53,12 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises TableReadError if there is no such file, and InputError for JSON that is damaged, is no result that a report
     shows, is a list of results, or is of another version of gpupif.
     """
-    if not Path(path).is_file():
+    if not os.path.exists(path) or os.path.isdir(path):
         raise TableReadError(f"{path}: there is no such file.")
+    try:
+        refuse_named_pipe(path)
+    except OSError as error:
+        raise denied(Path(path), error) from None
     with open(path, "rb") as file:
         # A ledger has a document in each line. Its first line says that it is one.
         if b'"gpupif_ledger":' in file.readline(4096):

@@ -85,7 +85,7 @@ class Selection:
         return CellQuery(self.condition, self.top, by, named, view.outputs(), types, self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the arguments that `Selection.of` takes."""
+        """Return the arguments that `Selection.from_user` takes."""
         return {"where": self.text, "top": self.top, "by": self.by}
 
 

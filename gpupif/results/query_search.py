@@ -62,7 +62,7 @@ class ColumnScores:
         """Return the column of one score, built on first use and cached."""
         column = self._made.get(score)
         if column is None:
-            # `CellScore.of` takes and returns arrays (columns, rows); there is one column here.
+            # `CellScore.compute` takes and returns arrays (columns, rows); there is one column here.
             arrays = {output: self._values[output][None] for output in score.outputs}
             column = self._made[score] = ScoreColumn(score.compute(arrays)[0])
         return column

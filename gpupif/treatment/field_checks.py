@@ -50,20 +50,28 @@ def whole(noun: str, least: int = 1, most: int = MOST) -> Check:
 
 
 def is_finite(value: Any) -> bool:
-    """Return whether a value is a finite number."""
-    return is_number(value) and math.isfinite(value)
+    """Return whether a value is a finite number, of a size that a float can have."""
+    try:
+        return is_number(value) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def finite(argument: str, value: Any) -> None:
     """Raise InputError unless a value is a finite number."""
     if not is_finite(value):
-        raise InputError(f"{argument}: expected a number, got {brief(value)}.")
+        raise InputError(f"{argument}: expected a number{_bound_words(value)}, got {brief(value)}.")
+
+
+def _bound_words(value: Any) -> str:
+    """Return the words of an error for a number that is larger than every float, else ""."""
+    return " of at most 1.8e308" if is_number(value) and value > 0 and not is_finite(value) else ""
 
 
 def positive(argument: str, value: Any) -> float:
     """Return a finite number above 0 as a float. Raises InputError for any other value."""
     if not is_finite(value) or not value > 0:
-        raise InputError(f"{argument}: expected a number above 0, got {brief(value)}.")
+        raise InputError(f"{argument}: expected a number above 0{_bound_words(value)}, got {brief(value)}.")
     return float(value)
 
 
@@ -78,7 +86,7 @@ def probability(argument: str, value: Any) -> float:
 def text_or_number(argument: str, value: Any) -> None:
     """Raise InputError unless a value is a text or a finite number."""
     if not (isinstance(value, str) or is_finite(value)):
-        raise InputError(f"{argument}: expected a text or a number, got {brief(value)}.")
+        raise InputError(f"{argument}: expected a text or a number{_bound_words(value)}, got {brief(value)}.")
 
 
 def not_empty(argument: str, value: Any) -> None:

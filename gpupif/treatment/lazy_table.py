@@ -115,7 +115,6 @@ class LazyTable(TreatedTable):
         return self._rows
 
     def type_of(self, name: Hashable) -> pa.DataType:
-        """Return the type of a column's values after the steps so far."""
         return self.steps.types[name] if name in self.steps.types else self.type_before(name)
 
     def ask_together(self, names: Sequence[Hashable]) -> None:

@@ -214,6 +214,9 @@ class MemoryTable(TreatedTable):
         """Return for each original row whether it is left: booleans (rows,)."""
         return np.ones(self.frame.rows, np.bool_) if self._kept is None else self._kept
 
+    def type_of(self, name: Hashable) -> pa.DataType:
+        return self._stored(name).labels.type
+
     def values(self, name: Hashable) -> ColumnValues:
         column = self._stored(name)
         refuse_intervals(name, column.labels.type)

@@ -8,16 +8,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+
 from ..criteria.criterion_set import CriterionValue
+from ..encoding.plain_values import family
 from ..errors import InputError
 from ..utils.display import json_value
 from ..utils.progress import Reporter
 from ..utils.validation import check_exist, is_hashable
+from .coded_columns import NUMBERS
+from .labels import Labelled, explained
 from .random.key import Key
 from .record import TreatmentRecord, TreatmentsRecord
 from .steps import Step, StepCounts, errors_of
 from .treated_check import why_unmet
-from .treatment import Tools, TreatedTable, Treatment
+from .treatment import Tools, TreatedTable, Treatment, ValueMapStep
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +44,7 @@ def apply_plan(table: TreatedTable, plan: Plan, key: Key | None, report: Reporte
     """
     check_exist("hierarchies", plan.hierarchies, table.names)
     applied: list[Applied] = []
+    labelled: dict[Hashable, Labelled] = {}
     reading = [treatment for treatment in plan.treatments if treatment.reads_values]
     table.expect([name for treatment in reading for name in named_in(treatment, table.names)])
     for number, treatment in enumerate(plan.treatments):
@@ -46,14 +52,39 @@ def apply_plan(table: TreatedTable, plan: Plan, key: Key | None, report: Reporte
         report.stage("treat", len(plan.treatments), "treatments")
         report.advance(number)
         said = f"treatment {number + 1} ({treatment.do})"
-        with errors_of(said):
+        with errors_of(said), explained(labelled, treatment.do):
             _check_named(treatment, table.names)
             alike = [later for later in plan.treatments[number:] if type(later) is type(treatment)]
             table.ask_together([name for later in alike for name in named_in(later, table.names)])
-            step = treatment.prepare(table, Tools(plan.hierarchies, key, number))
+            step = treatment.prepare(table, Tools(plan.hierarchies, key, number, dict(labelled)))
+            applied.append(Applied(treatment, step))
+            before = {name: table.type_of(name) for name in step.writes}
+            reads = treatment.reads_numbers(plan.hierarchies)
             table.apply(step, said)
-        applied.append(Applied(treatment, step))
+            for name, kind in before.items():
+                known, after = labelled.get(name, Labelled({}, kind, "")), table.type_of(name)
+                labelled[name] = _labelled(said, applied[-1], reads, known, kind, after)
     return applied
+
+
+def _labelled(
+    said: str, applied: Applied, reads: bool, known: Labelled, before: pa.DataType, after: pa.DataType
+) -> Labelled:
+    """Return the labels of a column after a treatment.
+
+    said: words for the treatment. reads: whether it reads numbers and leaves labels. known: the labels before. before,
+    after: the type of the column's values.
+    """
+    treatment, step = applied
+    kind = known.kind
+    if reads and isinstance(step, ValueMapStep):
+        written = step.mapper(pa.array([], kind)).type
+        kind = kind if family(written) == "text" else written
+    elif not treatment.keeps_numbers:
+        kind = after
+    made = known.made or (said if family(after) == "text" != family(before) else "")
+    labels = {**known.labels, **dict.fromkeys(treatment.own_labels, said)}
+    return Labelled(labels, kind if family(kind) in NUMBERS else after, made)
 
 
 def _check_named(treatment: Treatment, names: Sequence[Hashable]) -> None:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from ..errors import InputError
 from .coded_columns import CodedColumn, ColumnValues, column_values, relabeled, with_used_labels
 from .field_checks import checks_of
+from .labels import Labelled, explained
 from .steps import Chunk, RowFacts, Step, StepCounts
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ class TreatedTable(ABC):
     rows: int
     index: Any = None
     counts: list[StepCounts]
+
+    @abstractmethod
+    def type_of(self, name: Hashable) -> pa.DataType:
+        """Return the type of a column's values."""
 
     @abstractmethod
     def values(self, name: Hashable) -> ColumnValues:
@@ -91,11 +96,13 @@ class Tools:
     hierarchies: dictionary by column name. Hierarchies of the plan.
     key: secret of random values. None if the plan has no random treatment.
     number: position of the treatment in the plan, from 0. It keeps the random numbers of two treatments apart.
+    labelled: dictionary by column name. Columns that have labels of treatments before.
     """
 
     hierarchies: Mapping[Hashable, Hierarchy] = field(default_factory=dict)
     key: Key | None = None
     number: int = 0
+    labelled: Mapping[Hashable, Labelled] = field(default_factory=dict)
 
     def draws(self, do: str, column: Hashable, purpose: str = "") -> Draws:
         """Return the random numbers of a treatment for a column; raises InputError if there is no key."""
@@ -120,6 +127,20 @@ class PlanPart(ABC):
 
     do: ClassVar[str]
     files: ClassVar[Sequence[str]] = ()
+
+    @property
+    def own_labels(self) -> Sequence[str]:
+        """The texts that the treatment puts in place of some numbers, which stay numbers otherwise."""
+        return ()
+
+    @property
+    def keeps_numbers(self) -> bool:
+        """True if the treatment writes no other numbers than those of its columns."""
+        return False
+
+    def reads_numbers(self, hierarchies: Mapping[Hashable, Hierarchy]) -> bool:
+        """Return whether the treatment maps the numbers of its column, and leaves the labels of treatments before."""
+        return False
 
     @property
     def said(self) -> str:
@@ -180,11 +201,27 @@ class ValueMap(Treatment):
         """Return the function of values. The table tells how often each value occurs. Raises InputError."""
 
     def prepare(self, table: TreatedTable, tools: Tools) -> ValueMapStep:
-        return ValueMapStep(self.mapper(table, tools), self.missing_value(tools), writes=[self.column])
+        mapper = self.mapper(table, tools)
+        if self.reads_numbers(tools.hierarchies) and self.column in tools.labelled:
+            mapper = tools.labelled[self.column].beside(mapper, self.missing_value(tools))
+
+        def explaining(values: pa.Array) -> pa.Array:
+            with explained(tools.labelled, self.do):
+                return mapper(values)
+
+        return ValueMapStep(explaining, self.missing_value(tools), writes=[self.column])
 
     def missing_value(self, tools: Tools) -> str | None:
         """Return the value that replaces missing values; None if they stay missing."""
         return None
+
+
+@dataclass(frozen=True)
+class NumberMap(ValueMap):
+    """A value map of numbers, which leaves the labels of treatments before."""
+
+    def reads_numbers(self, hierarchies: Mapping[Hashable, Hierarchy]) -> bool:
+        return True
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from ..errors import OutputError
+from .given_files import refuse_named_pipe
 
 OWNER_FOLDER, OWNER_FILE = 0o700, 0o600
 # The rights of everybody except the owner: all rights, and the right to write.
@@ -237,6 +238,7 @@ def open_as_is(file: Path) -> int:
 
 def read_own(file: Path) -> bytes:
     """Return the content of a file of ours that nobody else can write to. Raises OSError for any other file or link."""
+    refuse_named_pipe(file)
     number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(number)

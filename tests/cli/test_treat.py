@@ -34,7 +34,7 @@ def test_a_table_is_treated(run, folder, plan):
     )
     assert ended.code == 0, ended.err
     assert "Treated table written to out.csv" in ended.out
-    assert ended.out.endswith("add --quasi-identifiers and --sensitive: the plan does not.\n")
+    assert ended.out.endswith("give compare --quasi-identifiers and --sensitive.\n")
     assert "recode" in ended.out
     found = pd.read_csv("out.csv")
     assert list(found.columns) == ["age", "sex"]

@@ -98,6 +98,7 @@ def test_the_smallest_class_follows_from_a_criterion(text, k):
 
 BAD = {
     "kk>=5": "'kk' is no figure. Did you mean 'k'",
+    "l>=2": "'l' is no figure. Did you mean 'distinct_l'",
     "k<=5": "k is safer if it is higher: write k>=5",
     "pif95>=3": "pif95 is safer if it is lower: write pif95<=3",
     "k>5": "write k>=5",

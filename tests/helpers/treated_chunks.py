@@ -39,6 +39,9 @@ class ListedTable(TreatedTable):
         labels = pa.array(there, self.table.schema.field(name).type)
         return ColumnValues(labels, np.array([found[value] for value in there], np.int64), missing)
 
+    def type_of(self, name: str) -> pa.DataType:
+        return self.values(name).labels.type
+
     def codes(self, names: Sequence[str], row_bytes: int = 0) -> list[CodedColumn]:
         return [coded(self.table[name].to_pylist(), self.values(name).labels) for name in names]
 

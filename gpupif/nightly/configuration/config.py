@@ -18,6 +18,7 @@ from pydantic import ValidationError, create_model
 
 from ...errors import InputError, did_you_mean, reason_of
 from ...io.documents import parse_toml
+from ...utils.given_files import read_file
 from ...utils.validation import brief, check_path
 from ..gates.gate_kinds import gate_names
 from .mistakes import Location, key_of, mistakes_in, said, section_of, value_at
@@ -189,7 +190,7 @@ def _read(path: str | os.PathLike[str], overrides: Sequence[str]) -> tuple[Path,
         raise InputError(f'overrides: expected a list of texts, KEY=VALUE; got {came}. Write ["run.device=cpu"], say.')
     file = Path(path)
     try:
-        document = parse_toml(file.read_bytes().decode("utf-8-sig"))
+        document = parse_toml(read_file(file).decode("utf-8-sig"))
     except OSError as error:
         mend = " gpupif nightly init TABLE writes one." if isinstance(error, FileNotFoundError) else ""
         raise InputError(f"{file}: could not be read: {error.strerror or error}.{mend}") from None

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, OutputError, SeedWarning, warn
+from ...utils.given_files import refuse_named_pipe
 from ...utils.validation import whole_number
 from .draws import Draws
 
@@ -137,13 +138,14 @@ class Key:
 def _read(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a key's file, cut off at a length that is certainly too long; raises InputError."""
     try:
+        refuse_named_pipe(path)
         with Path(path).open("rb") as file:
             return file.read(64 * SIZE)
     except OSError as error:
         # The given path may be the key itself: it must not be in the message, which may be logged.
         start = os.fsencode(path)[:SIZE]
         came = "what came" if len(start) == SIZE and _is_digits(start) else f"{os.fspath(path)!r}"
-        wrong = "is a folder" if isinstance(error, IsADirectoryError) else f"cannot be read: {error.strerror}"
+        wrong = "is a folder" if isinstance(error, IsADirectoryError) else f"cannot be read: {error.strerror or error}"
         raise InputError(f"key: expected the path of a file with the key, and {came} {wrong}. {MADE_BY}.") from None
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ...encoding.plain_values import text_of
 from ...errors import InputError, reason_of
+from ...utils.given_files import read_file
 from ...utils.validation import brief, within
 from ..field_checks import probability
 from ..steps import Step
@@ -142,14 +143,14 @@ def _text(value: Any) -> str:
     try:
         return value if isinstance(value, str) else text_of(value)
     except pa.ArrowException:
-        return str(value)
+        return brief(value)
 
 
 def read_matrix(said: str, path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
     """Return the matrix in a CSV file, see `Pram`; raises InputError. said: prefix of the error."""
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            lines = [line for line in csv.reader(file) if line]
+        text = read_file(path).decode("utf-8-sig")
+        lines = [line for line in csv.reader(io.StringIO(text, newline="")) if line]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{said}: {os.fspath(path)!r} cannot be read: {reason_of(error)}.") from None
     names = lines[0][1:] if lines else []

@@ -13,6 +13,7 @@ from ...utils.validation import brief, within
 from ..field_checks import probability
 from ..steps import Step
 from ..treatment import Tools, TreatedTable, Treatment
+from ..value_maps.new_values import checked_texts
 from .response_formulas import epsilon_of_keep, keep_of_epsilon
 from .transitions import ALL, KeepOrReplace, TransitionStep, domain_of
 
@@ -65,6 +66,7 @@ class RandomizedResponse(Treatment):
             )
         if self.values is not None and not len(self.values):
             raise InputError(f"{self.said}: values: expected at least one value, got an empty list.")
+        checked_texts(f"{self.said}: values", self.values or ())
 
     def prepare(self, table: TreatedTable, tools: Tools) -> Step:
         observed = table.values(self.column)

@@ -50,6 +50,10 @@ class Swap(Treatment):
     share: Annotated[float, share]
     household: Hashable | None = None
 
+    @property
+    def keeps_numbers(self) -> bool:
+        return True
+
     def check(self) -> None:
         super().check()
         if self.household in [*self.columns, *self.within]:
@@ -71,7 +75,7 @@ class Swap(Treatment):
             heads, numbers, sizes = self._households(agreed, coded[-1])
             alike.append((sizes, int(sizes.max(initial=0)) + 1))
         takes_part = tools.draws(self.do, tuple(columns), "takes part").of_rows(0, table.rows)[heads]
-        taking = np.flatnonzero(takes_part <= np.uint64(min(int(self.share * 2**64), 2**64) - 1))
+        taking = np.flatnonzero(takes_part <= np.uint64(max(1, int(self.share * 2**64)) - 1))
         del takes_part
         order = tools.draws(self.do, tuple(columns), "order").of_rows(0, table.rows)[heads[taking]]
         alike += [(own.codes[heads], len(own.labels) + 1) for own in agreed[len(columns) :]]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import ColumnTypeError, InputError
-from ...utils.validation import brief
+from ..labels import UnreadableValueError
 from ..value_maps.date_part import dates_as_written, may_be_written
 from ..value_maps.new_values import all_numbers, is_text
 from ..value_maps.new_values import numbers as read_numbers
@@ -142,7 +142,10 @@ def units_of(
         return Units(column, kind, labels.cast(pa.float64()).to_numpy())
     if numbers and pa.types.is_decimal(kind):
         amounts = [int(value.scaleb(kind.scale)) for value in labels.to_pylist()]
-        return Units(column, kind, np.array(amounts, np.int64), digits=kind.scale)
+        try:
+            return Units(column, kind, np.array(amounts, np.int64), digits=kind.scale)
+        except OverflowError:
+            raise Units(column, kind, np.empty(0, np.int64)).range_error() from None
     if dates and pa.types.is_date(kind):
         return Units(column, kind, labels.cast(pa.date32()).cast(pa.int32()).to_numpy().astype(np.int64), 1)
     if dates and pa.types.is_timestamp(kind):
@@ -207,9 +210,7 @@ def _dates_as(column: Hashable, labels: pa.Array, written: str) -> Units:
     read = dates_as_written(labels, written)
     if read.null_count:
         value = labels.filter(read.is_null())[0].as_py()
-        raise InputError(
-            f"column {column!r}: expected dates as {written}, got {brief(value)}. Say by format= how they are written."
-        )
+        raise UnreadableValueError(column, f"dates as {written}", value, "Say by format= how they are written.")
     return Units(column, labels.type, read.cast(pa.int64()).to_numpy(), DAYS["s"], layout=written)
 
 
@@ -227,7 +228,5 @@ def _dates_of_text(column: Hashable, labels: pa.Array, or_numbers: bool = False)
             best = wrong, layout, same
     value = labels.filter(pc.invert(best[2]))[0].as_py()
     expected, mend = ("numbers, or dates", MEND) if or_numbers else ("dates,", "Convert the column to dates.")
-    raise InputError(
-        f"column {column!r}: expected {expected} as type or all as one text of ISO form (2020-01-31, 2020-01-31 "
-        f"08:30:00), got {brief(value)}. {mend}"
-    )
+    form = " as type or all as one text of ISO form (2020-01-31, 2020-01-31 08:30:00)"
+    raise UnreadableValueError(column, expected + form, value, mend)

@@ -126,6 +126,10 @@ class Suppress(Treatment):
     importance: Mapping[Hashable, float] | None = None
     distances: Mapping[Hashable, Any] | None = None
 
+    @property
+    def keeps_numbers(self) -> bool:
+        return True
+
     def check(self) -> None:
         super().check()
         way = check_way(self, WAYS, ONLY_WITH)

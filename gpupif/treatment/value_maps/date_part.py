@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...encoding.plain_values import texts
-from ...errors import ColumnTypeError, InputError
+from ...errors import ColumnTypeError
 from ...hierarchies.date_units import moments, unit_names
-from ...utils.validation import brief
 from ..field_checks import date_format
+from ..labels import UnreadableValueError
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import is_text
 
@@ -74,10 +74,8 @@ class DatePart(ValueMap):
             if dates.null_count and self.unmapped == "error":
                 expected = "dates as 2001-05-17" if self.format is None else f"dates as {self.format}"
                 strange = values.filter(dates.is_null())[0].as_py()
-                raise InputError(
-                    f"column {self.column!r}: expected {expected}, got {brief(strange)}. "
-                    "Say by format= how they are written, or unmapped='suppress'."
-                )
+                mend = "Say by format= how they are written, or unmapped='suppress'."
+                raise UnreadableValueError(self.column, expected, strange, mend)
             return pc.year(dates) if self.to == "year" else unit_names(dates, self.to)
 
         return mapper

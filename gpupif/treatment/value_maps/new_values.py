@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...encoding.plain_values import texts, texts_of
-from ...errors import ColumnTypeError, InputError
+from ...errors import ColumnTypeError, InputError, reason_of
 from ...utils.validation import brief, is_number, is_whole
 from ..field_checks import is_finite
+from ..labels import UnreadableValueError
 from ..treatment import Mapper
 
 # The most digits of a text that is a number, before the decimal point, and after it.
@@ -80,7 +81,7 @@ class Numbers:
 
 def exactly(number: Any) -> Fraction:
     """Return a number as it is written: 0.1 is a tenth, not the float nearest to a tenth."""
-    return Fraction(repr(number)) if isinstance(number, float) else Fraction(str(number))
+    return Fraction(repr(float(number))) if isinstance(number, float) else Fraction(str(number))
 
 
 def is_numeric(kind: pa.DataType) -> bool:
@@ -118,7 +119,7 @@ def all_numbers(column: Hashable, values: pa.Array, mend: str) -> Numbers:
     all_known = numbers(column, values, mend)
     if not all_known.known.all():
         value = values[int(np.argmin(all_known.known))].as_py()
-        raise InputError(f"column {column!r}: expected numbers, got {brief(value)}. {mend}")
+        raise UnreadableValueError(column, "numbers", value, mend)
     if is_text(values.type) and len(codes := values.filter(pc.match_substring_regex(values, r"^0\d"))):
         raise InputError(f"column {column!r}: expected numbers, got codes, such as {brief(codes[0].as_py())}. {mend}")
     return all_known
@@ -154,6 +155,11 @@ def _numbers_of_texts(values: pa.Array) -> Numbers:
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?\s*", re.ASCII)
 
 
+def labels_of(label: Any) -> Sequence[str]:
+    """Return the label of pooled values in a list if it is a text, and no number; else an empty list."""
+    return [label] if isinstance(label, str) and _number(label) is None else []
+
+
 def _number(text: str) -> Fraction | None:
     """Return the number of a text, None for a text that is no number or too long."""
     if len(text) > 3 * MOST_DIGITS or not _NUMBER.fullmatch(text):
@@ -174,27 +180,32 @@ def as_decimals(amounts: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(amounts), [None, pa.py_buffer(words)])
 
 
-# Whole numbers below this limit fit into signed 64 bits.
-LARGEST = 2**63
 # A function of distinct values, none missing. It returns the group of each, null for missing, and whether it has one.
 Groups = Callable[[pa.Array], tuple[pa.Array, npt.NDArray[np.bool_]]]
 
 
-def typed(new: Sequence[Any], kind: pa.DataType) -> pa.Array:
+def typed(column: Hashable, new: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """Return new values of a column as an Arrow array. new: values, None for missing. kind: type of the column before.
 
-    Numbers are floats in a column of floats, else whole numbers if they fit into 64 bits, else floats. Booleans stay
-    booleans. Texts, and values of different kinds, become texts.
+    Numbers are floats in a column of floats, else whole numbers if they are whole, else floats. Booleans stay booleans.
+    Texts, and values of different kinds, become texts. Raises InputError for a number that whole numbers in 64 bits
+    cannot hold, in a column of whole numbers.
     """
     values = [value for value in new if value is not None]
     if not values:
         return pa.nulls(len(new), kind)
     if all(map(is_number, values)):
-        if pa.types.is_floating(kind):
-            return pa.array(new, kind)
-        if all(is_whole(value) and abs(value) < LARGEST for value in values):
-            return pa.array([None if value is None else int(value) for value in new])
-        return pa.array(new, pa.float64())
+        if all(map(is_whole, values)) and not pa.types.is_floating(kind):
+            whole = [None if value is None else int(value) for value in new]
+            for bits in (pa.int64(), pa.uint64()):
+                with contextlib.suppress(OverflowError, pa.ArrowInvalid):
+                    return pa.array(whole, bits)
+            if pa.types.is_integer(kind):
+                raise InputError(
+                    f"column {column!r}: expected new numbers that fit into 64 bits, as whole numbers of a column do, "
+                    f"got {brief(max(values, key=abs))}. Take a smaller one."
+                )
+        return pa.array([None if value is None else float(value) for value in new], pa.float64())
     if all(isinstance(value, bool) for value in values):
         return pa.array(new)
     written = iter(texts_of(values))
@@ -216,6 +227,14 @@ def kept(new: pa.Array, placed: npt.NDArray[np.bool_], values: pa.Array) -> pa.A
         else:
             new, values = texts(new), texts(values)
     return pc.if_else(pa.array(placed), new, values)
+
+
+def checked_texts(said: str, values: Iterable[Any]) -> list[str]:
+    """Return the texts of values; raises InputError for one that no column can hold. said: prefix of the error."""
+    try:
+        return texts_of(values)
+    except pa.ArrowException as error:
+        raise InputError(f"{said}: expected values of columns: {reason_of(error, has_values=False)}.") from None
 
 
 def looked_up(old: pa.Array, new: pa.Array) -> Mapper:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -13,12 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...encoding.plain_values import text_of, texts
-from ...errors import InputError
-from ...utils.validation import brief
 from ..coded_columns import ColumnValues
 from ..field_checks import finite, text_or_number, whole
-from ..treatment import Mapper, Tools, TreatedTable, ValueMap
-from .new_values import Numbers, kept, numbers, typed
+from ..labels import UnreadableValueError
+from ..treatment import Mapper, NumberMap, Tools, TreatedTable, ValueMap
+from .new_values import Numbers, kept, labels_of, numbers, typed
 
 # The oldest age that 45 CFR 164.514(b)(2)(i)(C) allows.
 OLDEST = 89
@@ -26,11 +25,15 @@ POOLED = "90+"
 
 
 @dataclass(frozen=True)
-class Limited(ValueMap):
+class Limited(NumberMap):
     """A treatment that pools numbers beyond a limit. label: replaces the pooled numbers. Default None: the limit."""
 
     limit: Annotated[float, finite]
     label: Annotated[float | str | None, text_or_number] = None
+
+    @property
+    def own_labels(self) -> Sequence[str]:
+        return labels_of(self.label)
 
     @abstractmethod
     def is_pooled(self, values: Numbers) -> npt.NDArray[np.bool_]:
@@ -50,7 +53,8 @@ class TopCode(Limited):
 
     The column keeps its type if the type can hold the label. If the label is a text, all numbers become texts. If the
     label is a number with a fraction, whole numbers become floats. Texts that are numbers count as numbers. A text
-    equal to the label stays. Missing values stay missing.
+    equal to the label stays, and so do texts that treatments before put in place of numbers. Missing values stay
+    missing.
 
     Raises InputError for another text, and ColumnTypeError for values that are no numbers.
     """
@@ -79,7 +83,7 @@ class BottomCode(Limited):
 
 
 @dataclass(frozen=True)
-class Cap(ValueMap):
+class Cap(NumberMap):
     """Pool ages over 89 in one category, see Safe Harbor, 45 CFR 164.514(b)(2)(i)(C).
 
     column: name of the column.
@@ -87,13 +91,17 @@ class Cap(ValueMap):
     label: text or number that replaces pooled ages. A text turns all ages into texts; with a number, such as 90, ages
         stay numbers. Default "90+".
 
-    Missing values stay missing. Raises InputError for a text that is neither number nor label. Raises ColumnTypeError
-    for dates, such as dates of birth: treat them by `DatePart` and then `BottomCode`.
+    Labels of treatments before stay. Missing values stay missing. Raises InputError for another text. Raises
+    ColumnTypeError for dates, such as dates of birth: treat them by `DatePart` and then `BottomCode`.
     """
 
     do: ClassVar[str] = "cap"
     over: Annotated[float, finite] = OLDEST
     label: Annotated[float | str, text_or_number] = POOLED
+
+    @property
+    def own_labels(self) -> Sequence[str]:
+        return labels_of(self.label)
 
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         return pooled(self.column, lambda values: values.above(self.over), self.label)
@@ -112,11 +120,8 @@ def pooled(column: Hashable, chosen: Callable[[Numbers], npt.NDArray[np.bool_]],
             allowed = allowed | np.asarray(pc.equal(texts(values), text_of(label)))
         if not allowed.all():
             strange = values[int(np.argmin(allowed))].as_py()
-            raise InputError(
-                f"column {column!r}: expected numbers, got {brief(strange)}. Recode other values first, with "
-                "unmapped='keep'."
-            )
-        new = typed([label], values.type).take(pa.array(np.zeros(len(values), np.int64)))
+            raise UnreadableValueError(column, "numbers", strange, "Recode other values first, with unmapped='keep'.")
+        new = typed(column, [label], values.type).take(pa.array(np.zeros(len(values), np.int64)))
         return kept(new, chosen(own_numbers), values)
 
     return mapper
@@ -143,12 +148,20 @@ class Rare(ValueMap):
     below: Annotated[int, whole("rows")]
     label: Annotated[float | str, text_or_number] = OTHER
 
+    @property
+    def own_labels(self) -> Sequence[str]:
+        return labels_of(self.label)
+
+    @property
+    def keeps_numbers(self) -> bool:
+        return bool(self.own_labels)
+
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         values = table.values(self.column)
         pool = values.labels.filter(pa.array(pooled_values(values, int(self.below), self.label)))
 
         def mapper(values: pa.Array) -> pa.Array:
-            new = typed([self.label], values.type).take(pa.array(np.zeros(len(values), np.int64)))
+            new = typed(self.column, [self.label], values.type).take(pa.array(np.zeros(len(values), np.int64)))
             return kept(new, np.asarray(pc.is_in(values, pool)), values)
 
         return mapper

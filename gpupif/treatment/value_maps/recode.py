@@ -17,11 +17,13 @@ import pyarrow.compute as pc
 
 from ...encoding.plain_values import text_of, texts, texts_of
 from ...errors import ColumnTypeError, InputError
+from ...hierarchies.date_units import DateUnits
 from ...hierarchies.hierarchy import Hierarchy, hierarchy_with_level
-from ...utils.validation import brief, is_number
-from ..field_checks import whole
+from ...hierarchies.intervals import Intervals
+from ...utils.validation import brief
+from ..field_checks import is_finite, whole
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
-from .new_values import Groups, is_plain, kept, numbers, typed
+from .new_values import Groups, checked_texts, is_plain, kept, labels_of, numbers, typed
 
 
 def by_edges(column: Hashable, edges: Sequence[Any], labels: Sequence[Any] | None) -> Groups:
@@ -46,7 +48,7 @@ def by_edges(column: Hashable, edges: Sequence[Any], labels: Sequence[Any] | Non
             exact = numbers(column, values, "Bins are of numbers and of dates; give mapping for other values.")
             bins, known = exact.bins(edges), exact.known
         placed = known & (bins > 0) & (bins < len(edges))
-        return typed(names, values.type).take(pa.array(bins - 1, mask=~placed)), placed
+        return typed(column, names, values.type).take(pa.array(bins - 1, mask=~placed)), placed
 
     return groups
 
@@ -72,7 +74,7 @@ def _time(edge: Any) -> datetime.datetime | None:
 
 
 def _edge_text(edge: Any) -> str:
-    return str(edge) if isinstance(edge, str) else "inf" if edge == math.inf else text_of(edge)
+    return str(edge) if isinstance(edge, str | int) else "inf" if edge == math.inf else text_of(edge)
 
 
 def check_edges(column: Hashable, edges: Any, labels: Any) -> None:
@@ -104,7 +106,7 @@ def check_edges(column: Hashable, edges: Any, labels: Any) -> None:
 
 
 def _is_edge(edge: Any) -> bool:
-    return is_number(edge) and edge == edge
+    return is_finite(edge) or (isinstance(edge, float) and math.isinf(edge))
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,9 @@ class Recode(ValueMap):
     unmapped: the rule for a value without a group: ``"error"``, ``"suppress"``, which makes it missing, or ``"keep"``.
         Default ``"error"``.
 
-    Missing values stay missing, except at the top of a hierarchy, where all cells are one group. Names of groups and
+    Bins, and hierarchies of numbers and dates, leave labels that treatments before put in place of values; to mappings
+    and other hierarchies labels are values. Missing values stay missing, except at the top of a hierarchy, where all
+    cells are one group. Names of groups and
     bins are texts. A mapping to numbers gives numbers, unless texts are kept beside them.
 
     Raises InputError for a value without a group under ``"error"``, for a level that the hierarchy lacks, and for dates
@@ -157,6 +161,20 @@ class Recode(ValueMap):
         if self.level is not None:
             hierarchy_with_level(hierarchies, self.column, self.level)
 
+    @property
+    def own_labels(self) -> Sequence[str]:
+        new = self.mapping.values() if self.mapping is not None and self.unmapped == "keep" else ()
+        return [label for value in new for label in labels_of(value)]
+
+    @property
+    def keeps_numbers(self) -> bool:
+        new = () if self.mapping is None else self.mapping.values()
+        return len(self.own_labels) == sum(value is not None for value in new)
+
+    def reads_numbers(self, hierarchies: Mapping[Hashable, Hierarchy]) -> bool:
+        is_number_tree = bool(self.level) and isinstance(hierarchies[self.column], Intervals | DateUnits)
+        return self.edges is not None or is_number_tree
+
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         groups = self._groups(tools)
 
@@ -179,7 +197,7 @@ class Recode(ValueMap):
 
     def _groups(self, tools: Tools) -> Groups:
         if self.mapping is not None:
-            return by_mapping(self.mapping)
+            return by_mapping(self.column, self.mapping)
         if self.edges is not None:
             return by_edges(self.column, self.edges, self.labels)
         return by_hierarchy(self._hierarchy(tools), self.level or 0, self.unmapped == "error")
@@ -211,7 +229,7 @@ def by_hierarchy(hierarchy: Hierarchy, level: int, strict: bool) -> Groups:
     return groups
 
 
-def by_mapping(mapping: Mapping[Any, Any]) -> Groups:
+def by_mapping(column: Hashable, mapping: Mapping[Any, Any]) -> Groups:
     """Return the groups of a mapping, which is applied to the texts of values."""
     old = pa.array(texts_of(mapping))
     new = list(mapping.values())
@@ -219,7 +237,7 @@ def by_mapping(mapping: Mapping[Any, Any]) -> Groups:
     def groups(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
         written = texts(values)
         place = pc.index_in(written, old.cast(written.type))
-        return typed(new, values.type).take(place), np.asarray(place.is_valid())
+        return typed(column, new, values.type).take(place), np.asarray(place.is_valid())
 
     return groups
 
@@ -231,6 +249,6 @@ def _check_mapping(column: Hashable, mapping: Any) -> None:
     strange = [new for new in mapping.values() if new is not None and not is_plain(new)]
     if strange:
         raise InputError(f"{said}: expected texts, numbers or booleans as new values, got {brief(strange[0])}.")
-    repeated = [text for text, count in Counter(texts_of(mapping)).items() if count > 1]
+    repeated = [text for text, count in Counter(checked_texts(said, mapping)).items() if count > 1]
     if repeated:
         raise InputError(f"{said}: {repeated[0]!r} is given twice, as values of two types. Keep one of the two.")

@@ -13,15 +13,15 @@ import pyarrow as pa
 from ...errors import InputError
 from ...utils.validation import brief
 from ..field_checks import positive
-from ..treatment import Mapper, Tools, TreatedTable, ValueMap
-from .new_values import Numbers, all_numbers, as_decimals, exactly, is_text
+from ..treatment import Mapper, NumberMap, Tools, TreatedTable
+from .new_values import MOST_DIGITS, Numbers, all_numbers, as_decimals, exactly, is_text
 
 # Quotients up to this limit are exact as floats, with some bits to spare for an error of rounding.
 EXACT = 2.0**50
 
 
 @dataclass(frozen=True)
-class Round(ValueMap):
+class Round(NumberMap):
     """Round numbers to the nearest multiple of a base; halfway between two multiples, to the even multiple.
 
     column: name of the column.
@@ -30,7 +30,7 @@ class Round(ValueMap):
 
     Results are exact for whole and decimal numbers, and for texts that are numbers. A float becomes the float nearest
     to the multiple. The column keeps its type; texts get the decimal places of the base. Infinite numbers stay
-    infinite, and missing values missing.
+    infinite, missing values missing, and labels of treatments before stay.
 
     Raises InputError for a text that is no number, and for a whole number whose multiple does not fit into 64 bits.
     Raises ColumnTypeError for values that are no numbers.
@@ -38,6 +38,13 @@ class Round(ValueMap):
 
     do: ClassVar[str] = "round"
     base: Annotated[float, positive]
+
+    def check(self) -> None:
+        super().check()
+        if _places(exactly(self.base)) > MOST_DIGITS:
+            raise InputError(
+                f"{self.said}: base: expected a number of at most {MOST_DIGITS} decimal places, got {brief(self.base)}."
+            )
 
     def mapper(self, table: TreatedTable, tools: Tools) -> Mapper:
         base = exactly(self.base)
@@ -47,9 +54,15 @@ class Round(ValueMap):
             if pa.types.is_null(values.type):
                 return values
             exact = all_numbers(self.column, values, mend)
-            if exact.places is None:
-                return pa.array(_rounded_floats(exact.amounts, base)).cast(values.type)
-            return self._rounded(exact, base, values.type)
+            try:
+                if exact.places is None:
+                    return pa.array(_rounded_floats(exact.amounts, base)).cast(values.type)
+                return self._rounded(exact, base, values.type)
+            except (OverflowError, pa.ArrowException):
+                raise InputError(
+                    f"round: column {self.column!r}: base: {brief(self.base)} rounds a value to a number beyond those "
+                    "of the column's type. Take a smaller one."
+                ) from None
 
         return mapper
 
@@ -71,18 +84,11 @@ class Round(ValueMap):
             )
         multiples = _nearest(exact.amounts, int(units))
         if pa.types.is_integer(kind):
-            return self._whole(multiples, kind)
+            return pa.array(multiples, kind)
+        if len(multiples) and _largest(multiples) >= 10**38:
+            raise OverflowError
         kind = pa.decimal128(min(38, kind.precision + 1), kind.scale)
         return as_decimals(multiples, kind)
-
-    def _whole(self, multiples: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
-        try:
-            return pa.array(multiples, kind)
-        except (OverflowError, pa.ArrowException):
-            raise InputError(
-                f"round: column {self.column!r}: base: {brief(self.base)} rounds a value to a number beyond 64 bits. "
-                "Take a smaller one."
-            ) from None
 
 
 def _nearest(amounts: npt.NDArray[Any], base: int) -> npt.NDArray[Any]:
@@ -115,8 +121,5 @@ def _rounded_floats(amounts: npt.NDArray[np.float64], base: Fraction) -> npt.NDA
 
 
 def _places(number: Fraction) -> int:
-    """Return the number of decimal places of a number, which must have finitely many."""
-    places = 0
-    while (number * 10**places).denominator != 1:
-        places += 1
-    return places
+    """Return the number of decimal places of a number; `MOST_DIGITS` + 1 if it has more."""
+    return next((n for n in range(MOST_DIGITS + 1) if (number * 10**n).denominator == 1), MOST_DIGITS + 1)

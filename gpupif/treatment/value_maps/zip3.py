@@ -16,6 +16,7 @@ from ...errors import ColumnTypeError, InputError
 from ...io.read import read_table
 from ...utils.validation import brief, is_whole
 from ..field_checks import whole
+from ..labels import UnreadableValueError
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import is_text
 
@@ -76,10 +77,9 @@ class Zip3(ValueMap):
     def _check_known(self, values: pa.Array, digits: pa.Array, place: pa.Array) -> None:
         if digits.null_count:
             strange = values.filter(digits.is_null())[0].as_py()
-            raise InputError(
-                f"column {self.column!r}: expected postcodes of five digits, or nine (02139, 02139-4307), got "
-                f"{brief(strange)}. Mend them, or make them missing: unmapped='suppress'."
-            )
+            expected = "postcodes of five digits, or nine (02139, 02139-4307)"
+            mend = "Mend them, or make them missing: unmapped='suppress'."
+            raise UnreadableValueError(self.column, expected, strange, mend)
         if place.null_count:
             lacking = sorted(set(digits.filter(place.is_null()).to_pylist()))
             more = f" and {len(lacking) - 5:,} more" if len(lacking) > 5 else ""

@@ -84,7 +84,7 @@ def test_numbers_of_many_digits_are_rounded_exactly():
         ([Decimal("0.5")], 0.25, "base: expected a number that is of at most 1 decimal places"),
         (["5", "five"], 5, "column 'x': expected numbers, got 'five'"),
         (["5", "02139"], 5, "column 'x': expected numbers, got codes, such as '02139'"),
-        ([2**63 - 1], 10, "rounds a value to a number beyond 64 bits"),
+        ([2**63 - 1], 10, "rounds a value to a number beyond those of the column"),
     ],
 )
 def test_bad_values_and_bases_are_refused(values, base, fragment):
