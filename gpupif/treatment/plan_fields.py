@@ -73,7 +73,9 @@ def with_types(said: str, treatment: Part) -> Part:
             continue
         may_be_item = isinstance(value, str) or (Hashable in _item_types(hint) and not isinstance(value, Iterable))
         if not may_be_item or not _fits([value], hint):
-            raise InputError(f"{said}: {name}: expected {_in_words(hint)}, got {brief(value)}.")
+            column = getattr(treatment, "column", None)
+            where = "" if column is None or name == "column" else f"column {column!r}: "
+            raise InputError(f"{said}: {where}{name}: expected {_in_words(hint)}, got {brief(value)}.")
         wrapped[name] = [value]
     return dataclasses.replace(treatment, **wrapped) if wrapped else treatment
 

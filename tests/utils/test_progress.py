@@ -100,7 +100,8 @@ def test_no_stage_counts_more_than_there_is(tmp_path, monkeypatch, on_cpu):
     )
     gpupif.datasets.census(200)[["age", "sex", "region"]].to_csv(tmp_path / "table.csv", index=False)
     names = (["age", "sex"], ["sex", "region"])
-    plan = gpupif.Plan([gpupif.treatments.SuppressRows(k=2, quasi_identifiers=own) for own in names])
+    rows = [gpupif.treatments.SuppressRows(k=2, quasi_identifiers=own) for own in names]
+    plan = gpupif.Plan(rows, criteria={"require": []})
     gpupif.treat_files(tmp_path / "table.csv", tmp_path / "treated.csv", plan)
     assert {"treat", "read and encode"} <= {name for name, *_ in stages}
     assert [own for own in stages if own[1] is not None and own[2] > own[1]] == []
