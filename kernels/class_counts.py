@@ -157,9 +157,7 @@ def restore_cells(cells, layout, keys, limits, tables, stack, refused, state, as
             if moved:
                 for i in range(start, stop):
                     column = columns[i]
-                    state[1] = move_cell(
-                        keys, rows[i], fields[column], codes[i], tables, touched[column], state[1]
-                    )
+                    state[1] = move_cell(keys, rows[i], fields[column], codes[i], tables, touched[column], state[1])
                 for i in range(start, stop):
                     column = columns[i]
                     reaches = reaches_limits(keys, rows[i], touched[column], limits, tables, False)

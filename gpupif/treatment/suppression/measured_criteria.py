@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...attack.attackers import AnyKnown
-from ...criteria.counted_scores import SIZE, score_counted
+from ...criteria.counted_scores import SIZE, known_columns, score_counted
 from ...criteria.counted_table import CountedTable
 from ...criteria.criterion import Criterion
 from ...criteria.criterion_set import CriterionSet, CriterionValue
@@ -102,30 +103,32 @@ class MeasuredCriteria:
         return classes, others
 
     def values_of_classes(self, rows: KeyedRows, suppressible: Container[int]) -> tuple[list[ClassCriterion], bool]:
-        """Return the criteria that require different values in equivalence classes, and whether no others are left.
+        """Return criteria on different values in equivalence classes, and whether no other criteria are left.
+
+        A criterion on the distribution of values needs some different values: that is tested first.
 
         suppressible: positions of the columns that may be suppressed.
         """
         if "category" not in self._by_reading:
             return [], False
-        criteria, found, complete = self._by_reading["category"], [], True
+        criteria, found, complete = self._by_reading["category"], list[ClassCriterion](), True
         for criterion in self.classes()[1]:
             quantity, known = criterion.quantity, criteria.known(criterion)
             if (
-                not (isinstance(quantity, ModelQuantity) and quantity.model.name == "distinct_l")
-                or isinstance(known, AnyKnown)
+                not isinstance(quantity, ModelQuantity)
                 or criteria.given.weights is not None
-                or not criterion.of_each_class
+                or (isinstance(known, AnyKnown) and known.subsets is not None)
             ):
                 complete = False
                 continue
-            fewest = math.ceil(criterion.limit)
-            fewest -= criterion.is_met(fewest - 1)
-            columns = tuple(sorted(map(self._names.index, known)))
-            for place in [self._names.index(name) for name in criteria.learnt(known)]:
+            complete &= quantity.model.name == "distinct_l" and criterion.is_met(criterion.fewest_values)
+            for place in map(self._names.index, criteria.learnt(known)):
                 if quantity.column in (None, str(self._names[place])):
-                    found.append(ClassCriterion(columns, fewest, str(criterion), place))
-                    # The rows that match a row are whole classes. They have all known values of its own class.
+                    pool = [own for own in map(self._names.index, known_columns(known)) if own != place]
+                    size = known.known if isinstance(known, AnyKnown) else len(pool)
+                    own = ClassCriterion.for_any_known(size, pool, criterion.fewest_values, str(criterion))
+                    found += [replace(one, values_of=place) for one in own]
+                    # The rows that match a row are whole classes: they have all known values of its own class.
                     hidden = place in suppressible or bool((rows.codes[place] == rows.sizes[place]).any())
                     complete &= not hidden or "wildcard" not in self._by_reading
         return found, complete
@@ -333,8 +336,6 @@ def _suppress_by_scores(
         rounds += 1
         make_groups(rows, needed, importance)
     values, all_others = measured.values_of_classes(rows, importance)
-    restoring = Restoring(
-        rows, [*needed, *values], importance, None if all_others else lambda: measured.hold(rows)
-    )
+    restoring = Restoring(rows, [*needed, *values], importance, None if all_others else lambda: measured.hold(rows))
     restored = restoring.restore_by_halves() + restoring.restore_each()
     return Suppressed(np.array([rows.suppressed(column) for column in range(len(names))]), rounds, restored)
