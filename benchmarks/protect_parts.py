@@ -366,14 +366,20 @@ def cells(setting: Setting) -> Iterator[dict[str, Any]]:
 def criteria(setting: Setting) -> Iterator[dict[str, Any]]:
     """Suppress single cells by k and l: time `protect` and `treat`; yield what the treated tables lack."""
     known = ["region", "age", "sex", "marital_status", "education"]
-    for rows, others, most in ((11_757, [], 3.0), (100_000, ["birthplace"], None), (1_000_000, ["birthplace"], None)):
-        rows, names = setting.rows(rows), [*known, *others]
+    for size, others, most in ((11_757, [], 3.0), (100_000, ["birthplace"], None), (1_000_000, ["birthplace"], None)):
+        rows, names = setting.rows(size), [*known, *others]
         frame = census(rows)[[*names, "occupation"]]
         done: dict[str, Any] = {}
 
         def protect(frame: pd.DataFrame = frame, names: list[str] = names, done: dict[str, Any] = done) -> None:
-            asked = {"quasi_identifiers": names, "sensitive": "occupation", "suppress": 0.1, "cells": True}
-            done["plan"] = gpupif.protect(frame, ["k>=5", "distinct_l>=2"], **asked)
+            done["plan"] = gpupif.protect(
+                frame,
+                ["k>=5", "distinct_l>=2"],
+                quasi_identifiers=names,
+                sensitive=["occupation"],
+                suppress=0.1,
+                cells=True,
+            )
 
         def treat(frame: pd.DataFrame = frame, done: dict[str, Any] = done) -> None:
             done["table"] = gpupif.treat(frame, done["plan"].plan).table

@@ -19,7 +19,6 @@ from ...utils.display import plural
 from .grouping import ClassCriterion, Grouping, KeyedRows, sets_to_try, without_implied
 from .restoring import Restoring
 
-
 # The most columns: each is a bit of a number of 64 bits.
 MOST_COLUMNS = 64
 

@@ -123,14 +123,15 @@ class MeasuredCriteria:
                 continue
             complete &= quantity.model.name == "distinct_l" and criterion.is_met(criterion.fewest_values)
             for place in map(self._names.index, criteria.learnt(known)):
-                if quantity.column in (None, str(self._names[place])):
-                    pool = [own for own in map(self._names.index, known_columns(known)) if own != place]
-                    size = known.known if isinstance(known, AnyKnown) else len(pool)
-                    own = ClassCriterion.for_any_known(size, pool, criterion.fewest_values, str(criterion))
-                    found += [replace(one, values_of=place) for one in own]
-                    # The rows that match a row are whole classes: they have all known values of its own class.
-                    hidden = place in suppressible or bool((rows.codes[place] == rows.sizes[place]).any())
-                    complete &= not hidden or "wildcard" not in self._by_reading
+                if quantity.column not in (None, str(self._names[place])):
+                    continue
+                # The rows that match a row are whole classes: they have all known values of its own class.
+                hidden = place in suppressible or bool((rows.codes[place] == rows.sizes[place]).any())
+                complete &= not hidden or "wildcard" not in self._by_reading
+                pool = [own for own in map(self._names.index, known_columns(known)) if own != place]
+                size = known.known if isinstance(known, AnyKnown) else len(pool)
+                sets = ClassCriterion.for_any_known(size, pool, criterion.fewest_values, str(criterion))
+                found += [replace(own, values_of=place) for own in sets if own.k > 1]
         return found, complete
 
     def _counted(self, rows: KeyedRows) -> tuple[CountedTable, npt.NDArray[Any]]:

@@ -19,7 +19,8 @@ Numbers = npt.NDArray[np.int64]
 class Restoring:
     """The restoring of suppressed cells, the most important columns first. All criteria hold before, and afterwards.
 
-    criteria: criteria on equivalence classes. Their classes are counted anew only where a cell is restored.
+    criteria: criteria on equivalence classes. If a cell is restored, only the classes that its row leaves and joins are
+        counted again: other classes, and so the whole table, need not be looked at.
     importance: number above 0 by position of a column that may be suppressed.
     holds: returns whether all other criteria hold for the rows as they are. Default None: there are none.
     """
@@ -61,13 +62,13 @@ class Restoring:
     def restore_each(self) -> int:
         """Restore cells one by one until no single cell can be restored; return how many were restored."""
         total = 0
-        while more := self._restore_one_by_one(self._suppressed(self._columns)):
+        while True:
+            cells = self._suppressed(self._columns)
+            order = np.arange(len(cells[0]))[::-1]
+            more = self._restore(cells, np.stack([order, order + 1], axis=1))
             total += more
-        return total
-
-    def _restore_one_by_one(self, cells: Sequence[npt.NDArray[np.int64]]) -> int:
-        order = np.arange(len(cells[0]))[::-1]
-        return self._restore(cells, np.stack([order, order + 1], axis=1))
+            if not more:
+                return total
 
     def _restore(self, cells: Sequence[Numbers], spans: Numbers) -> int:
         """Restore spans of cells, or by halves, and return how many cells were restored.
@@ -85,7 +86,7 @@ class Restoring:
         given = (*cells[:2], codes, holes), self._layout, self._rows.keys, self._limits, self._tables
         total, asks = 0, self._holds is not None
         while True:
-            total += kernels.restore_cells(*given, stack, refused, state, asks, changed)
+            total += int(kernels.restore_cells(*given, stack, refused, state, asks, changed))
             self._entries, start, stop = state[1:4].tolist()
             if start == stop:
                 return total
@@ -116,7 +117,7 @@ class Restoring:
         return [np.concatenate([nothing, *places]), of_cells, np.concatenate([nothing, *codes]), sizes[of_cells]]
 
     def _allocate(self, masks: npt.NDArray[np.uint64], parts: Numbers) -> tuple[npt.NDArray[np.generic], ...]:
-        """Allocate the tables of `kernels.class_counts`, for all classes and for classes that restored cells may make."""
+        """Allocate the tables of `kernels.class_counts`, for all classes and for those that restored cells may make."""
         by_column = np.bincount(self._cells[1], minlength=len(self._rows.codes))
         numbers = [
             len(self._rows.distinct(self._rows.keys & mask).rows.keys) + int(by_column[touched].sum())
