@@ -135,9 +135,9 @@ def restore_cells(cells, layout, keys, limits, tables, stack, refused, state, as
     tables: (masks, bounds, slots, entry_keys, counts, parts, places), see the module. places: by entry, its slot.
     stack: (spans, 2). First and last cell + 1 of the spans to try, the next one last.
     refused: int64 (cells + 1), zeros. Working memory.
-    state: [number of spans, number of entries, first cell and last cell + 1 of a span, number of entries before it]. After
-        a call that found a span, the span is the one that it restored. The caller makes both ends equal to accept it;
-        otherwise the next call suppresses its cells again.
+    state: [number of spans, number of entries, first cell and last cell + 1 of a span, number of entries before it]. If
+        a call found a span, it restored this span. The caller makes both ends equal to accept it; otherwise the next
+        call suppresses its cells again.
     asks: bool. Whether the caller decides on spans.
     changed: working memory for one key.
     Return how many cells were restored without asking.
