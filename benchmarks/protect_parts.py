@@ -363,6 +363,38 @@ def cells(setting: Setting) -> Iterator[dict[str, Any]]:
     yield figure(f"rows that k = 3 lacks, {rows:,} x 7", max(0, 3 - left), "rows", 0)
 
 
+def criteria(setting: Setting) -> Iterator[dict[str, Any]]:
+    """Suppress single cells by k and l: time `protect` and `treat`; yield what the treated tables lack."""
+    known = ["region", "age", "sex", "marital_status", "education"]
+    for size, others, most in ((11_757, [], 3.0), (100_000, ["birthplace"], None), (1_000_000, ["birthplace"], None)):
+        rows, names = setting.rows(size), [*known, *others]
+        frame = census(rows)[[*names, "occupation"]]
+        done: dict[str, Any] = {}
+
+        def protect(frame: pd.DataFrame = frame, names: list[str] = names, done: dict[str, Any] = done) -> None:
+            done["plan"] = gpupif.protect(
+                frame,
+                ["k>=5", "distinct_l>=2"],
+                quasi_identifiers=names,
+                sensitive=["occupation"],
+                suppress=0.1,
+                cells=True,
+            )
+
+        def treat(frame: pd.DataFrame = frame, done: dict[str, Any] = done) -> None:
+            done["table"] = gpupif.treat(frame, done["plan"].plan).table
+
+        what = f"cells suppressed for k = 5 and l = 2, {rows:,} x {len(names) + 1}"
+        for name, work in (("protect", protect), ("treat", treat)):
+            taken = timed(work, setting.seconds)
+            yield figure(f"{name}, {what}", taken["best"], most=most, **taken)
+        yield figure(f"suppressed cells, {what}", done["plan"].suppressed_cells, "cells")
+        found = done["table"].groupby(names, dropna=False, observed=True)["occupation"].agg(["size", "nunique"]).min()
+        yield figure(
+            f"rows and values that are lacking, {what}", max(5 - found["size"], 2 - found["nunique"], 0), "", 0
+        )
+
+
 def large(setting: Setting) -> Iterator[dict[str, Any]]:
     """Treat a table larger than memory by the command line, within 2 GiB."""
     rows = setting.rows(100_000_000)
@@ -403,6 +435,7 @@ PARTS: Mapping[str, Callable[[Setting], Iterator[dict[str, Any]]]] = {
     "randomized": randomized,
     "comparison": comparison,
     "cells": cells,
+    "criteria": criteria,
     "large": large,
 }
 

@@ -133,6 +133,20 @@ class Criterion:
                 return int(quantity.parameter)
         return None
 
+    @property
+    def fewest_values(self) -> int:
+        """The fewest different values of a sensitive attribute that a class must have to meet the criterion."""
+        if not isinstance(self.quantity, ModelQuantity) or math.isinf(self.limit):
+            return 1
+        name, limit = self.quantity.model.name, self.limit
+        if name == "alpha":
+            limit = 1 / limit if limit > 0 else 1
+        elif name == "recursive_c":
+            limit = self.quantity.l_values
+        elif name not in ("distinct_l", "entropy_l"):
+            limit = 1
+        return max(1, math.ceil(limit * (1 - ROUNDING)))
+
     def __str__(self) -> str:
         if math.isinf(self.limit):
             return self.figure

@@ -18,7 +18,7 @@ from gpupif.hierarchies.open import open_hierarchy
 from gpupif.protection.column_levels import ColumnLevels
 from tests.helpers.checkout import ROOT
 
-QUICK = ["checks", "advice", "value_maps", "randomized", "comparison", "cells"]
+QUICK = ["checks", "advice", "value_maps", "randomized", "comparison", "cells", "criteria"]
 
 
 def run(tmp_path, *options):
@@ -39,7 +39,7 @@ def test_the_benchmark_runs(tmp_path, parts):
     figures = document["figures"]
     assert list(dict.fromkeys(one["part"] for one in figures)) == parts
     # What is no matter of the machine's speed and memory holds.
-    exact = ("optimum other", "tables that differ", "rows that k", "checks of it")
+    exact = ("optimum other", "tables that differ", "rows that k", "rows and values", "checks of it")
     assert all(one["holds"] is not False for one in figures if one["what"].startswith(exact))
     assert all(one["what"] in told for one in figures)
     assert [entry.name for entry in tmp_path.iterdir()] == ["protect.json"]

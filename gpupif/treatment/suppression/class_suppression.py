@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels import class_counts as kernels
 from gpupif.kernels import matching_rows as matching
 
 from ...errors import InputError, UnmetError
@@ -17,67 +16,8 @@ from ...rows.keys import code_type
 from ...rows.partition import index_type
 from ...rows.threads import Workers
 from ...utils.display import plural
-from ...utils.memory import free_bytes, shown
-from .grouping import ClassCriterion, Grouping, KeyedRows, Keys, sets_to_try, without_implied
-
-
-def restore(rows: KeyedRows, criteria: Sequence[ClassCriterion], importance: Mapping[int, float]) -> int:
-    """Restore suppressed cells, the most important columns first, and return the number of restored cells.
-
-    All criteria must hold before, and hold afterwards. Then no single suppressed cell can be restored without breaking
-    a criterion. importance: by position of a column that may be suppressed.
-    """
-    cells = _cells(rows, importance)
-    if not len(cells[0]):
-        return 0
-    masks = np.array([rows.masks(criterion.columns) for criterion in criteria])
-    tables = _tables(rows, criteria, masks, cells[1])
-    limits = np.array([criterion.k for criterion in criteria])
-    fields = np.array([rows.layout.fields[column] for column in range(len(rows.codes))], np.uint64)
-    entries = kernels.count_rows(rows.keys, *tables)
-    restored = np.zeros(len(cells[0]), bool)
-    changed = np.empty((1, rows.layout.words), np.uint64)
-    total, more = 0, 1
-    while more:
-        entries, more = kernels.restore_cells(cells, fields, rows.keys, limits, tables, entries, restored, changed)
-        total += more
-    return int(total)
-
-
-def _cells(rows: KeyedRows, importance: Mapping[int, float]) -> tuple[npt.NDArray[np.int64], ...]:
-    """Return rows, columns and original codes of the suppressed cells: int64 (cells,), most important columns first."""
-    columns = sorted(importance, key=lambda column: (-importance[column], column))
-    places = [np.flatnonzero(rows.suppressed(column)) for column in columns]
-    codes = [rows.codes[column][place].astype(np.int64) for column, place in zip(columns, places, strict=True)]
-    cell_columns = np.repeat(np.array(columns, np.int64), [len(place) for place in places])
-    nothing = np.empty(0, np.int64)
-    return np.concatenate([nothing, *places]), cell_columns, np.concatenate([nothing, *codes])
-
-
-def _tables(
-    rows: KeyedRows, criteria: Sequence[ClassCriterion], masks: Keys, columns: npt.NDArray[np.int64]
-) -> tuple[Keys, npt.NDArray[np.int64], npt.NDArray[np.int64], Keys, npt.NDArray[np.int64]]:
-    """Allocate the tables of `kernels.class_counts`, for all classes and for classes that restored cells may make."""
-    by_column = np.bincount(columns, minlength=len(rows.codes))
-    numbers = [
-        len(rows.distinct(rows.keys & mask).rows.keys) + int(by_column[list(criterion.columns)].sum())
-        for mask, criterion in zip(masks, criteria, strict=True)
-    ]
-    slots = [1 << (2 * number).bit_length() for number in numbers]
-    needed, free = 8 * (sum(slots) + sum(numbers) * (masks.shape[1] + 1)), free_bytes()
-    if needed > free:
-        raise InputError(
-            f"require: counting the classes of {len(criteria):,} sets of columns takes {shown(needed)}, and "
-            f"{shown(free)} are free. Let fewer columns be known, or treat fewer rows."
-        )
-    return (
-        masks,
-        np.cumsum([0, *slots]),
-        np.zeros(sum(slots), np.int64),
-        np.empty((sum(numbers), masks.shape[1]), np.uint64),
-        np.zeros(sum(numbers), np.int64),
-    )
-
+from .grouping import ClassCriterion, Grouping, KeyedRows, sets_to_try, without_implied
+from .restoring import Restoring
 
 # The most columns: each is a bit of a number of 64 bits.
 MOST_COLUMNS = 64
@@ -263,7 +203,7 @@ def suppress_cells(
                 check_reached(rows, criterion, importance, names)
             rounds, restored, suppressed = (
                 make_groups(rows, needed, importance),
-                restore(rows, needed, importance),
+                Restoring(rows, needed, importance).restore_each(),
                 rows.suppressed,
             )
         cells = np.array([suppressed(column) for column in range(len(codes))])

@@ -26,16 +26,25 @@ class ClassCriterion:
     columns: positions of the columns on which the rows of a class agree, ascending.
     k: the fewest rows that a class may have.
     text: the criterion as requested, for messages. Default empty.
+    values_of: position of another column. k is then the fewest different values that a class may have there. Default
+        None: rows count.
     """
 
     columns: tuple[int, ...]
     k: int
     text: str = ""
+    values_of: int | None = None
 
     @classmethod
     def for_any_known(cls, known: int, among: Sequence[int], k: int, text: str) -> list[ClassCriterion]:
         """Return a criterion for each set of `known` columns: the attacker may know any of the sets."""
         return [cls(columns, k, text) for columns in combinations(sorted(among), known)]
+
+    @property
+    def counted_sets(self) -> list[tuple[int, ...]]:
+        """The sets of columns by which rows are counted: with `values_of` first the set with that column."""
+        both = [] if self.values_of is None else [tuple(sorted((*self.columns, self.values_of)))]
+        return [*both, self.columns]
 
 
 def without_implied(criteria: Sequence[ClassCriterion]) -> list[ClassCriterion]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...attack.attackers import AnyKnown
-from ...criteria.counted_scores import SIZE, score_counted
+from ...criteria.counted_scores import SIZE, known_columns, score_counted
 from ...criteria.counted_table import CountedTable
 from ...criteria.criterion import Criterion
 from ...criteria.criterion_set import CriterionSet, CriterionValue
@@ -25,6 +26,7 @@ from ...rows.threads import Workers
 from ..coded_columns import CodedColumn
 from .class_suppression import Suppressed, check_reached, make_groups, suppress_cells
 from .grouping import ClassCriterion, KeyedRows, without_implied
+from .restoring import Restoring
 
 READINGS = ("category", "wildcard")
 Floats = npt.NDArray[np.float64]
@@ -99,6 +101,38 @@ class MeasuredCriteria:
             else:
                 classes.append(ClassCriterion(tuple(sorted(map(self._names.index, known))), k, str(criterion)))
         return classes, others
+
+    def values_of_classes(self, rows: KeyedRows, suppressible: Container[int]) -> tuple[list[ClassCriterion], bool]:
+        """Return criteria on different values in equivalence classes, and whether no other criteria are left.
+
+        A criterion on the distribution of values needs some different values: that is tested first.
+
+        suppressible: positions of the columns that may be suppressed.
+        """
+        if "category" not in self._by_reading:
+            return [], False
+        criteria, found, complete = self._by_reading["category"], list[ClassCriterion](), True
+        for criterion in self.classes()[1]:
+            quantity, known = criterion.quantity, criteria.known(criterion)
+            if (
+                not isinstance(quantity, ModelQuantity)
+                or criteria.given.weights is not None
+                or (isinstance(known, AnyKnown) and known.subsets is not None)
+            ):
+                complete = False
+                continue
+            complete &= quantity.model.name == "distinct_l" and criterion.is_met(criterion.fewest_values)
+            for place in map(self._names.index, criteria.learnt(known)):
+                if quantity.column not in (None, str(self._names[place])):
+                    continue
+                # The rows that match a row are whole classes: they have all known values of its own class.
+                hidden = place in suppressible or bool((rows.codes[place] == rows.sizes[place]).any())
+                complete &= not hidden or "wildcard" not in self._by_reading
+                pool = [own for own in map(self._names.index, known_columns(known)) if own != place]
+                size = known.known if isinstance(known, AnyKnown) else len(pool)
+                sets = ClassCriterion.for_any_known(size, pool, criterion.fewest_values, str(criterion))
+                found += [replace(own, values_of=place) for own in sets if own.k > 1]
+        return found, complete
 
     def _counted(self, rows: KeyedRows) -> tuple[CountedTable, npt.NDArray[Any]]:
         distinct = rows.distinct(rows.keys)
@@ -249,58 +283,6 @@ class ByScores:
         )
 
 
-class Restoring:
-    """The restoring of suppressed cells, the most important columns first, until no single cell can be restored.
-
-    importance: number above 0 by position of a column that may be suppressed.
-    """
-
-    def __init__(self, rows: KeyedRows, criteria: MeasuredCriteria, importance: Mapping[int, float]) -> None:
-        self._rows, self._criteria = rows, criteria
-        self._columns = sorted(importance, key=lambda column: (-importance[column], column))
-        # Cells that could not be restored, as (key of the row, column, code): equal rows give equal answers. Restoring
-        # a cell may allow others, and clears the set.
-        self._needed: set[tuple[bytes, int, int]] = set()
-
-    def run(self) -> int:
-        """Restore cells, and return their number."""
-        total = sum(self._restore_many(self._suppressed(column), column) for column in self._columns)
-        while more := sum(self._restore_each(column) for column in self._columns):
-            total += more
-        return total
-
-    def _suppressed(self, column: int) -> Numbers:
-        return np.flatnonzero(self._rows.suppressed(column))
-
-    def _try(self, cells: Numbers, column: int) -> bool:
-        """Restore some cells of a column if all criteria then hold; return whether they do. cells: row numbers."""
-        kind = self._rows.keys[cells[0]].tobytes(), column, int(self._rows.codes[column][cells[0]])
-        if len(cells) == 1 and kind in self._needed:
-            return False
-        self._rows.put_back(cells, column)
-        if self._criteria.hold(self._rows):
-            self._needed.clear()
-            return True
-        self._rows.suppress(cells, [column])
-        if len(cells) == 1:
-            self._needed.add(kind)
-        return False
-
-    def _restore_many(self, cells: Numbers, column: int) -> int:
-        """Restore cells of a column, all at once or by halves; return how many were restored. cells: row numbers."""
-        if not len(cells):
-            return 0
-        if self._try(cells, column):
-            return len(cells)
-        half = len(cells) // 2
-        return self._restore_many(cells[:half], column) + self._restore_many(cells[half:], column) if half else 0
-
-    def _restore_each(self, column: int) -> int:
-        """Restore cells of a column one by one, and return the number of restored cells."""
-        cells = self._suppressed(column)
-        return sum(self._try(cells[place : place + 1], column) for place in range(len(cells)))
-
-
 def suppress_to_criteria(
     columns: Sequence[CodedColumn],
     names: Sequence[Hashable],
@@ -354,5 +336,7 @@ def _suppress_by_scores(
     while by_scores.round():
         rounds += 1
         make_groups(rows, needed, importance)
-    restored = Restoring(rows, measured, importance).run()
+    values, all_others = measured.values_of_classes(rows, importance)
+    restoring = Restoring(rows, [*needed, *values], importance, None if all_others else lambda: measured.hold(rows))
+    restored = restoring.restore_by_halves() + restoring.restore_each()
     return Suppressed(np.array([rows.suppressed(column) for column in range(len(names))]), rounds, restored)
