@@ -246,7 +246,7 @@ class PrintOptions:
 class ReportFile:
     """The report that a command writes beside its result; checked at once.
 
-    file: None for none. title: of the table. redact: whether values of cells are hidden.
+    file: None for none. title: see `write_report`. redact: whether values of cells are hidden.
     """
 
     file: Path | None
@@ -267,7 +267,7 @@ class ReportFile:
         from ..report.page import write_report
 
         if self.file is not None:
-            write_report(documents, self.file, str(self.title), self.redact, self.overwrite)
+            write_report(documents, self.file, self.title, self.redact, self.overwrite)
             shared.say(f"Report written to {self.file}; open it in a browser.")
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from enum import StrEnum
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from ..errors import printable
@@ -193,6 +194,12 @@ class RunOutcome(Displayable):
         from .report.run_text import closing, heading
 
         document = self.to_dict()
+        if redact:
+            # Errors may name folders.
+            release = document["release"] or {}
+            document |= {"table": PurePath(str(document["table"])).name, "error": "", "release": document["release"]}
+            if "error" in release:
+                document["release"] = release | {"error": "the error is hidden"}
         return [printable(heading(document)), printable(closing(document))]
 
     def draw(self, console: Console) -> None:

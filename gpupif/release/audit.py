@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from ..utils.display import Displayable, Heading, as_found, draw_line, draw_table, draw_verdict, plural
+from ..utils.display import (
+    Displayable,
+    Heading,
+    as_found,
+    draw_line,
+    draw_table,
+    draw_verdict,
+    plural,
+    without_sizes,
+)
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import as_mapping, brief, is_number, whole_number
 from .isolated_groups import isolated_groups, refusal
@@ -103,7 +112,7 @@ class Audit(Displayable):
             "bounded": f"Values of {worst['column']}{group} are bounded by",
             "number of queries": "There are too many queries:",
         }.get(worst["finding"], f"Worst: {worst['finding']}{group}, from")
-        said.append(f"{kind} {worst['by']}.")
+        said.append(f"{kind} {without_sizes(worst['by']) if redact else worst['by']}.")
         if self.rows is None:
             said.append("Without the table the number of rows in a group is not known.")
         return said
