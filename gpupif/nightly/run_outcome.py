@@ -196,10 +196,10 @@ class RunOutcome(Displayable):
         document = self.to_dict()
         if redact:
             # Errors may name folders.
-            release = document["release"] or {}
-            document |= {"table": PurePath(str(document["table"])).name, "error": "", "release": document["release"]}
-            if "error" in release:
-                document["release"] = release | {"error": "the error is hidden"}
+            release, hidden = document["release"] or {}, "the error is hidden"
+            document |= {"table": PurePath(str(document["table"])).name}
+            document["error"] = document["error"] and hidden
+            document["release"] = release | {"error": hidden} if "error" in release else document["release"]
         return [printable(heading(document)), printable(closing(document))]
 
     def draw(self, console: Console) -> None:

@@ -606,7 +606,7 @@ class Sections:
         if not self._redact:
             # Bounds are for a reader of the exact figures.
             tables += self._table("Suppressed cells", bounds, "quasi_identifiers lower upper disclosed", tools=True)
-        yield Section("Audit of suppressed cells", [note], [], tables)
+        yield Section("Audit of suppressed cells", [note] * (not self._redact), [], tables)
 
     def _night(self, document: Document) -> Iterable[Section]:
         gates = [

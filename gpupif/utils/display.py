@@ -38,8 +38,9 @@ class Displayable(Record, ABC):
     def verdict(self, redact: bool = False) -> list[str]:
         """Return the result in at most three sentences: the request, the attacker, and what the figures say.
 
-        redact: whether values of the table are left out; the names of its columns stay. Default: False. The sentences
-        are text of one line each, without markup. Names and values in them are `printable`.
+        redact: whether values of the table are left out, and figures that tell them; the names of its columns stay.
+        Default: False. The sentences are text of one line each, without markup. Names and values in them are
+        `printable`.
         """
         return []
 
