@@ -227,7 +227,8 @@ def unknown_places(scored: Sequence[Any], known: Collection[Any]) -> list[int]:
 
     These are the columns that the attacker does not know; all columns, if the attacker knows all.
     """
-    return [place for place, column in enumerate(scored) if column not in known] or [*range(len(scored))]
+    inside = {*known}
+    return [place for place, column in enumerate(scored) if column not in inside] or [*range(len(scored))]
 
 
 def _storable(key: str, value: Any) -> Any:
