@@ -51,7 +51,7 @@ from gpupif.kernels.walks import NOMINAL, Axes
 # Number of scores that are written at once: they fit into the first-level cache.
 CACHED_SCORES = 1 << 11
 # The argument `values_to_score` of `score_blocks` if it is to score blocks.
-NO_VALUES = (0, 0, 0)
+NO_VALUES = (0, 0, 0, 0)
 
 
 class ScoredColumns(NamedTuple):
@@ -386,7 +386,8 @@ def score_blocks(values_to_score, rows, offsets, blocks, columns, scored_columns
 
     Callers use one of the two. They share a kernel so that the subroutines of both are compiled once.
 
-    values_to_score: (column, start, stop), the values to score, see `score_values`; `NO_VALUES` to score blocks.
+    values_to_score: (first, last, start, stop): score values start to stop - 1 of the columns first to last - 1, see
+        `score_values`; `NO_VALUES` to score blocks.
     rows: (keys, counts, hashes) of the distinct rows, in partition order.
     offsets: block b is the rows offsets[b] to offsets[b + 1] - 1.
     blocks: (first, last + 1), the blocks to score.
@@ -445,22 +446,24 @@ def score_blocks(values_to_score, rows, offsets, blocks, columns, scored_columns
             ends[slot] = place + number
     # This comes last so that compiling the kernel begins with `find_equal_rows`: helper processes compile
     # `find_statistics` and `score_cells` meanwhile, see `gpupif/engines/cpu/ahead.py`.
-    if values_to_score[1] < values_to_score[2]:
-        first, last = values_to_score[1], values_to_score[2]
-        score_one_value_cohorts(values_to_score[0], first, last, scored_columns, wanted, scratch, ordered)
+    for column in range(values_to_score[0], values_to_score[1]):
+        first, last = values_to_score[2], min(values_to_score[3], values.first[column + 1] - values.first[column])
+        score_one_value_cohorts(column, first, last, scored_columns, wanted, scratch, ordered)
 
 
 def score_values(
-    column: int, start: int, stop: int, scored_columns: ScoredColumns, wanted: WantedMeasures, dtype: Any
+    columns: tuple[int, int], start: int, stop: int, scored_columns: ScoredColumns, wanted: WantedMeasures, dtype: Any
 ) -> None:
-    """Score the values start to stop - 1 of one scored column, each in a one-value cohort of size 1.
+    """Score the values start to stop - 1, or as many as there are, of some scored columns.
 
-    The scores go into `scored_columns.one_value_scores`. dtype: type of the counts of rows, the same as for blocks, so
-    that the same compiled kernel serves both.
+    Each value is in a one-value cohort of size 1. The scores go into `scored_columns.one_value_scores`.
+
+    columns: (first, last + 1), places in `scored_columns`. dtype: type of the counts of rows, the same as for blocks,
+        so that the same compiled kernel serves both.
     """
     none, counts, numbers = np.empty((0, 0), np.uint64), np.empty(0, dtype), np.empty(0, np.int64)
     rows, tally = (none, counts, np.empty(0, np.uint64)), (numbers.reshape(0, 0), numbers.reshape(0, 0), numbers)
     out = BlockScores(np.empty((0, 0, 0)), np.empty((0, 0), np.uint32))
     memory = memory_for(stop - start, dtype, wanted.kinds)
-    values_to_score = (column, start, stop)
+    values_to_score = (*columns, start, stop)
     score_blocks(values_to_score, rows, numbers, (0, 0), numbers, scored_columns, wanted, memory, tally, numbers, out)

@@ -85,7 +85,8 @@ class Arguments:
         self._check_mappings(names, [*scored_columns, *attacker])
         check_exist("columns", scored_columns, names)
         check_weights(self.weights, names)
-        return [name for name in names if name in {*scored_columns, *attacker, *self._weights}]
+        wanted = {*scored_columns, *attacker, *self._weights}
+        return [name for name in names if name in wanted]
 
     def make_request(
         self,
@@ -112,7 +113,8 @@ class Arguments:
         scored_columns = found[0][0]
         each = [attacker for _, attacker in found]
         known = list(dict.fromkeys(column for one in each for column in one.known))
-        used = [name for name in names if name in {*scored_columns, *known}]
+        wanted = {*scored_columns, *known}
+        used = [name for name in names if name in wanted]
         priors, accuracies, distances = self._check_mappings(names, used)
         return ScoreRequest(
             scored_columns,

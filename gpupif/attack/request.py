@@ -136,6 +136,7 @@ class ScoreRequest:
             else self._prior(column, total, own)
             for column, own in zip(valued, counts, strict=True)
         }
+        places = {name: place for place, name in enumerate(self.used)}
         job = Job(
             codes=[column.codes for column in columns],
             counts=counts,
@@ -143,8 +144,8 @@ class ScoreRequest:
             log2_priors=[prior_of[name].log2_probabilities for name in self.used],
             unit_bits=[prior_of[name].unit_bits for name in self.used],
             accuracies=[_accuracy(name, self.accuracies.get(name, 1.0)) for name in self.used],
-            scored_columns=[self.used.index(name) for name in self.scored_columns],
-            known=[self.used.index(name) for name in self.known],
+            scored_columns=[places[name] for name in self.scored_columns],
+            known=[places[name] for name in self.known],
             measures=self.measures,
             dtype=self.dtype,
             axes=self._axes(valued, prior_of),

@@ -123,7 +123,7 @@ Report = Annotated[
     Path | None,
     output_option("FILE.html", "Write a report with figures too, for a browser: see gpupif report.", "--report"),
 ]
-Redact = Annotated[bool, option(None, "Hide all values of cells in the report.", "--redact")]
+Redact = Annotated[bool, option(None, "Hide values of cells, figures that tell them, and folders.", "--redact")]
 Quiet = Annotated[bool, option(None, "Print nothing but errors.", "--quiet", "-q")]
 Columns = Annotated[str | None, option("A,B", "Columns that are looked at. Default: all.")]
 QuasiIdentifiers = Annotated[
@@ -272,7 +272,7 @@ class PrintOptions:
 class ReportFile:
     """The report that a command writes beside its result; checked at once.
 
-    file: None for none. title: of the table. redact: whether values of cells are hidden.
+    file: None for none. title: see `write_report`. redact: whether values of cells are hidden.
     """
 
     file: Path | None
@@ -293,7 +293,7 @@ class ReportFile:
         from ..report.page import write_report
 
         if self.file is not None:
-            write_report(documents, self.file, str(self.title), self.redact, self.overwrite)
+            write_report(documents, self.file, self.title, self.redact, self.overwrite)
             shared.say(f"Report written to {self.file}; open it in a browser.")
 
 

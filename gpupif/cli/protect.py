@@ -98,7 +98,7 @@ def protect(
 ) -> None:
     """Find the plan that makes TABLE meet criteria at the least loss: the columns made as coarse as they have to be."""
     shared.check(table)
-    to = ReportFile(report, overwrite, f"{table} treated by {output or 'a plan'}", redact)
+    to = ReportFile(report, overwrite, (table, "treated by", output or "a plan"), redact)
     if not require:
         raise InputError("--require: expected at least one limit, such as --require 'k>=5'; got none.")
     if output is not None:

@@ -75,7 +75,7 @@ def report(
             if documents[1]["classes"]["k"] < PROTECTED:
                 if roles is None and known is None:
                     given["quasi_identifiers"] = ",".join(documents[1]["quasi_identifiers"])
-                documents.append(_next_step(source, given | {"sep": shared.sep}))
+                documents.append(_next_step(source, given | {"sep": shared.sep}, redact))
         else:
             documents = _of_record(source, redact)
         to.write(documents, shared)
@@ -183,13 +183,19 @@ def _of_table(
     return documents
 
 
-def _next_step(table: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document that only says which command protects a table. given: options that name the attacker."""
+def _next_step(table: Path, given: Mapping[str, Any], redact: bool) -> dict[str, Any]:
+    """Return a document that only says which command protects a table. given: options that name the attacker.
+
+    redact: whether folders are left out.
+    """
+    from ..report.sections import without_folders
+
     options = {f"--{name.replace('_', '-')}": str(value) for name, value in given.items() if value is not None}
     named = [part for option in options.items() for part in option]
     command = ["gpupif", "protect", str(table), *named, "--require", f"k>={PROTECTED}", "--suppress", "0.05"]
-    command += ["-o", "plan.toml"]
-    return {"verdict": [f"To protect it, perhaps with other limits: `{shlex.join(command)}`"]}
+    said = shlex.join([*command, "-o", "plan.toml"])
+    said = without_folders(said) if redact else said
+    return {"verdict": [f"To protect it, perhaps with other limits: `{said}`"]}
 
 
 def _holds_scores(place: Path) -> bool:

@@ -16,6 +16,7 @@ from ..utils.display import (
     Displayable,
     Heading,
     as_cell,
+    as_interval,
     as_json,
     as_part,
     as_percent,
@@ -222,9 +223,10 @@ class Comparison(Displayable):
         rows = f"{self.rows:,} {plural(self.rows, 'row')}{gone}, before and after treatment. {said}"
         risk = self.risk.to_dict("index")
         figures = [
-            f"{name} {_value(risk[key]['before']) or 'none'} before, {_value(risk[key]['after']) or 'none'} after"
+            f"{name} {before or 'none'} before, {after or 'none'} after"
             for key, name in IN_VERDICT.items()
             if key in risk
+            for before, after in [[_value(risk[key][when], redact) for when in ("before", "after")]]
         ]
         figures += self._certain(risk)
         if self.singled_out:
@@ -308,12 +310,14 @@ def _plain(row: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
     return {**row, **whole}
 
 
-def _value(value: Any) -> str:
+def _value(value: Any, redact: bool = False) -> str:
     if isinstance(value, str):
         return SHORT_READINGS[value]
     if value is None or value != value:
         return ""
-    return f"{int(value):,}" if float(value).is_integer() else as_cell(float(value))
+    if float(value).is_integer():
+        return f"{int(value):,}"
+    return as_interval(value) if redact else as_cell(float(value))
 
 
 def risk_table(risk: pd.DataFrame, weights: Hashable) -> PrintedTable:

@@ -16,6 +16,7 @@ from ..utils.display import (
     draw_table,
     highest_place,
     quoted,
+    rounded_down,
 )
 from .attack_game import Payoffs
 from .class_risks import AttackRisk, ClassRisks
@@ -64,10 +65,11 @@ def classes_sentence(classes: ClassRisks, estimated: EstimatedRisks | None) -> s
     return f"{alone}, {few}; {attack}."
 
 
-def attributes_sentence(attributes: pd.DataFrame, rows: int, weighted: bool) -> str:
+def attributes_sentence(attributes: pd.DataFrame, rows: int, weighted: bool, redact: bool) -> str:
     """Return what the classes give away of sensitive attributes, for the verdict; empty without attributes.
 
-    rows: of the table. weighted: whether shares are of sampling weights.
+    rows: of the table. weighted: whether shares are of sampling weights. redact: whether the highest share is rounded
+    down, since it may tell the number of rows of its class.
     """
     if "certain_rows" in attributes and (certain := int(attributes["certain_rows"].max())):
         most = attributes.index[highest_place(attributes["certain_rows"])]
@@ -76,7 +78,9 @@ def attributes_sentence(attributes: pd.DataFrame, rows: int, weighted: bool) -> 
     if "alpha" in attributes:
         most = attributes.index[highest_place(attributes["alpha"])]
         who = "people, by their weights," if weighted else "rows"
-        return f"In some class {as_part(attributes['alpha'].max())} of the {who} have the same {quoted(most)}."
+        alpha = float(attributes["alpha"].max())
+        share = f"at least {as_part(rounded_down(alpha))}" if redact else as_part(alpha)
+        return f"In some class {share} of the {who} have the same {quoted(most)}."
     return ""
 
 

@@ -292,8 +292,8 @@ def pick_needed(
     check_exist("sensitive", sensitive, names)
     check_weights(weights, names)
     check_exist("household", [] if household is None else [household], names)
-    beside = [name for name in (weights, household) if name is not None]
-    return [name for name in names if name in known or name in sensitive or name in beside]
+    wanted = {*known, *sensitive, *(name for name in (weights, household) if name is not None)}
+    return [name for name in names if name in wanted]
 
 
 def _by_attribute(given: Mapping[Any, Any]) -> bool:

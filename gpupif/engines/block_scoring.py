@@ -76,6 +76,7 @@ class Results:
     def __init__(self, job: Job, empty: Callable[[tuple[int, int], str], Any] | None = np.empty) -> None:
         self.job = job
         self.layout = job.layout
+        self._slots = {column: slot for slot, column in enumerate(job.scored_columns)}
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
         self.weights = [0.0] * len(job.scored_columns)
         nothing: Sizes | LogSum = Sizes.total([])
@@ -90,7 +91,7 @@ class Results:
 
     def slot(self, column: int) -> int:
         """Return the place of a column of the job among its scored columns."""
-        return self.job.scored_columns.index(column)
+        return self._slots[column]
 
     def weigh(self, column: int, cohorts: Sizes, distinct: Sizes) -> None:
         """Set the weight of a scored column. cohorts: its cohorts by size. distinct: distinct rows by multiplicity."""
@@ -224,8 +225,9 @@ def score_in_blocks(run: BlockRun, of_rows: Sequence[Measure] = ()) -> EngineRes
     tables = [collapse_job(job, run.results.total, run.workers, run.block_rows)]
     distinct = len(tables[0].rows.keys)
     shared = _score_rows(run, tables[0], of_rows) if of_rows else {}
-    inside = [column for column in job.scored_columns if column in job.known]
-    projections = [[column] for column in job.scored_columns if column not in job.known] + ([inside] if inside else [])
+    known = {*job.known}
+    inside = [column for column in job.scored_columns if column in known]
+    projections = [[column] for column in job.scored_columns if column not in known] + ([inside] if inside else [])
     for number, scored_columns in enumerate(projections):
         columns = sorted({*job.known, *scored_columns})
         if len(columns) < len(job.codes):

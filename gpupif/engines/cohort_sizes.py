@@ -45,8 +45,10 @@ class CohortSizes(NamedTuple):
     @classmethod
     def sum(cls, tallies: Iterable[CohortSizes], scored_columns: int, total: int, rows: int) -> CohortSizes:
         """Return the sum of the tallies of several parts of one table. Other arguments: see `empty`."""
-        cohort_sizes = cls.empty(scored_columns, total, rows)
-        for part in tallies:
+        cohort_sizes, parts = cls.empty(scored_columns, total, rows), list(tallies)
+        if len(parts) == 1 and parts[0].large.shape == cohort_sizes.large.shape:
+            return parts[0]
+        for part in parts:
             for scored_column in range(scored_columns):
                 cohort_sizes.add(scored_column, part, scored_column)
         return cohort_sizes
@@ -70,7 +72,8 @@ class CohortSizes(NamedTuple):
         """Return the cohorts of a scored column by size."""
         large, multiplicities = np.unique(self.large[scored_column, : self.listed[scored_column]], return_counts=True)
         return Sizes.from_counts(
-            np.concatenate([SMALL_SIZES, large]), np.concatenate([self.small[scored_column], multiplicities])
+            np.concatenate([SMALL_SIZES, large]),
+            np.concatenate([self.small[scored_column], multiplicities]),
         )
 
     def log_sum(self, scored_column: int) -> LogSum:

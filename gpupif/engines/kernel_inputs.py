@@ -20,7 +20,8 @@ WHOLE = 2.0**-52
 def kernel_axes(axes: Sequence[Axis | None]) -> walks.Axes:
     """Return the axes of scored columns in arrays for kernels, in the order of ranks. None gives an empty axis."""
     none = np.empty(0, np.int64)
-    known = [axis or Axis(walks.NOMINAL, none, none, NOTHING, np.empty((0, 0), np.int64), NOTHING, 1) for axis in axes]
+    empty = Axis(walks.NOMINAL, none, none, NOTHING, np.empty((0, 0), np.int64), NOTHING, 1)
+    known = [axis or empty for axis in axes]
     values_first = np.cumsum([0, *(len(axis.places) for axis in known)])
     steps_first = np.cumsum([0, *(len(axis.prior) + 1 for axis in known)])
     masses_first = np.cumsum([0, *(len(axis.masses) for axis in known)])
@@ -46,6 +47,7 @@ def kernel_axes(axes: Sequence[Axis | None]) -> walks.Axes:
 
 def kernel_values(job: Job, columns: Sequence[int]) -> ScoredValues:
     """Return the values of some columns in arrays for kernels."""
+    known = {*job.known}
     whole = [value_mass(job.priors[column]) if job.whole is None else job.whole[column] for column in columns]
     return ScoredValues(
         np.cumsum([0, *(len(job.priors[column]) for column in columns)]),
@@ -55,7 +57,7 @@ def kernel_values(job: Job, columns: Sequence[int]) -> ScoredValues:
         np.array([job.accuracies[column] for column in columns], np.float64),
         np.array([values for values, _ in whole]),
         np.array([mass for _, mass in whole]),
-        np.array([column in job.known and not job.class_without_scored_column for column in columns], np.int64),
+        np.array([column in known and not job.class_without_scored_column for column in columns], np.int64),
         kernel_axes([None if job.axes is None else job.axes[column] for column in columns]),
     )
 

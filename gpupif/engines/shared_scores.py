@@ -16,6 +16,8 @@ from ..rows.threads import Workers
 
 # Most measures that one call of the kernel `spread` copies to rows.
 AT_ONCE = 20
+# The most rows that NumPy takes sooner than a call of a kernel begins.
+FEW_ROWS = 256
 
 
 class ScoredColumnScores(NamedTuple):
@@ -134,6 +136,11 @@ def _put_scored_column(
 def put_rows(shared: ScoredColumnScores, taken: Sequence[Taken], start: int, outs: Sequence[npt.NDArray[Any]]) -> None:
     """Fill arrays of one length with scores of the rows from `start` on. taken: the derivation of each array."""
     number = shared.number[start : start + (len(outs[0]) if outs else 0)]
+    if len(number) <= FEW_ROWS:
+        places = shared.places[number]
+        for one, out in zip(taken, outs, strict=True):
+            out[:] = one.factor * shared.scores[places, one.slot]
+        return
     where = number, shared.places, np.empty(spread.CHUNK, shared.places.dtype)
     for types, picked in _by_type(taken):
         slots = tuple(np.array([taken[k].slot for k in some], np.int64) for some in picked)

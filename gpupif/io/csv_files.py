@@ -63,9 +63,13 @@ class CsvFormat(FileFormat):
 
     def writer(self, sink: IO[bytes], file: Path, schema: pa.Schema, describe: Describe) -> Any:
         """See `FileFormat`; raises OutputError for columns whose values cannot be written to CSV."""
-        for field in schema:
-            values = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-            if any(is_one(values) for is_one in UNWRITTEN):
+        unwritten = {
+            kind
+            for kind in {*schema.types}
+            if any(is_one(kind.value_type if pa.types.is_dictionary(kind) else kind) for is_one in UNWRITTEN)
+        }
+        for field in schema if unwritten else ():
+            if field.type in unwritten:
                 raise OutputError(
                     f"{file}: column {field.name!r}, of type {field.type}, has no place in CSV. Choose .parquet, or "
                     "leave it out."
@@ -107,7 +111,8 @@ def _read_texts(file: Path, head: CsvHeader, columns: Sequence[str]) -> pa.Table
 
 
 def _fields(head: CsvHeader, columns: Sequence[str]) -> Fields:
-    places = [columns.index(name) if name in columns else -1 for name in head.names]
+    place_of = {name: place for place, name in enumerate(columns)}
+    places = [place_of.get(name, -1) for name in head.names]
     return Fields(head.size, head.separator, columns, places)
 
 

@@ -111,7 +111,9 @@ class ParquetWriter:
 
     def _write_footer(self) -> None:
         """Write the footer that Arrow would write for this schema, with the row groups that were written."""
-        footer = read_footer(write_by_arrow(self._schema.empty_table(), self._codec))
+        sink = pa.BufferOutputStream()
+        pq.ParquetWriter(sink, self._schema).close()
+        footer = read_footer(sink.getvalue().to_pybytes())
         footer |= {
             3: (I64, sum(group[3][1] for group in self._groups)),
             4: (LIST, (STRUCT, self._groups)),

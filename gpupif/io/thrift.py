@@ -15,6 +15,8 @@ WHOLE_NUMBERS = (I16, I32, I64)
 # The number of bytes of a value, for types whose values are kept as bytes.
 SIZES = {BYTE: 1, DOUBLE: 8}
 
+_BYTES = [bytes([value]) for value in range(128)]
+
 Struct = dict[int, tuple[int, Any]]
 
 
@@ -46,7 +48,8 @@ def unsigned(value: int) -> bytes:
 
 
 def _signed(value: int) -> bytes:
-    return unsigned(value << 1 if value >= 0 else (-value << 1) - 1)
+    zigzag = value << 1 if value >= 0 else (-value << 1) - 1
+    return _BYTES[zigzag] if zigzag < 128 else unsigned(zigzag)
 
 
 def _value(kind: int, value: Any) -> bytes:

@@ -141,9 +141,11 @@ class ToxicPairs(Displayable):
         if len(self.values):
             rarest: dict[Any, Any] = self.values.iloc[0].to_dict()
             who = _joined(rarest, self.size, "column", quoted)
-            who += "" if redact else f" = {_joined(rarest, self.size, 'value', as_found)}"
-            count = f"{_count(rarest['count'])} where {rarest['expected']:,.1f} would be if they were independent"
-            said.append(f"Rarest together: {who}, {count}.")
+            if not redact:
+                # The figures of a pair tell its values to who knows how frequent values are.
+                who += f" = {_joined(rarest, self.size, 'value', as_found)}, {_count(rarest['count'])}"
+                who += f" where {rarest['expected']:,.1f} would be if they were independent"
+            said.append(f"Rarest together: {'values of ' * redact}{who}.")
         return said
 
     def draw(self, console: Console) -> None:

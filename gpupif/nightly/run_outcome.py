@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from enum import StrEnum
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from ..errors import printable
@@ -193,6 +194,12 @@ class RunOutcome(Displayable):
         from .report.run_text import closing, heading
 
         document = self.to_dict()
+        if redact:
+            # Errors may name folders.
+            release, hidden = document["release"] or {}, "the error is hidden"
+            document |= {"table": PurePath(str(document["table"])).name}
+            document["error"] = document["error"] and hidden
+            document["release"] = release | {"error": hidden} if "error" in release else document["release"]
         return [printable(heading(document)), printable(closing(document))]
 
     def draw(self, console: Console) -> None:

@@ -31,6 +31,7 @@ from ..utils.display import (
     Displayable,
     Heading,
     as_cell,
+    as_interval,
     as_percent,
     as_text,
     bits,
@@ -125,24 +126,26 @@ class Advice(Displayable):
     def verdict(self, redact: bool = False) -> list[str]:
         """See `Displayable.verdict`."""
         name, size = HEADINGS.get(self.criterion, self.criterion), f"{self.rows:,} {plural(self.rows, 'row')}"
-        asked = f"{size}: what one change buys. Now {self._figures(self.before)}. {self.attacker}"
+        asked = f"{size}: what one change buys. Now {self._figures(self.before, redact)}. {self.attacker}"
         buying = self.changes[self.changes["bought"] > 0]
         if not len(buying):
             return [asked, f"No single change makes {name} less risky."]
 
         def said(row: Mapping[Any, Any]) -> str:
             change = "dropped" if row["do"] == DROP else f"at level {row['level']} of {row['height']}"
-            return f"{quoted(row['column'])} {change}, at {bits(row['bits'])} a row: {self._figures(row)}"
+            cost = "" if redact else f", at {bits(row['bits'])} a row: {self._figures(row)}"
+            return f"{quoted(row['column'])} {change}{cost}"
 
         places = [0, highest_place(buying["bought"])]
         best, most = (said(buying.iloc[place].to_dict()) for place in places)
         least = [f"Most in all: {most}."] if places[0] != places[1] else []
         return [asked, f"Most for each bit given up: {best}.", *least]
 
-    def _figures(self, values: Mapping[Any, Any]) -> str:
+    def _figures(self, values: Mapping[Any, Any], redact: bool = False) -> str:
         """Return the figure of the criterion, k and the unique rows in words."""
         head, _, unit = _head(self.criterion).partition(", ")
-        value = as_cell(values[self.criterion])
+        value = values[self.criterion]
+        value = as_interval(value) if redact and isinstance(value, float) else as_cell(value)
         named_unit = {"bits": " bit" if value == "1" else " bits"}.get(unit, "")
         said = {head: f"{head} {value}{named_unit}"}
         more = {HEADINGS.get(name, name): as_cell(values[name]) for name in ("k", "uniques")}

@@ -24,6 +24,7 @@ from ..utils.display import (
     json_value,
     plural,
     quoted,
+    rounded_down,
 )
 from .frontier_plot import ProtectionPlots
 
@@ -209,8 +210,8 @@ class Protection(Displayable):
             broken = [own.criterion for own in self.risk if not own.is_met]
             why = f"{listed(broken, SHOWN_CRITERIA, str)}." if redact else self.unmet.partition(": ")[2]
             asked = f"NOT MET: {why}"
-        done = f"Plan: {self._done()}; cost: {self._cost()}."
-        return [*map(printable, (asked, done, f"Risk left: {self._risk_left()}."))]
+        done = f"Plan: {self._done()}; cost: {self._cost(redact)}."
+        return [*map(printable, (asked, done, f"Risk left: {self._risk_left(redact)}."))]
 
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)
@@ -276,15 +277,18 @@ class Protection(Displayable):
             done.append(f"suppresses {cells}{rows}")
         return "; ".join(done) or f"nothing{', for the table meets the criteria as it is' * (self.unmet is None)}"
 
-    def _cost(self) -> str:
+    def _cost(self, redact: bool) -> str:
         """Return what the plan loses, and whether another plan may lose less, in words."""
         weighed = ", weighed by importance" * self.weighed
+        # What a level loses tells its groups to who knows how frequent values are.
+        part, low = as_part(self.loss_share), 100 * rounded_down(self.loss_share)
+        part = f"{low:.0f} to {low + 10:.0f} %" if redact and 0 < self.loss_share < 1 else part
         # In the words of `compare`, whose share of coarser values this is; it adds that of suppressed cells.
         how = "coarser values lose " * bool(self.suppressed_rows)
-        lost = f"{how}{as_part(self.loss_share)} of the information in the quasi-identifiers{weighed}"
+        lost = f"{how}{part} of the information in the quasi-identifiers{weighed}"
         if self.objective != "entropy":
-            share = f"{as_part(self.loss_share)} of the highest"
-            lost = f"objective {self.objective}: {as_cell(self.loss)} ({self.unit}), {share}"
+            loss = "" if redact else f"{as_cell(self.loss)} ({self.unit}), "
+            lost = f"objective {self.objective}: {loss}{part} of the highest"
         ended = f"{self.stopped_by} ended the search, and " if self.stopped_by else ""
         less = f"up to {as_percent(self.gap)} less" if self.gap < 1 else "less"
         if self.unmet is None:
@@ -292,13 +296,14 @@ class Protection(Displayable):
         further = math.fsum(own.loss for own in self.local)
         return lost + f"; the rows that are recoded further lose {further:,.0f} bits" * bool(self.local)
 
-    def _risk_left(self) -> str:
+    def _risk_left(self, redact: bool) -> str:
         """Return the value of each criterion, how many rows are unique, and the chance of an attacker, in words."""
         if self.smallest_class is None or self.unique_rows is None:
             return "not measured, because Ctrl-C ended the measuring"
         pairs = list(zip(self.before, self.risk, strict=True))
         said = [
-            f"{after.criterion} is {'met' if after.is_met else 'NOT MET'}: {_shown(after)} (before: {_shown(before)})"
+            f"{after.criterion} is {'met' if after.is_met else 'NOT MET'}"
+            + f": {_shown(after)} (before: {_shown(before)})" * (not redact)
             for before, after in pairs
             if len(pairs) == 1 or not after.is_met
         ]

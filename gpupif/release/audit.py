@@ -13,7 +13,16 @@ import numpy as np
 
 from ..errors import InputError
 from ..treatment.field_checks import is_finite
-from ..utils.display import Displayable, Heading, as_found, draw_line, draw_table, draw_verdict, plural
+from ..utils.display import (
+    Displayable,
+    Heading,
+    as_found,
+    draw_line,
+    draw_table,
+    draw_verdict,
+    plural,
+    without_sizes,
+)
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import as_mapping, brief, whole_number
 from .isolated_groups import isolated_groups, refusal
@@ -104,7 +113,7 @@ class Audit(Displayable):
             "bounded": f"Values of {worst['column']}{group} are bounded by",
             "number of queries": "There are too many queries:",
         }.get(worst["finding"], f"Worst: {worst['finding']}{group}, from")
-        said.append(f"{kind} {worst['by']}.")
+        said.append(f"{kind} {without_sizes(worst['by']) if redact else worst['by']}.")
         if self.rows is None:
             said.append("Without the table the number of rows in a group is not known.")
         return said

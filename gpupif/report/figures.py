@@ -14,6 +14,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from ..utils.display import as_json, as_part, as_text
 
 Figure = dict[str, Any]
@@ -25,6 +27,8 @@ GAIN_BARS = 80
 # The parts of a distribution that a box shows: whiskers, the ends of the box, and the line in it.
 BOX = {"lowerfence": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "upperfence": 0.95}
 ROW = 26
+# A redacted report shows medians of so many rows or more.
+FEWEST_ROWS = 20
 
 
 def labels(names: Iterable[Hashable]) -> list[str]:
@@ -58,17 +62,20 @@ def figure(
     return {"said": said, "data": list(data), "layout": {"height": height, **layout}}
 
 
-def landscape(shape: Any) -> list[Figure]:
-    """Return the risk landscape: the median and the highest CIG in bands of rows by columns."""
+def landscape(shape: Any, redact: bool = False) -> list[Figure]:
+    """Return the risk landscape: the median and the highest CIG in bands of rows by columns.
+
+    redact: whether medians are rounded down to whole bits and left out of small bands, as are all highest values.
+    """
     columns = labels(shape.columns[:MOST_COLUMNS])
     ends = [0.0, *(100 * shape.rows.cumsum() / max(1, shape.rows.sum())).tolist()]
     bands = [
         f"band {band + 1} of {len(shape.rows)}: {rows:,} rows, {ends[band]:.3g} to {ends[band + 1]:.3g} % of rows by "
-        f"risk<br>RIG {low:.4g} to {high:.4g} bits"
+        f"risk{'' if redact else f'<br>RIG {low:.4g} to {high:.4g} bits'}"
         for band, (rows, low, high) in enumerate(zip(shape.rows, shape.low, shape.high, strict=True))
     ]
     shown = {name: [numbers(row[:MOST_COLUMNS]) for row in getattr(shape, name)] for name in ("median", "highest")}
-    trace = {
+    trace: dict[str, Any] = {
         "type": "heatmap",
         "x": columns,
         "y": numbers(ends),
@@ -79,6 +86,12 @@ def landscape(shape: Any) -> list[Figure]:
         "colorbar": {"title": {"text": "bits"}, "thickness": 12},
         "hovertemplate": "<b>%{x}</b><br>%{text}<br>median %{z} bits<br>highest %{customdata} bits<extra></extra>",
     }
+    if redact:
+        median = np.where(shape.rows[:, None] >= FEWEST_ROWS, np.floor(shape.median), np.nan)
+        trace["z"] = [numbers(row[:MOST_COLUMNS]) for row in median]
+        trace["text"] = [[band] * len(columns) for band in trace.pop("bands")]
+        del trace["customdata"]
+        trace["hovertemplate"] = "<b>%{x}</b><br>%{text}<br>median %{z} bits<extra></extra>"
     said = "Heat map: the median CIG of the cells, by band of rows (riskiest first) and column (highest FIG first)."
     axes: dict[str, Any] = {"xaxis": {"type": "category"}, "yaxis": {"autorange": "reversed", "ticksuffix": " %"}}
     return [figure(said, [trace], 520, y="rows, riskiest first", **axes)]

@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..io.write import check_output, write_text
 from ..utils.display import as_text
 from .records import Document, kind_of
-from .sections import Section, Sections
+from .sections import Section, Sections, file_name
 from .words import words_of
 
 ENDINGS = (".html", ".htm")
@@ -41,22 +41,23 @@ def check_report(path: str | os.PathLike[str], overwrite: bool) -> None:
 def write_report(
     documents: Sequence[Document],
     path: str | os.PathLike[str],
-    title: str,
+    title: object,
     redact: bool = False,
     overwrite: bool = False,
 ) -> None:
     """Write a report on results, whole or not at all. Only its owner can read a new file, which may show values.
 
-    documents: of the results, see `records`. title: the table that they are of. redact: whether values of cells are
-    hidden. Raises what `check_report` does.
+    documents: of the results, see `records`. title: the table that they are of, or a tuple of words and paths. redact:
+    whether values of cells, the figures that tell them, and folders are hidden. Raises what `check_report` does.
     """
     check_report(path, overwrite)
     write_text(make_page(documents, title, redact), path, overwrite, private=True)
 
 
-def make_page(documents: Sequence[Document], title: str, redact: bool = False) -> str:
+def make_page(documents: Sequence[Document], title: object, redact: bool = False) -> str:
     """Return the page of a report, see `write_report`. All text is escaped."""
     environment, plotly = _libraries()
+    words = title if isinstance(title, tuple) else (title,)
     make = Sections(redact)
     sections = [section for document in documents if kind_of(document) is not None for section in make.of(document)]
     sections += filter(None, [words_of(sections)])
@@ -64,7 +65,7 @@ def make_page(documents: Sequence[Document], title: str, redact: bool = False) -
     script = _template("page.js")
     scripts = (plotly(), script)
     text: str = environment.get_template("page.html").render(
-        title=as_text(title),
+        title=as_text(" ".join(file_name(word) if redact else str(word) for word in words)),
         version=__version__,
         made=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         redacted=redact,
@@ -93,7 +94,7 @@ def _facts(document: Document) -> Iterator[str]:
     source = (document.get("request") or {}).get("input") or {}
     name = document.get("input") if isinstance(document.get("input"), str) else source.get("path")
     if name:
-        yield f"Table: {as_text(os.path.basename(name))}"
+        yield f"Table: {as_text(file_name(name))}"
     if document.get("device"):
         yield f"Device: {as_text(document['device'])}"
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..errors import InputError, listed
-from ..utils.display import as_cell, as_found, as_part, as_text
+from ..utils.display import as_cell, as_found, as_interval, as_part, as_text, rounded_down, without_sizes
 from . import figures
 from .figures import Figure
 from .records import Document, kind_of
@@ -17,6 +20,14 @@ from .records import Document, kind_of
 HIDDEN = "hidden"
 VALUES = {"groups", "value", "index", "value_1", "value_2", "quasi_identifiers", "why"}
 VALUES |= {"rows_told_apart", "low", "high"}
+# A figure of one cell, one row, one class or one pair of values tells its values to who knows how frequent values are:
+# in a redacted report it is hidden with them.
+OF_ONE = "cig_median cig_p95 cig_max csf_max individual_risk_max pif_100"
+# Keys of figures of the worst class and of percentiles of rows: a redacted report shows numbers that they are between.
+BETWEEN = {"pif_50", "pif_95", "pif_99", "entropy_l", "recursive_c", "t", "alpha", "worst"}
+BETWEEN |= {"before", "after", "gate_value", "last_good_run", "bought", "pif95"}
+# Options of commands whose values are no paths.
+NO_PATHS = {"--quasi-identifiers", "--sensitive", "--require", "--sep"}
 # Keys of single values of the table.
 MAY_MISS = {"value", "value_1", "value_2"}
 # Keys of shares, which are shown in percent.
@@ -152,6 +163,7 @@ class Section:
     tables: Sequence[Table] = field(default_factory=list)
 
 
+RIG_SAID = "RIG is the sum of a row's CIG. PIF 95 is its 95th percentile: 95 % of rows have no more."
 # The title of the section of disclosure measures.
 OF_ATTRIBUTES = "k, l, t and their worst class"
 # The keys of figures of rows, and of the riskiest cells.
@@ -184,26 +196,32 @@ class Sections:
         keys: str,
         tools: bool = False,
         headings: Mapping[str, str] = MappingProxyType({}),
+        hidden: str = "",
     ) -> list[Table]:
         """Return a table of records, with those of its columns that any record fills; no table without records.
 
-        headings: in place of `HEADINGS`.
+        headings: in place of `HEADINGS`. hidden: keys of figures that tell values, which a redacted report hides, too.
         """
         rows = list(records)
         used = [key for key in keys.split() if any(row.get(key) is not None for row in rows)]
-        cells = [[self._cell(key, row.get(key)) for key in used] for row in rows]
+        cells = [[self._cell(key, row.get(key), hidden) for key in used] for row in rows]
         return [Table(caption, [headings.get(key) or _heading(key) for key in used], cells, tools)] if rows else []
 
     def _facts(
-        self, caption: str, document: Document, keys: str, headings: Mapping[str, str] = MappingProxyType({})
+        self,
+        caption: str,
+        document: Document,
+        keys: str,
+        headings: Mapping[str, str] = MappingProxyType({}),
+        hidden: str = "",
     ) -> list[Table]:
-        """Return a table with a line for each figure of a document that it has. headings: in place of `HEADINGS`."""
+        """Return a table with a line for each figure of a document that it has. headings, hidden: see `_table`."""
         used = [key for key in keys.split() if document.get(key) is not None]
-        lines = [[Cell(headings.get(key) or _heading(key)), self._cell(key, document[key])] for key in used]
+        lines = [[Cell(headings.get(key) or _heading(key)), self._cell(key, document[key], hidden)] for key in used]
         return [Table(caption, ["what", "figure"], lines)]
 
-    def _cell(self, key: str, value: Any) -> Cell:
-        if key in VALUES and self._redact:
+    def _cell(self, key: str, value: Any, hidden: str = "") -> Cell:
+        if self._redact and (key in VALUES or key in hidden.split()):
             return Cell(HIDDEN)
         if value is None:
             # A value of a table that is missing, or a figure that there is not.
@@ -213,13 +231,20 @@ class Sections:
         if isinstance(value, Mapping):
             return Cell(", ".join(f"{as_text(name)} = {as_found(own)}" for name, own in value.items()))
         if isinstance(value, int | float) and key not in VALUES:
+            if self._redact and isinstance(value, float):
+                # What is embedded has no more digits than what is shown.
+                if key in BETWEEN and (key, value) != ("alpha", 1):
+                    return Cell(as_interval(value), rounded_down(value))
+                value = float(f"{value:.4g}")
             shown = as_part(value) if key in SHARES else as_text(value) if key in NUMBERED else as_cell(value)
             return Cell(shown, float(value))
         return Cell(as_found(value))
 
     def _scores(self, document: Document) -> Iterable[Section]:
         bands, cells = document.get("landscape"), document.get("histograms", {})
-        if bands is not None and len(bands.rows):
+        if self._redact:
+            yield from self._hidden_scores(document, bands)
+        elif bands is not None and len(bands.rows):
             notes = [
                 f"Every row of the table, sorted by its row information gain (RIG) and gathered into {len(bands.rows)} "
                 "bands of about equally many rows; rows with equal RIG share a band. Columns are sorted by FIG. The "
@@ -233,11 +258,24 @@ class Sections:
             yield Section("Risk landscape", notes, figures.landscape(bands))
             yield Section(
                 "Risk of rows",
-                ["RIG is the sum of a row's CIG. PIF 95 is its 95th percentile: 95 % of rows have no more."],
+                [RIG_SAID],
                 figures.gains(bands.gains, bands.gain_step, document["pif"]),
             )
         yield self._columns(document, bands, cells)
         yield from self._riskiest(document)
+
+    def _hidden_scores(self, document: Document, bands: Any) -> Iterable[Section]:
+        """Return the sections on the risk of rows in a redacted report."""
+        if bands is not None and bands.rows.max(initial=0) >= figures.FEWEST_ROWS:
+            note = (
+                "Rows sorted by their row information gain (RIG), and gathered into bands. Medians are rounded down to "
+                f"whole bits; those of fewer than {figures.FEWEST_ROWS} rows are hidden."
+            )
+            yield Section("Risk landscape", [note], figures.landscape(bands, redact=True))
+        if document["pif"]:
+            shares = {f"pif_{share}": bits for share, bits in document["pif"].items()}
+            tables = self._facts("Percentiles of RIG", shares, " ".join(shares), hidden=OF_ONE)
+            yield Section("Risk of rows", [RIG_SAID], [], tables)
 
     def _columns(self, document: Document, bands: Any, cells: Mapping[str, Any]) -> Section:
         """Return the section on the risk of each column."""
@@ -252,7 +290,7 @@ class Sections:
             said = "Narrow bars: the FIG of each column, per row. Wide bars: the entropy of the column."
             drawn += figures.bars(said, [row["column"] for row in records], series, "bits per row", "overlay")
             notes.append("FIG per row beside the entropy of the column, which is what there is to learn on average.")
-        boxes = {**({} if bands is None else {"cig": bands.cells}), **cells}
+        boxes = {} if self._redact else {**({} if bands is None else {"cig": bands.cells}), **cells}
         for measure, unit in (("cig", ", bits"), ("csf", "")):
             if measure in boxes:
                 drawn += figures.boxes(boxes[measure], [row["column"] for row in records], unit, measure.upper())
@@ -260,7 +298,8 @@ class Sections:
             notes.append("Boxes: the middle half of the cells, a line at the median, whiskers from 5 to 95 % of cells.")
         keys = "column distinct_values prior_entropy fig cig_mean cig_median cig_p95 cig_max csf_mean csf_max weight "
         keys += f"{OF_ROWS} individual_risk_mean individual_risk_max"
-        return Section("Risk of columns", notes, drawn, self._table("Columns", records, keys, tools=True))
+        tables = self._table("Columns", records, keys, tools=True, hidden=OF_ONE)
+        return Section("Risk of columns", notes, drawn, tables)
 
     def _riskiest(self, document: Document) -> Iterable[Section]:
         """Return the section on the riskiest cells.
@@ -323,7 +362,7 @@ class Sections:
                 series,
                 "mean CIG, bits",
             )
-        yield Section("Attackers side by side", [], drawn, self._table("Attackers", records, keys))
+        yield Section("Attackers side by side", [], drawn, self._table("Attackers", records, keys, hidden=OF_ONE))
         if "columns" in document:
             yield from self._scores(document)
 
@@ -348,22 +387,23 @@ class Sections:
                 f"{name}_highest": estimated[name]["highest"] for name in ("journalist", "individual")
             } | estimated
             facts = "people k_map journalist_highest individual_highest reidentifications"
-            tables += self._facts("In the population that the weights estimate", people, facts)
+            hidden = "k_map journalist_highest individual_highest"
+            tables += self._facts("In the population that the weights estimate", people, facts, hidden=hidden)
         yield Section("Class sizes", [f"Classes of rows that agree on {known}."], drawn, tables)
         models = "distinct_l entropy_l recursive_c t alpha basic_beta enhanced_beta delta"
         keys = f"attribute values {models} homogeneous_classes certain_rows"
-        tables = self._table("Each figure is that of the worst class", document["attributes"], keys)
+        hidden = "basic_beta enhanced_beta delta"
+        tables = self._table("Each figure is that of the worst class", document["attributes"], keys, hidden=hidden)
         caption = "The worst class for k, distinct l and t; of equal ones the first"
         keys = "measure attribute worst quasi_identifiers rows equally_bad"
         worst = [
             {**own, "measure": own["measure"].replace("_", " "), "worst": own["value"], "equally_bad": own["classes"]}
             for own in document.get("worst_classes") or []
         ]
-        tables += self._table(caption, worst, keys)
+        tables += self._table(caption, worst, keys, hidden="rows")
         caption = "The worst classes of several rows: their attribute is known without finding anybody"
-        tables += self._table(
-            caption, document.get("groups") or [], "quasi_identifiers attribute value rows share entropy", True
-        )
+        groups = [] if self._redact else document.get("groups") or []
+        tables += self._table(caption, groups, "quasi_identifiers attribute value rows share entropy", True)
         if tables:
             yield Section(OF_ATTRIBUTES, [], [], tables)
 
@@ -373,7 +413,8 @@ class Sections:
         counted = "rows" if document.get("people") is None else "people"
         said = f"Matrix: the share of {counted} that are unique on two columns."
         headings = {"count": counted, "expected": f"{counted} if independent"}
-        tables = self._table("Values that are rarest together", document["values"], keys, True, headings)
+        hidden = "count expected rarity"
+        tables = self._table("Values that are rarest together", document["values"], keys, True, headings, hidden)
         note = f"Colour: the share of {counted} that no other row agrees with on the two columns. " + (
             f"Shown are the first {len(pairs):,} of {document['pairs_in_all']:,} pairs."
             if len(pairs) < document["pairs_in_all"]
@@ -386,7 +427,8 @@ class Sections:
         tables = self._table("By number of columns", sizes, "size msus rows smallest")
         tables += self._table("Columns", document["columns"], "column msus contribution", tools=True)
         numbers = " ".join(f"msu_{row['size']}" for row in sizes)
-        tables += self._table("Rows at the highest risk", document["top"], f"row index suda dis_suda {numbers}", True)
+        top = [] if self._redact else document["top"]
+        tables += self._table("Rows at the highest risk", top, f"row index suda dis_suda {numbers}", True)
         note = (
             "A minimal sample unique (MSU) is a set of values that only one row has, and of which none can be spared. "
             "It counts for each of its columns, so that the shares of columns add up to more than 100 %."
@@ -399,19 +441,27 @@ class Sections:
             {"change": "drop" if row["do"] == "drop" else f"level {row['level']} of {row['height']}"} | row
             for row in document["changes"]
         ]
+        # The bits of a change are those of its groups; so are all figures if no other column is known.
+        hidden = "bits bought_per_bit"
+        if len({row["column"] for row in changes}) == 1:
+            hidden += f" bought {' '.join(before)}"
+        if self._redact:
+            between = {name for name, value in before.items() if isinstance(value, float)} - {*hidden.split()}
+            changes = [row | {name: as_interval(row[name]) for name in between} for row in changes]
         # Figures that no change changes are said once.
         named = [name for name, value in before.items() if any(row[name] != value for row in changes)]
         now = "; ".join(
-            f"{_heading(name)}: {as_cell(value)}{' after each change too' * (name not in named)}"
+            f"{_heading(name)}: {self._cell('before', value).text}{' after each change too' * (name not in named)}"
             for name, value in before.items()
         )
         notes = [
             f"Now: {now}. Each line is one change of one column, measured anew. The change that buys most per bit "
             "comes first. Changes that buy less than 1 % come last.",
-            *_next_steps(document),
+            *self._next_steps(document),
         ]
         keys = f"column change groups bits bought bought_per_bit {' '.join(named)}"
-        yield Section("What to do next", notes, [], self._table("Changes of single columns", changes, keys, tools=True))
+        tables = self._table("Changes of single columns", changes, keys, tools=True, hidden=hidden)
+        yield Section("What to do next", notes, [], tables)
 
     def _protection(self, document: Document) -> Iterable[Section]:
         values = [{"criterion": one["criterion"], "before": one["value"]} for one in document["before"]]
@@ -428,11 +478,14 @@ class Sections:
             {"column": name, "level": f"{level} of {heights[name]}", "groups": named[name], "lost": losses[name]}
             for name, level in document["levels"].items()
         ]
-        tables += self._table("Level of each column in the plan", levels, "column level groups lost")
+        caption = "Level of each column in the plan"
+        tables += self._table(caption, levels, "column level groups lost", hidden="lost")
         frontier, drawn = document["frontier"], []
         shown = [{**node["values"], "suppressed rows": node["suppressed_rows"]} for node in frontier]
         # A figure that is the same everywhere is no axis.
-        for criterion in [name for name in (shown[0] if shown else ()) if len({own[name] for own in shown}) > 1]:
+        axes = [name for name in (shown[0] if shown else ()) if len({own[name] for own in shown}) > 1]
+        # The loss of a level tells its groups.
+        for criterion in [] if self._redact else axes:
             groups: dict[str, list[tuple[Any, Any, str]]] = {"meets all criteria": [], "does not": [], "the plan": []}
             for node, own in zip(frontier, shown, strict=True):
                 name = "meets all criteria" if node["is_met"] else "does not"
@@ -443,13 +496,22 @@ class Sections:
             drawn += figures.points(said, groups, f"loss, {document['unit']}", criterion)
         names = document["unmeasured"]
         notes = [f"Released as they are, and not measured: {listed(names, 20, as_text)}."] * bool(names)
-        yield Section("What protection costs and buys", [*notes, *_next_steps(document)], drawn, tables)
+        yield Section("What protection costs and buys", [*notes, *self._next_steps(document)], drawn, tables)
 
     def _comparison(self, document: Document) -> Iterable[Section]:
         records = [{"figure": row["name"], **row} for row in document["risk"].values()]
         pifs = [row for name, row in zip(document["risk"], records, strict=True) if name.startswith("pif")]
         series = {when: [row[when] for row in pifs] for when in ("before", "after")}
         said = "Bars: PIF_n before and after the treatment."
+        if self._redact:
+            # Percentiles of cells are figures of one cell each.
+            for name, row in zip(document["risk"], records, strict=True):
+                if name.endswith(("_cig", "_csf")):
+                    row |= dict.fromkeys(series, HIDDEN)
+                elif name == "unique_share":
+                    row |= {when: None if row[when] is None else as_part(row[when]) for when in series}
+            series = {when: [*map(rounded_down, row)] for when, row in series.items()}
+            said = "Bars: PIF_n before and after the treatment, rounded down."
         drawn = figures.bars(said, [row["figure"] for row in pifs], series, "bits") if pifs else []
         tables = self._table("Risk", records, "figure before after")
         numbers = document["continuous"] or {}
@@ -492,17 +554,13 @@ class Sections:
             }
             for own in document["answers"]
         ]
-        # Results are figures with noise, in as few digits as they are printed.
         answers = [own | {"result": HIDDEN} if self._redact and "value" in own else own for own in answers]
         keys = "answer ask epsilon delta mechanism result cells standard_error threshold"
         tables += self._table("Answers", answers, keys, headings={"result": "value"})
         yield Section("Answers with noise", [], [], tables)
         for own in document["answers"]:
-            # The values of counts were given, or passed a threshold, yet they are values of a table.
-            cells = [
-                {key: HIDDEN if self._redact and key != "count" else value for key, value in row.items()}
-                for row in own.get("table") or []
-            ]
+            # A count tells its value: a redacted report has neither.
+            cells = [] if self._redact else own.get("table")
             if cells:
                 lines = [[self._cell(key if key == "count" else "value", row[key]) for key in row] for row in cells]
                 yield Section(as_text(own["name"]), [], [], [Table("Counts", [*map(as_text, cells[0])], lines, True)])
@@ -518,8 +576,11 @@ class Sections:
 
     def _audit(self, document: Document) -> Iterable[Section]:
         findings = [{**own, "rows_told_apart": own.get("group")} for own in document["findings"]]
+        if self._redact:
+            # Differences of means name how many rows a group has.
+            findings = [own | {"by": without_sizes(own["by"])} for own in findings]
         keys = "finding column rows rows_told_apart by low high"
-        tables = self._table("Findings, the worst first", findings, keys)
+        tables = self._table("Findings, the worst first", findings, keys, hidden="rows")
         yield Section("What the queries give away", [], [], tables)
 
     def _count_table(self, document: Document) -> Iterable[Section]:
@@ -533,7 +594,9 @@ class Sections:
         keys = "method base" + " primary secondary totals_suppressed mean_change" * (not self._redact)
         tables = self._facts("Protection", document, keys, COUNT_TABLE)
         caption = "Cells" if len(cells) == len(document["counts"]) else f"The first {MOST_CELLS} cells"
-        tables += self._table(caption, cells, f"quasi_identifiers {figure} suppressed", tools=True)
+        if not self._redact:
+            # Figures tell the values that they are of, and so does the order of cells.
+            tables += self._table(caption, cells, f"quasi_identifiers {figure} suppressed", tools=True)
         yield Section("Published table", [], [], tables)
         if document["audit"] is not None:
             yield from self._table_audit(document["audit"])
@@ -549,7 +612,7 @@ class Sections:
         if not self._redact:
             # Bounds are for a reader of the exact figures.
             tables += self._table("Suppressed cells", bounds, "quasi_identifiers lower upper disclosed", tools=True)
-        yield Section("Audit of suppressed cells", [note], [], tables)
+        yield Section("Audit of suppressed cells", [note] * (not self._redact), [], tables)
 
     def _night(self, document: Document) -> Iterable[Section]:
         gates = [
@@ -570,17 +633,32 @@ class Sections:
     def _history(self, document: Document) -> Iterable[Section]:
         runs = document["runs"]
         keys = "number started status rows pif_95 gates_passed gates_failed seconds"
+        shown = rounded_down if self._redact else float
         seen = [
-            (run["number"], run["pif_95"], f"run {run['number']}, {run['status']}") for run in runs if run["pif_95"]
+            (run["number"], shown(run["pif_95"]), f"run {run['number']}, {run['status']}")
+            for run in runs
+            if run["pif_95"]
         ]
-        said = "Line: PIF 95 of each run."
+        said = f"Line: PIF 95 of each run{', rounded down' * self._redact}."
         drawn = figures.points(said, {"PIF 95": seen}, "run", "PIF 95, bits", lines=True) if seen else []
         yield Section("History", [], drawn, self._table("Runs", runs, keys, tools=True))
 
+    def _next_steps(self, document: Document) -> list[str]:
+        """Return a paragraph with the commands to go on with; none if the document has none."""
+        commands = [*map(without_folders, document.get("commands") or ())] if self._redact else document.get("commands")
+        return [f"To go on: {'; then '.join(commands)}"] if commands else []
 
-def _next_steps(document: Document) -> list[str]:
-    """Return a paragraph with the commands to go on with; none if the document has none."""
-    return [f"To go on: {'; then '.join(document['commands'])}"] if document.get("commands") else []
+
+def file_name(path: object) -> str:
+    """Return the name of a file without its folder."""
+    return PurePath(str(path)).name or "a table"
+
+
+def without_folders(command: str) -> str:
+    """Return a command with the names of files in place of their paths."""
+    words = shlex.split(command)
+    kept = (word if option in NO_PATHS else file_name(word) for option, word in pairwise(["", *words]))
+    return shlex.join(kept)
 
 
 def _heading(key: str) -> str:

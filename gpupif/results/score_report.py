@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import InputError, NotScoredError
+from ..report.figures import FEWEST_ROWS
 from ..report.records import document_of
 from ..utils.display import as_json
-from .landscape import csf_histogram, landscape
+from .landscape import BANDS, csf_histogram, landscape
 from .summary import unknown_places
 
 # How many of the riskiest cells a report lists, of tables up to so many rows; of others as many as a summary has, for
@@ -43,7 +44,9 @@ def score_document(scores: Any, redact: bool = False) -> dict[str, Any]:
         if scores.rows <= MOST_EXPLAINED:
             document["top"] = as_json(scores._top(max(1, cells), None, each, spread=True))
         if "cig" in scores.measures:
-            document["landscape"] = landscape(scores)
+            # Small bands are hidden.
+            bands = min(BANDS, max(1, scores.rows // (2 * FEWEST_ROWS))) if redact else BANDS
+            document["landscape"] = landscape(scores, bands)
         if "csf" in scores.measures:
             document["histograms"] = {"csf": csf_histogram(scores)}
     except NotScoredError:

@@ -29,6 +29,7 @@ from ..utils.display import (
     json_value,
     plural,
     quoted,
+    rounded_down,
 )
 from .summary_figures import ROW_MEASURES
 
@@ -152,21 +153,25 @@ class Summary(Displayable):
         elif learnt:
             unknown = columns.iloc[self._unknown]
             most = unknown.iloc[highest_place(unknown["cig_mean"])]
-            mean, highest = bits(most["cig_mean"]), bits(most["cig_max"])
+            # The highest figure of a cell tells its value to who knows how frequent values are.
+            mean, highest = bits(most["cig_mean"]), "" if redact else f", at most {bits(most['cig_max'])}"
             average = f"a row gives away {unknown['fig'].sum() / self.rows:.3g}"
             average += f" of {bits(unknown['prior_entropy'].sum())} on average"
             if len(unknown) == 1 < len(columns):
-                said.append(f"Of {quoted(most.name)}, which the attacker does not know, {average}, at most {highest}.")
+                said.append(f"Of {quoted(most.name)}, which the attacker does not know, {average}{highest}.")
             else:
                 of = f"Of the {len(unknown)} columns that the attacker does not know, " * (len(unknown) < len(columns))
-                average = f"{of}{average}. Most is of {quoted(most.name)}: {mean} on average, at most {highest}."
+                average = f"{of}{average}. Most is of {quoted(most.name)}: {mean} on average{highest}."
                 said.append(f"{average[0].upper()}{average[1:]}")
         words = {name: own for name, own in ROWS_SAID.items() if name in columns}
         rows = [own.format(as_part(columns[name].max())) for name, own in words.items()]
         if self.pif and learnt:
             every = f"of all {len(columns)} columns together, " * (len(self._unknown) < len(columns))
-            few, most_of_all = bits(self.pif[99]), bits(self.pif[100])
-            rows.append(f"{every}1 row in 100 gives away {few} or more, the riskiest {most_of_all}")
+            few = bits(rounded_down(self.pif[99]) if redact else self.pif[99])
+            riskiest = "" if redact else f", the riskiest {bits(self.pif[100])}"
+            rows.append(f"{every}1 row in 100 gives away {few} or more{riskiest}")
+        elif "csf_max" in columns and "fig" not in columns and redact:
+            rows.append("the highest change of a value's probability (CSF) is hidden")
         elif "csf_max" in columns and "fig" not in columns:
             rows.append(f"the probability of a value changes by {columns['csf_max'].max():.3g} at most (CSF)")
         if rows:
@@ -222,7 +227,8 @@ def unknown_places(scored: Sequence[Any], known: Collection[Any]) -> list[int]:
 
     These are the columns that the attacker does not know; all columns, if the attacker knows all.
     """
-    return [place for place, column in enumerate(scored) if column not in known] or [*range(len(scored))]
+    inside = {*known}
+    return [place for place, column in enumerate(scored) if column not in inside] or [*range(len(scored))]
 
 
 def _storable(key: str, value: Any) -> Any:

@@ -43,14 +43,16 @@ class KeyLayout:
     def from_cardinalities(cls, cardinalities: Sequence[int]) -> KeyLayout:
         """Return a layout for columns with these numbers of values: widest first, each in the first word with room."""
         widths = [(cardinality - 1).bit_length() for cardinality in cardinalities]
-        used = [0]
+        used, full = [0], 0
         fields = {}
         for column in sorted(range(len(widths)), key=lambda column: -widths[column]):
             width = widths[column]
             if width == 0:
                 fields[column] = Field(0, 0, 0)
                 continue
-            word = next((w for w, bits in enumerate(used) if bits + width <= WORD_BITS), len(used))
+            while full < len(used) and used[full] == WORD_BITS:
+                full += 1
+            word = next((w for w in range(full, len(used)) if used[w] + width <= WORD_BITS), len(used))
             if word == len(used):
                 used.append(0)
             fields[column] = Field(word, used[word], (1 << width) - 1)

@@ -173,7 +173,8 @@ def plan_passes(
     scored_columns: Sequence[int], known: Sequence[int], entropies: Sequence[float], rows: int, block_rows: int
 ) -> list[list[int]]:
     """Return sets of scored columns. Each set is scored on a partition by the known columns outside the set."""
-    outside = [column for column in known if column not in scored_columns]
+    inside = {*scored_columns}
+    outside = [column for column in known if column not in inside]
     bits_needed = math.log2(max(1.0, rows / block_rows))
     if len(scored_columns) == 1 or (outside and sum(entropies[column] for column in outside) >= bits_needed):
         return [list(scored_columns)]
@@ -200,7 +201,8 @@ class CohortBlocks:
         workers: Workers,
     ) -> None:
         self.scored_columns = list(scored_columns)
-        by = [column for column in known if column not in self.scored_columns]
+        inside = {*scored_columns}
+        by = [column for column in known if column not in inside]
         self.blocks = partition_rows(rows, layout.masks(by), block_rows, workers)
         self.hashes = self.blocks.hashes(workers)
         self.children: list[tuple[int, int, list[CohortBlocks]]] = []

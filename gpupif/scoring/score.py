@@ -308,7 +308,8 @@ def score_frame(
     values: dict[str, Any] = {}
     outcomes: list[AttackerOutcome] = []
     for name, own_request in requests.items():
-        used = [column for column in encoded.columns if column.name in own_request.used]
+        own_names = {*own_request.used}
+        used = [column for column in encoded.columns if column.name in own_names]
         with frame.active():
             priors = None if people is None else people.priors(used)
             job, prior_of = own_request.job(used, frame.rows, frame.scores_on, on_warning, weighted, priors)
@@ -365,7 +366,8 @@ def by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
 def encode_frame(frame: Frame, request: ScoreRequest, report: Reporter) -> tuple[EncodedTable, TableWeights | None]:
     """Return the scored and the known columns as codes, and the sampling weights; None without weights."""
     report.stage("encode", len(request.read), "columns")
-    arrays = [frame.column(frame.names.index(name)) for name in request.read]
+    places = {name: place for place, name in enumerate(frame.names)}
+    arrays = [frame.column(places[name]) for name in request.read]
     with Workers() as workers:
         encoded = encode_table(request.read, arrays, frame.rows, request.missing, workers, report.advance)
         if request.weights is None:

@@ -364,7 +364,8 @@ class TypedSource(Source):
 
     def as_given(self, chunk: pa.Table) -> pa.Table:
         """Return a chunk with the given types, see `Source`."""
-        return chunk.cast(pa.schema([self.nothing().schema.field(name) for name in chunk.column_names]))
+        schema = self.nothing().schema
+        return chunk.cast(pa.schema([schema.field(name) for name in chunk.column_names]))
 
     def about_rows(self) -> int:
         return self._source.about_rows()

@@ -64,7 +64,8 @@ class TreatedWriter:
         self._report = report
         self._folder = store.folder / FOLDER
         self._names = [name for name in source.names if name not in self._folder_columns()]
-        kinds = [source.nothing().schema.field(name) for name in self._names]
+        schema = source.nothing().schema
+        kinds = [schema.field(name) for name in self._names]
         self._schema = pa.schema(kinds, _metadata(source, set(source.changed)))
 
     def _folder_columns(self) -> Sequence[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,8 +38,9 @@ class Displayable(Record, ABC):
     def verdict(self, redact: bool = False) -> list[str]:
         """Return the result in at most three sentences: the request, the attacker, and what the figures say.
 
-        redact: whether values of the table are left out; the names of its columns stay. Default: False. The sentences
-        are text of one line each, without markup. Names and values in them are `printable`.
+        redact: whether values of the table are left out, and figures that tell them; the names of its columns stay.
+        Default: False. The sentences are text of one line each, without markup. Names and values in them are
+        `printable`.
         """
         return []
 
@@ -125,6 +127,29 @@ def as_cell(value: Any) -> str:
 def as_found(value: Any) -> str:
     """Return a value of a table so that a reader can look it up in the table: floats with all their digits."""
     return f"{value:.15g}" if isinstance(value, float) and value == value else as_text(value)
+
+
+def rounded_down(value: Any) -> Any:
+    """Return a figure without what follows the point, or if it is below 1 without what follows its first decimal.
+
+    Figures that there are not (None, NaN) and infinite figures stay as they are.
+    """
+    if value is None or not math.isfinite(value):
+        return value
+    return math.floor(value) if abs(value) >= 1 else math.floor(10 * value) / 10
+
+
+def as_interval(value: float) -> str:
+    """Return a figure of a redacted result: two numbers that it is between, 1 apart or if it is below 1 a tenth."""
+    if not value or not math.isfinite(value):
+        return as_cell(value)
+    low = rounded_down(value)
+    return f"{low:,.10g} to {low + (1 if abs(value) >= 1 else 0.1):,.10g}"
+
+
+def without_sizes(said: str) -> str:
+    """Return how a finding of an audit follows from queries, without the numbers of rows of their groups."""
+    return re.sub(r" × [\d,]+", " × its rows", said)
 
 
 def quoted(name: Any) -> str:

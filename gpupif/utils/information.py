@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -126,8 +126,14 @@ class LogSum(NamedTuple):
 def entropy_of_counts(counts: npt.NDArray[np.integer]) -> float:
     """Return the entropy of the distribution of counts, in bits; 0 for a single value, and for no counts."""
     total = int(counts.sum())
-    whole = Sizes.from_counts(np.array([total], np.int64)).log_sum()
-    return conditional_entropy(whole, Sizes.from_counts(counts).log_sum(), total)
+    parts = Sizes(counts.astype(np.int64, copy=False), np.ones(len(counts), np.int64))
+    return conditional_entropy(_log_sum_of_whole(total), parts.log_sum(), total)
+
+
+@lru_cache
+def _log_sum_of_whole(rows: int) -> LogSum:
+    """Return the sum of c log2 c of a table that is one group of c rows."""
+    return Sizes(np.array([rows], np.int64), np.ones(1, np.int64)).log_sum()
 
 
 def conditional_entropy(cohorts: LogSum, distinct: LogSum, rows: int) -> float:

@@ -23,6 +23,8 @@ DIGITS = 1 << 16
 SHIFTS = (48, 32, 16, 0)
 # For more prefixes than these a chunk is sorted, so that each prefix is looked for among its own numbers alone.
 FEW_PREFIXES = 8
+# As many numbers are sorted sooner than their digits are counted.
+FEW_NUMBERS = 4096
 # The digits in the order of the numbers that have them. The bits of negative numbers have the reverse order. FIRST has
 # the first digits from -inf to inf; other first digits are NaN.
 FORWARD = np.arange(DIGITS)
@@ -44,9 +46,33 @@ def count_repeated(values: Repeated) -> tuple[npt.NDArray[Any], npt.NDArray[np.i
 def percentiles(chunks: NumberChunks, wanted: Sequence[float]) -> list[float]:
     """Return percentiles of numbers without NaN, as `numpy.percentile` computes them (linear); NaN for no numbers.
 
-    chunks: yields all numbers each time it is called; it is called four times. wanted: percentiles, 0 to 100.
+    chunks: yields all numbers each time it is called; it is called up to five times. wanted: percentiles, 0 to 100.
     """
+    few = _few_numbers(chunks())
+    if few is not None:
+        numbers, below = few
+        total = int(below[-1]) if len(below) else 0
+        places = [_place(percent, total) for percent in wanted] if total else []
+        ranks = [[math.floor(place), math.ceil(place)] for place in places]
+        ends = numbers[np.searchsorted(below, np.array(ranks, np.int64), "right")].tolist() if total else []
+        of_places = [_between(low, high, place % 1) for (low, high), place in zip(ends, places, strict=True)]
+        return of_places or [math.nan] * len(wanted)
     return percentiles_of([chunks], wanted, lambda count, tasks: [count(*task) for task in tasks])
+
+
+def _few_numbers(chunks: Iterable[tuple[Any, Any]]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]] | None:
+    """Return numbers in order, and how many are not above each; None if there are more than `FEW_NUMBERS`."""
+    parts, left = [(np.empty(0), ONCE)], FEW_NUMBERS
+    for numbers, multiplicities in chunks:
+        left -= len(numbers)
+        if left < 0:
+            return None
+        # Adding zero turns -0.0 into 0.0.
+        parts.append((np.asarray(numbers, np.float64) + 0.0, multiplicities))
+    numbers = np.concatenate([numbers for numbers, _ in parts])
+    many = [own if len(own) else np.ones(len(numbers), np.int64) for numbers, own in parts]
+    order = np.argsort(numbers)[: len(numbers) - int(np.isnan(numbers).sum())]
+    return numbers[order], np.cumsum(np.concatenate(many)[order])
 
 
 def percentiles_of(

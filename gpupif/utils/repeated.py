@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ class Repeated:
         return np.take(self.distinct, self.numbers)
 
 
+@cache
 def most_distinct(rows: int, size: int) -> int:
     """Return the most distinct values of a column whose dictionary takes less room than the column.
 

@@ -164,3 +164,14 @@ def test_no_bound_of_enhanced_beta_allows_a_cohort_of_one_value_in_a_large_table
         table = pd.DataFrame({"k": ["g", "h"], "v": ["a", "b"], "w": [n - 1, 1]})
         scores = gpupif.score(table, "enhanced_gain", columns=["v"], known=["k"], weights="w")
         assert np.isinf(scores.array("enhanced_gain")).all()
+
+
+def test_few_rows_of_many_columns_are_scored_as_few_columns_are(on_cpu):
+    """The values of many columns are scored in one call, and rows are copied without one."""
+    draw = np.random.default_rng(3)
+    table = pd.DataFrame({f"c{column}": draw.integers(0, 3, 6) for column in range(400)})
+    wide = gpupif.score(table, ["cig", "csf", "wcig", "cohort_size"], known=["c0", "c1"])
+    names = ["c1", "c57", "c399"]
+    narrow = gpupif.score(table, ["cig", "csf", "wcig", "cohort_size"], columns=names, known=["c0", "c1"])
+    for measure in narrow.measures:
+        pd.testing.assert_frame_equal(wide[measure][names], narrow[measure], check_exact=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from gpupif.kernels import blocks as kernels
 
 from ...rows.keys import KeyLayout
 from ...rows.partition import CohortBlocks, index_type
+from ...rows.threads import SMALLEST_TASK
 from ..block_scoring import SHARED_SCORES, BlockRun
 from ..cohort_sizes import CohortSizes
 from ..kernel_inputs import kernel_values
@@ -68,21 +70,22 @@ class CpuScorer:
         job = run.job
         values, axes, wanted = kernels.only_needed(kernel_values(job, columns), run.wanted)
         fields = np.array([layout.fields[column] for column in columns], np.uint64)
-        numbers = np.diff(values.first)
+        numbers, firsts = np.diff(values.first), values.first // SMALLEST_TASK
         # Only measures of size depend on the size of a one-value cohort: without them one size serves all.
         most = LARGEST_SHARED_SIZE if any(measure.is_size for measure in job.measures) else 1
         largest_shared_size = np.clip(SHARED_SCORES // np.maximum(1, numbers), 1, most)
         one_value_scores = np.empty((values.first[-1], len(wanted.measures)))
         kernel = kernels.ScoredColumns(fields, values, axes, one_value_scores, largest_shared_size, run.logs)
 
-        def score_values(index: int, start: int, stop: int) -> None:
-            kernels.score_values(index, start, stop, kernel, wanted, index_type(run.results.total + 1))
+        def score_values(some: tuple[int, int], start: int, stop: int) -> None:
+            kernels.score_values(some, start, stop, kernel, wanted, index_type(run.results.total + 1))
 
-        tasks = [
-            (index, *edges)
-            for index, column in enumerate(columns)
-            for edges in run.workers.ranges(len(job.priors[column]))
-        ]
+        # A call for each column with few values would take longer than its values.
+        tasks: list[tuple[tuple[int, int], int, int]] = []
+        for _, group in groupby(range(len(columns)), lambda index: (numbers[index] < SMALLEST_TASK, firsts[index])):
+            first, *others = group
+            last = first + len(others) + 1
+            tasks += [((first, last), *edges) for edges in run.workers.ranges(int(numbers[first:last].max()))]
         run.workers.run(score_values, tasks)
         shared = int((largest_shared_size * numbers).max())
         return CpuScoredColumns(columns, np.arange(len(columns)), kernel, shared, wanted)
