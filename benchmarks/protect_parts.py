@@ -161,9 +161,9 @@ def classes(setting: Setting) -> Iterator[dict[str, Any]]:
 
         def search(reference: str, criteria: tuple[str, ...] = criteria, share: float = share) -> None:
             nonlocal found
-            arguments = {"hierarchies": hierarchies, "sensitive": "occupation", "suppress": share}
+            given: dict[str, Any] = {"hierarchies": hierarchies, "sensitive": "occupation", "suppress": share}
             try:
-                found = gpupif.protect(frame, criteria, reference=reference, **arguments)
+                found = gpupif.protect(frame, criteria, reference=reference, **given)
             except gpupif.errors.UnmetError as unmet:
                 # Compared with suppressed rows, too, classes of the treated table may break a limit.
                 found = unmet.nearest

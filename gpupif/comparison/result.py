@@ -240,7 +240,7 @@ class Comparison(Displayable):
         first = [f"Met by the table after: {met}."] * bool(met)
         if self.unmet is not None:
             first = ["NOT MET." if redact else printable(f"NOT MET: {self.unmet.partition(': ')[2]}")]
-        return [*first, rows, *measured, f"{self._kept()}.", *self._lost(), *([others] * bool(self.not_compared))]
+        return [*first, rows, *measured, f"{self._kept()}{self._lost()}.", *([others] * bool(self.not_compared))]
 
     def _certain(self, risk: Mapping[Hashable, Mapping[Any, Any]]) -> list[str]:
         """Return in words how many rows have a certain value of the sensitive attribute of which most rows have."""
@@ -271,13 +271,13 @@ class Comparison(Displayable):
             share = f"{as_part(own / there)} in the quasi-identifiers, {share} in {every}"
         return f"Information kept: {share}; {changed}"
 
-    def _lost(self) -> list[str]:
-        """Return in words by what the quasi-identifiers lost information; nothing if they kept all."""
+    def _lost(self) -> str:
+        """Return in words by what the quasi-identifiers lost information; no text if they kept all."""
         known = self.columns.loc[list(self.quasi_identifiers)]
         there = math.fsum(known["entropy_before"])
         bits = {by: math.fsum((known[name] * known["entropy_before"]).dropna()) for name, by in LOST_BY.items()}
         lost = [f"{as_part(part / there)} by {by}" for by, part in bits.items() if part > 0]
-        return [f"Lost in the quasi-identifiers: {', '.join(lost)}."] * bool(lost)
+        return f"; lost in the quasi-identifiers: {', '.join(lost)}" if lost else ""
 
     def draw(self, console: Console) -> None:
         draw_verdict(self, console)

@@ -258,7 +258,7 @@ BAD = [
     ({"ask": "counts", "by": "sex", "epsilon": 1}, "values: expected all values of each column, or delta="),
     ({"ask": "counts", "by": "sex", "epsilon": 1, "values": []}, "values: column 'sex': expected at least one value"),
     ({"ask": "counts", "by": "sex", "epsilon": 1, "values": ["f", "f"]}, "a value was given twice"),
-    ({"ask": "counts", "by": "sex", "epsilon": 1, "values": [2**70]}, "column 'sex': expected plain values"),
+    ({"ask": "counts", "by": "sex", "epsilon": 1, "values": [2**70]}, "column 'sex': expected texts by its type"),
     (
         {"ask": "counts", "by": ["sex", "of"], "epsilon": 1, "values": {"sex": ["f"]}},
         "column 'of': expected a list of values, got none",
