@@ -6,21 +6,16 @@ import time
 
 import typer
 
-from .options import Device, GpuGrouping, Json, PrintOptions, compiling_ahead, configured, option
+from .options import Given, compiling_ahead
 
 # So many rows compile every kernel that a larger table needs.
 WARM_UP_ROWS = 20_000
 
 
-def demo(
-    rows: int = option(None, "People in the synthetic census.", default=1_000_000),
-    device: Device = None,
-    gpu_grouping: GpuGrouping = None,
-    as_json: Json = False,
-) -> None:
+def demo(given: Given) -> None:
     """Score a synthetic census: see what gpupif says, and how fast."""
     measures = ("cig", "csf", "wcig")
-    with configured(False, device, gpu_grouping), compiling_ahead("scores", measures):
+    with given.configured(), compiling_ahead("scores", measures):
         from ..datasets import census
         from ..engines.choose import choose_engine
         from ..frames.open import device_for
@@ -28,17 +23,17 @@ def demo(
         from ..utils.config import config
 
         started = time.perf_counter()
-        table = census(rows)
+        table = census(given.rows)
         made = time.perf_counter() - started
         with config(device=choose_engine(device_for(table)).device):
             # The first run compiles; the second one shows the speed from then on.
             score_table(census(WARM_UP_ROWS), measures)
             scores = score_table(table, measures)
-    if not as_json:
-        typer.echo(f"A synthetic census of {rows:,} people, made in {made:.1f} s; no real person is in it.\n")
+    if not given.as_json:
+        typer.echo(f"A synthetic census of {given.rows:,} people, made in {made:.1f} s; no real person is in it.\n")
     summary = scores.summary()
-    PrintOptions(as_json).show(summary.to_dict, summary.print)
-    if not as_json:
+    given.show(summary.to_dict, summary.print)
+    if not given.as_json:
         typer.echo("\nNext, your own table:   gpupif score TABLE.parquet -o SCORES.parquet   (CSV and Feather too)")
         typer.echo("From Python:            import gpupif; scores = gpupif.score(frame); scores.cig; scores.top(20)")
         typer.echo("More:                   gpupif score --help, gpupif info")

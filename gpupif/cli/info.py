@@ -12,7 +12,7 @@ from .._version import __version__
 from ..gpu.status import cuda_status
 from ..utils.display import json_text
 from ..utils.versions import installed_version
-from .options import Json
+from .options import Given
 
 PACKAGES = ("numba", "numpy", "pandas", "pyarrow", "polars", "cupy", "numba-cuda", "cudf")
 # What a package is needed for that is not always needed.
@@ -24,10 +24,10 @@ NEEDED_FOR = {
 }
 
 
-def info(as_json: Json = False) -> None:
+def info(given: Given) -> None:
     """Show versions, CPU and GPU: which engine runs, and where that is not CUDA, exactly why not."""
     facts = describe()
-    if as_json:
+    if given.as_json:
         typer.echo(json_text(facts))
         return
     width = max(map(len, facts))

@@ -2,55 +2,45 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from . import options
-from .option_values import check_goes_with
-from .options import ClusterOptions, output_option
-from .printing import interruption, say
+from .options import Given
+from .printing import say
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 # The file of roles in the commands that are shown, if no file is written.
 ROLES_FILE = "roles.toml"
+# The options that the commands that are shown have too.
+SAME = ("sep", "memory_limit", "temp", "scheduler", "workers")
 
 
-def inspect(
-    table: options.Table,
-    output: Path | None = output_option(
-        None, "Write the proposed roles to this .toml file, to be edited.", "-o", "--output"
-    ),
-    overwrite: options.Overwrite = False,
-    *,
-    shared: ClusterOptions,
-) -> None:
+def inspect(given: Given) -> None:
     """Look at a new TABLE: what its columns hold and look like, which roles they may have, and how to go on."""
-    shared.check(table)
+    given.check()
 
     from ..attack.roles import check_roles_output
     from ..inspection.inspect import inspect as look_at
     from ..inspection.inspect import next_commands
     from ..io.base import every_column
 
-    check_goes_with("--output", output, overwrite=overwrite)
+    table, output = str(given.table), given.output
+    given.check_goes_with("output", "overwrite")
     if output is not None:
-        check_roles_output(output, overwrite)
-    with shared.configured():
-        found = shared.find(look_at, table, every_column)
-    if output is not None:
-        found.write(output, overwrite)
-        interruption.left = f"the file of roles is complete: {output}"
-    told = {name.replace("_", "-"): value for name, value in vars(shared).items() if name not in ("as_json", "quiet")}
-    how = [part for option, value in told.items() if value is not None for part in (f"--{option}", str(value))]
-    on_cluster = shared.place.named
-    commands = next_commands(str(table), found.roles, str(output or ROLES_FILE), output is not None, how, on_cluster)
+        check_roles_output(output, given.overwrite)
+    with given.configured():
+        found = given.find(look_at, every_column)
+    given.write(found, "the file of roles is complete")
+    told = {f"--{name.replace('_', '-')}": given.get(name) for name in SAME}
+    how = [word for option, value in told.items() if value is not None for word in (option, str(value))]
+    place = str(output or ROLES_FILE)
+    commands = next_commands(table, found.roles, place, output is not None, how, given.place.named)
 
     def facts() -> dict[str, Any]:
-        files = {"input": str(table)} if output is None else {"input": str(table), "output": str(output)}
+        files = {"input": table} | ({} if output is None else {"output": str(output)})
         return {**files, **found.to_dict(), "commands": commands}
 
     def draw(console: Console) -> None:
@@ -60,4 +50,4 @@ def inspect(
         for command in commands:
             say(f"  {command}")
 
-    shared.show(facts, draw)
+    given.show(facts, draw)

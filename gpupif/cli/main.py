@@ -26,7 +26,7 @@ from .info import info
 from .inspect import inspect
 from .measures import measures
 from .messages import UNMET, Command, CommandFailedError, UsageError, as_options, say_unmet, typed, usage_error
-from .options import expanded, option
+from .options import Given, with_options
 from .printing import interruption
 from .protect import protect
 from .release import release
@@ -49,11 +49,11 @@ app = typer.Typer(
 # Objects that are made before garbage is collected.
 LEAST_OBJECTS = 100_000
 
-FUNCTIONS: tuple[Callable[..., None], ...] = (inspect, score, risk, global_risk, toxic, suda, advise)
+FUNCTIONS: tuple[Callable[[Given], None], ...] = (inspect, score, risk, global_risk, toxic, suda, advise)
 FUNCTIONS += (protect, treat, compare, tables, audit, release, budget, report, measures, demo, info)
 COMMANDS = {function.__name__.replace("_", "-"): function for function in FUNCTIONS}
-for command in COMMANDS.values():
-    app.command(cls=Command)(expanded(command))
+for name, command in COMMANDS.items():
+    app.command(cls=Command)(with_options(name, command))
 app.add_typer(nightly.app, rich_help_panel="Every night")
 # The commands as they are typed, those of groups too.
 NAMES = (*COMMANDS, *nightly.COMMANDS)
@@ -67,8 +67,8 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _root(
-    version: bool = option(
-        None, "Show the version and exit.", "--version", default=False, callback=_version, is_eager=True
+    version: bool = typer.Option(
+        False, "--version", help="Show the version and exit.", callback=_version, is_eager=True
     ),
 ) -> None:
     """Privacy risk of every cell of a table."""

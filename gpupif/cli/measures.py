@@ -8,7 +8,7 @@ import typer
 
 from ..utils.display import json_text
 from ..utils.printed_width import standard_output
-from .options import Json
+from .options import Given
 
 KEYS = ("name", "unit", "range", "meaning", "source")
 EXAMPLE = (
@@ -19,9 +19,9 @@ EXAMPLE = (
 )
 
 
-def measures(as_json: Json = False) -> None:
+def measures(given: Given) -> None:
     """List all measures, of cells and of tables: unit, range, meaning, source, and an example."""
-    if as_json:
+    if given.as_json:
         typer.echo(json_text({"cells": of_cells(), "tables": of_tables()}))
         return
     from ..utils.display import Heading, draw_line, draw_table

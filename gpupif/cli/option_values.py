@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import math
+import re
 import shlex
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from pathlib import Path
@@ -213,3 +215,103 @@ def as_attackers(
                 raise InputError(f"{option}: {name!r} is named twice. Give each another name.")
             attackers[name] = any_known(int(known)) if counted else as_names(known) or []
     return attackers or None
+
+
+def as_game(benefit: float | None, given: Any) -> Any:
+    """Return the amounts of the four options, of which those that are not given are the defaults; None for none."""
+    from ..disclosure.attack_game import Game
+
+    amounts = {name: given.get(name) for name in ("publisher_loss", "adversary_gain", "adversary_cost")}
+    stakes = {name: amount for name, amount in (amounts | {"publisher_benefit": benefit}).items() if amount is not None}
+    return Game(**stakes) if stakes else None
+
+
+def as_interactions(text: str | None) -> Any:
+    """Return a word as it is, or the interactions that A:B,A:C names."""
+    if text is None or ":" not in text:
+        return text
+    return [pair.split(":") for pair in as_names(text, "interactions") or []]
+
+
+def as_dominance(text: str | None) -> tuple[float, float] | None:
+    """Return the two numbers of a text N,K. Raises InputError."""
+    if text is None:
+        return None
+    try:
+        n, k = map(float, text.split(","))
+    except ValueError:
+        raise InputError(
+            f"dominance: expected N,K, such as 2,85; got {brief(text)}{decimal_comma_hint(text)}."
+        ) from None
+    return n, k
+
+
+def as_bounds(text: str) -> tuple[str, tuple[float | None, float | None]]:
+    """Return the column and the bounds in a text. Raises InputError."""
+    name, _, ends = text.rpartition("=")
+    low, colon, high = ends.partition(":")
+    try:
+        pair = float(low) if low else None, float(high) if high else None
+    except ValueError:
+        colon = ""
+    if not name or not colon:
+        raise InputError(f"bound: expected COLUMN=LOW:HIGH, such as salary=0: or age=0:120; got {brief(text)}.")
+    return name, pair
+
+
+def as_linkage(text: str) -> str | int | None:
+    """Return a number of rows, None for "none", or another word as it is."""
+    return None if text == "none" else int(text) if re.fullmatch(r"\d{1,20}", text) else text
+
+
+def read_priors(file: Path | None) -> Any:
+    """Return the priors of a file. Raises InputError."""
+    from ..attack.prior_files import as_priors, check_ending
+
+    if file is None:
+        return None
+    check_ending("priors", file)
+    return as_priors(file)
+
+
+def read_accuracies(file: Path | None, texts: Iterable[str]) -> dict[Hashable, float]:
+    """Return accuracies by column, from a file and from texts COLUMN=NUMBER. Raises InputError."""
+    from ..attack.prior_files import as_accuracies, check_ending
+
+    for text in texts:
+        if "=" in text.rpartition("=")[0] and "," in text:
+            raise InputError(f"--accuracy: expected one COLUMN=NUMBER, got {text!r}. Give the option once per column.")
+    if file is not None:
+        check_ending("accuracies", file)
+    accuracies: dict[Hashable, float] = dict(as_accuracies(file) or {})
+    for column, accuracy in as_numbers("--accuracy", texts, "age=0.9").items():
+        if column in accuracies:
+            raise InputError(f"--accuracy: column {column!r} is named twice.")
+        accuracies[column] = accuracy
+    return accuracies
+
+
+# The kinds of options: the type that Typer makes of a text, and what that becomes, from it, the name of the parameter,
+# and what else was given (`options.Given`). None: it stays as it is.
+KINDS: dict[str, tuple[Any, Callable[[Any, str, Any], Any] | None]] = {
+    "text": (str, None),
+    "texts": (list[str], None),
+    "int": (int, None),
+    "float": (float, None),
+    "path": (Path, None),
+    "flag": (bool, None),
+    "off": (bool, lambda flag, *_: not flag),
+    "names": (str, lambda text, name, _: as_names(text, name)),
+    "seconds": (float, lambda seconds, *_: None if seconds == math.inf else seconds),
+    "distances": (list[str], lambda texts, *_: as_distances(texts)),
+    "importance": (list[str], lambda texts, *_: as_numbers("--importance", texts or (), "age=2") or None),
+    "attackers": (list[str], lambda texts, _, given: as_attackers(texts, given.attacker_any, int)),
+    "population": (Path, lambda path, _, given: as_population(path, given.population_lacks)),
+    "game": (float, lambda benefit, _, given: as_game(benefit, given)),
+    "priors": (Path, lambda path, *_: read_priors(path)),
+    "accuracies": (Path, lambda path, _, given: read_accuracies(path, given.accuracy or ())),
+    "interactions": (str, lambda text, *_: as_interactions(text)),
+    "linkage": (str, lambda text, *_: as_linkage(text)),
+    "dominance": (str, lambda text, *_: as_dominance(text)),
+    "bounds": (list[str], lambda texts, *_: dict(map(as_bounds, texts or ()))),
+}

@@ -1,36 +1,19 @@
-"""The command `gpupif release`: each parameter of its function is an option, as Typer has it."""
+"""The command `gpupif release`."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from ..errors import GpupifError, InputError, OutputError
-from . import options
-from .option_values import FileRoles
-from .options import ClusterOptions, ReportFile, option, output_option
+from .options import Given
 from .printing import as_document, interruption, say
 
 
-def release(
-    table: options.Table,
-    ledger: Annotated[
-        Path, option("LEDGER", "The ledger that is charged, see gpupif budget.", "--ledger", show_default=False)
-    ],
-    query: Annotated[
-        Path, option("Q.toml", "The queries: a list `query` in .toml, .json or .yaml.", "--query", show_default=False)
-    ],
-    output: Path | None = output_option("FILE.json", "The answers, which may be published.", "-o", "--output"),
-    device: options.Device = None,
-    report: options.Report = None,
-    redact: options.Redact = False,
-    overwrite: options.Overwrite = False,
-    *,
-    shared: ClusterOptions,
-) -> None:
+def release(given: Given) -> None:
     """Answer queries of TABLE with differential privacy: counts, histograms, means and quantiles, charged to a ledger.
 
     All queries are charged before the first is answered. Whether the budget suffices depends on the ledger and the
@@ -39,25 +22,25 @@ def release(
     from ..io.base import every_column
     from ..io.write import check_output
 
-    if output is None and shared.quiet and not shared.as_json:
+    output = given.output
+    if output is None and given.quiet and not given.as_json:
         raise InputError("quiet: the answers would be lost. Give --output, or leave --quiet out; nothing was spent.")
-    shared.check(table)
-    to = ReportFile(report, overwrite, table, redact)
+    given.check()
+    to = given.report_file(given.table)
     if output is not None:
-        check_output(output, overwrite, endings=(".json",))
-    with shared.configured(device):
+        check_output(output, given.overwrite, endings=(".json",))
+    with given.configured():
         interruption.left = "gpupif budget says whether the queries were charged; nothing was answered"
-        find = partial(_answer, query, ledger, output, overwrite)
-        found = shared.find(find, table, every_column)
+        found = given.find(partial(_answer, given.queries, given.budget, output, given.overwrite), every_column)
     interruption.left = "the queries were charged"
     from ..release.table_results import MOST_PRINTED
 
     try:
         longest = max(0 if own.table is None else len(own.table) for own in found.answers)
-        if output is None and not shared.as_json and longest > MOST_PRINTED:
+        if output is None and not given.as_json and longest > MOST_PRINTED:
             say(f"All answers. The tables below show the first {MOST_PRINTED} cells.")
             typer.echo(as_document(found.to_dict()))
-        shared.report(found, FileRoles(None, table, None), to=to, input=table, output=output)
+        given.show_result(found, to=to, input=given.table, output=output)
     except (OSError, SystemExit):
         # Standard output is full, or nobody reads it: rich then ends the process.
         if output is None:

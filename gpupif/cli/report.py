@@ -6,14 +6,10 @@ import shlex
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from ..errors import InputError, listed
-from . import options
-from .option_values import FileRoles, as_names
-from .options import ReadOptions, ReportFile, option, output_option
+from .options import Given, ReportFile
 from .printing import interruption
 
 # What files of scores may end in, beside folders.
@@ -24,40 +20,19 @@ MOST_ADVISED = 1_000_000
 PROTECTED = 5
 
 
-def report(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            help="A table; scores that gpupif wrote; a result in JSON; or the configuration of nightly runs (.toml).",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[Path, output_option("FILE.html", "The report.", "-o", "--output")],
-    quasi_identifiers: options.QuasiIdentifiers = None,
-    sensitive: str | None = option("C,D", "Sensitive attributes of a table. Default: none."),
-    roles: options.RolesFile = None,
-    redact: options.Redact = False,
-    advice: bool | None = option(
-        None,
-        "Say what to do next, for which a table is measured many times. Default: for tables of up to a million rows.",
-        "--advice/--no-advice",
-    ),
-    device: options.Device = None,
-    overwrite: options.Overwrite = False,
-    *,
-    shared: ReadOptions,
-) -> None:
+def report(given: Given) -> None:
     """Show risk for those who decide: one HTML file with figures and tables, which loads nothing else.
 
     A weight column of --roles weights scores, shares and pairs, as --weights does elsewhere.
     """
-    to = ReportFile(output, overwrite, source.name or source, redact)
-    known, attributes = as_names(quasi_identifiers, "quasi_identifiers"), as_names(sensitive, "sensitive")
+    source, output = given.source, given.output
+    to = ReportFile(output, given.overwrite, source.name or source, given.redact)
+    known, attributes = given.quasi_identifiers, given.sensitive
     is_table = source.suffix.lower() not in (".json", ".toml") and not _holds_scores(source)
     if source.suffix.lower() == ".toml" and source.is_file():
         _check_configuration(source, output)
-    given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "roles": roles}
-    for name, value in given.items():
+    named = {name: given.texts[name] for name in ("quasi_identifiers", "sensitive", "roles")}
+    for name, value in named.items():
         if value is not None and not is_table:
             raise InputError(f"{name}: goes with a table, and {source} is none. Leave it out.")
     if source.is_dir() and not any(source.rglob("*.parquet")):
@@ -65,21 +40,21 @@ def report(
             f"report: {source}: expected a folder of .parquet files, of a table or of scores that gpupif wrote; this "
             f"folder has none. For other files give a pattern, such as '{source}/*.csv'."
         )
-    with shared.configured(device):
+    with given.configured():
         if is_table:
-            shared.check(source)
-            from_file = FileRoles(roles, source, shared.sep, [*(known or ()), *(attributes or ())])
+            given.check(source)
+            from_file = given.file_roles(known, attributes, table=source)
             known = from_file.quasi_identifiers("quasi-identifiers", known)
             attributes, weights = from_file.sensitive(attributes), from_file.weights(None)
-            documents = _of_table(source, known, attributes, weights, advice, redact, shared)
+            documents = _of_table(source, known, attributes, weights, given)
             if documents[1]["classes"]["k"] < PROTECTED:
-                if roles is None and known is None:
-                    given["quasi_identifiers"] = ",".join(documents[1]["quasi_identifiers"])
-                documents.append(_next_step(source, given | {"sep": shared.sep}, redact))
+                if given.roles is None and known is None:
+                    named["quasi_identifiers"] = ",".join(documents[1]["quasi_identifiers"])
+                documents.append(_next_step(source, named | {"sep": given.sep}, given.redact))
         else:
-            documents = _of_record(source, redact)
-        to.write(documents, shared)
-    shared.show(lambda: {"input": str(source), "output": str(output)}, lambda _: None)
+            documents = _of_record(source, given.redact)
+        to.write(documents, given)
+    given.show(lambda: {"input": str(source), "output": str(output)}, lambda _: None)
     interruption.left = f"the report is complete: {output}"
 
 
@@ -125,9 +100,7 @@ def _of_table(
     known: list[str] | None,
     attributes: list[str] | None,
     weights: str | None,
-    advice: bool | None,
-    redact: bool,
-    shared: ReadOptions,
+    given: Given,
 ) -> list[dict[str, Any]]:
     """Return the documents of a table: its scores, classes and pairs of columns, and which changes would help.
 
@@ -148,7 +121,7 @@ def _of_table(
     from ..utils.display import as_json, quoted
     from ..utils.validation import check_exist
 
-    files = find_input(table, shared.sep)
+    files = find_input(table, given.sep)
     names = table_names(files)[0]
     of_measures = tuple(f"{measure}_" for measure in MEASURES)
     if table.suffix.lower() == ".csv" and all(str(name).startswith(of_measures) for name in names):
@@ -161,12 +134,12 @@ def _of_table(
     if known is None:
         known = [str(name) for name in names if name not in (attributes or ())]
     columns = [*known, *(attributes or ())]
-    with temporary_folder(shared.temp) as folder:
+    with temporary_folder(given.temp) as folder:
         arguments = Arguments.from_user(["cig", "csf"], columns, known=known, weights=weights)
         scored = score_for_now(files, arguments, folder)
-        scores = score_document(scored, redact)
+        scores = score_document(scored, given.redact)
     measured = risk(files, known, attributes, weights=weights)
-    classes = document_of(measured, redact)
+    classes = document_of(measured, given.redact)
     # One verdict: first whom the attacker finds, then what the attacker learns.
     _, *gains = scores["verdict"]
     others = [str(name) for name in names if name not in (*columns, weights)]
@@ -174,12 +147,12 @@ def _of_table(
     documents = [{"input": str(table), **scores, "verdict": classes["verdict"]}, classes | {"verdict": gains}]
     if len(known) > 1:
         pairs = toxic_pairs(files, columns=known, weights=weights)
-        documents.append(document_of(pairs, redact) | {"pairs": as_json(pairs.pairs), "verdict": []})
-    if advice is None and scores["rows"] > MOST_ADVISED:
-        shared.say(f"What to do next is left out, for the table has {scores['rows']:,} rows: --advice finds it.")
-    if advice or (advice is None and scores["rows"] <= MOST_ADVISED):
+        documents.append(document_of(pairs, given.redact) | {"pairs": as_json(pairs.pairs), "verdict": []})
+    if given.advice is None and scores["rows"] > MOST_ADVISED:
+        given.say(f"What to do next is left out, for the table has {scores['rows']:,} rows: --advice finds it.")
+    if given.advice or (given.advice is None and scores["rows"] <= MOST_ADVISED):
         found = advise(files, quasi_identifiers=known, sensitive=attributes, weights=weights)
-        documents.append(document_of(found, redact) | {"verdict": []})
+        documents.append(document_of(found, given.redact) | {"verdict": []})
     return documents
 
 

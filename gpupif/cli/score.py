@@ -1,27 +1,13 @@
-"""The command `gpupif score`: each parameter of its function is an option, as Typer has it."""
+"""The command `gpupif score`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from . import options
-from .option_values import FileRoles, as_attackers, as_distances, as_names, as_numbers, as_population
-from .options import (
-    ClusterOptions,
-    ReportFile,
-    attack_option,
-    cells_option,
-    compiling_ahead,
-    option,
-    output_option,
-    place_option,
-    table_option,
-)
+from .option_values import as_attackers
+from .options import Given, compiling_ahead
 from .printing import as_document, interruption, say
 
 if TYPE_CHECKING:
@@ -30,153 +16,74 @@ if TYPE_CHECKING:
     from ..results.scores import Scores
 
 
-@dataclass(frozen=True)
-class ScoreOptions(ClusterOptions):
-    """The options that score shares with other commands; by default it takes memory and files of its own."""
-
-    memory_limit: options.MemoryLimit = None
-    temp: Annotated[
-        Path | None, place_option("FOLDER", "For temporary files. Default: beside the output, or the system's.")
-    ] = None
+# Options that make no sense with --summary-only, and on a cluster.
+OF_FILES = ("keep_input", "rows_per_file", "resume")
+IDLE = ("where", "min_cig", "top", "by", "compression", *OF_FILES, "scheduler", "workers")
+ELSEWHERE = ("sep", "memory_limit", "temp", *OF_FILES)
 
 
-def score(
-    table: options.Table,
-    output: Path | None = output_option(
-        None, "Scores: .parquet, .csv, .feather, or a folder.", "-o", "--output", show_default=False
-    ),
-    columns: str | None = option("A,B", "Columns to score. Default: all."),
-    roles: options.RolesFile = None,
-    measures: str = option("M,M", "Any that gpupif measures lists.", default="cig,csf,wcig"),
-    where: str | None = cells_option("'csf > 0.9'", "Write only cells where it holds, a row each."),
-    min_cig: float | None = cells_option("BITS", "Only cells of so much CIG: --where 'cig >= BITS'."),
-    top: int | None = cells_option("N", "Write only the N riskiest cells, or the riskiest of those."),
-    by: str | None = cells_option("MEASURE", "By which --top goes. Default: CIG, or the first scored."),
-    summary_only: bool = cells_option(
-        None, "Write no scores; --output, if given, is a .json file for the summary.", "--summary-only", default=False
-    ),
-    known: str | None = attack_option("A,B", "Columns the attacker knows. Default: all scored ones."),
-    known_any: int | None = attack_option("R", "In place of --known: any R of the other columns; worst and mean."),
-    among: str | None = attack_option("A,B", "Columns that --known-any is of. Default: all scored ones."),
-    subsets: int | None = attack_option("N", "With --known-any: a sample of N subsets for each column."),
-    seed: int = attack_option("S", "By which --subsets are drawn.", default=0),
-    priors: Path | None = attack_option(
-        "FILE", 'Of scored columns: .json, {"column": {"value": 0.5}}, or a table: column, value, probability.'
-    ),
-    accuracies: Path | None = attack_option(
-        "FILE", 'Of scored columns: .json, {"column": 0.9}, or a table: column, accuracy.'
-    ),
-    accuracy: list[str] | None = attack_option(
-        "COLUMN=0.9", "How far what is concluded about a scored column is trusted, 0 to 1; may be repeated."
-    ),
-    distance: options.Distances = None,
-    attacker: list[str] | None = attack_option(
-        "NAME=A,B", "One of several attackers, and the columns it knows; may be repeated."
-    ),
-    attacker_any: options.AnyAttackers = None,
-    weights: options.SamplingWeights = None,
-    population: Path | None = table_option("TABLE", "The population that TABLE is a sample of: priors, sizes."),
-    population_lacks: options.PopulationLacks = "error",
-    missing: options.MissingOrWildcard = "category",
-    device: options.Device = None,
-    gpu_grouping: options.GpuGrouping = None,
-    dtype: str = output_option("float64|float32", "Type of the scores.", default="float64"),
-    keep_input: bool = output_option(None, "Put the table's columns first.", "--keep-input", default=False),
-    compression: options.Compression = None,
-    overwrite: options.Overwrite = False,
-    report: options.Report = None,
-    redact: options.Redact = False,
-    rows_per_file: int | None = output_option("N", "Score files of N rows. Default: one for each file of the table."),
-    resume: bool = output_option(None, "Go on where a run that was killed stopped.", "--resume", default=False),
-    *,
-    shared: ScoreOptions,
-) -> None:
+def score(given: Given) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
     from ..measures import resolve_measures
 
-    names = list(dict.fromkeys(as_names(measures) or []))
-    shared.check(table)
-    to = ReportFile(report, overwrite, table, redact)
+    table, output = given.table, given.output
+    given.measures = names = list(dict.fromkeys(given.measures or []))
+    given.check()
+    to = given.report_file(table)
     resolve_measures(names)
-    scored_columns, their_known, their_among = as_names(columns), as_names(known), as_names(among)
     # Scored columns may be known, too.
-    from_file = FileRoles(roles, table, shared.sep, [weights])
-    scored_columns = from_file.take("columns", scored_columns, "quasi-identifier", "sensitive")
-    by_number = known_any is not None or bool(attacker_any)
-    if by_number:
-        their_among = from_file.quasi_identifiers("among", their_among)
-    elif not attacker:
-        their_known = from_file.quasi_identifiers("known", their_known)
-    weights = from_file.weights(weights)
-    with (
-        shared.configured(device, gpu_grouping, compression),
-        compiling_ahead("scores", () if shared.place.named or missing == "wildcard" else names, table, shared.sep),
-    ):
+    from_file = given.file_roles(given.weights)
+    given.columns = from_file.take("columns", given.columns, "quasi-identifier", "sensitive")
+    known, among = given.known, given.among
+    if given.known_any is not None or given.attacker_any:
+        among = from_file.quasi_identifiers("among", among)
+    elif not given.attackers:
+        known = from_file.quasi_identifiers("known", known)
+    given.weights = from_file.weights(given.weights)
+    on_blocks = not given.place.named and given.missing != "wildcard"
+    with given.configured(), compiling_ahead("scores", names if on_blocks else (), given):
         from ..attack.arguments import Arguments
         from ..io.paths import find_input
         from ..io.write import write_text
         from ..out_of_core.output_options import OutputOptions
         from ..scoring.files import score_file
 
-        asked = Arguments.from_user(
-            names,
-            scored_columns,
-            **_attack(
-                their_known, known_any, attacker, attacker_any, {"among": their_among, "subsets": subsets, "seed": seed}
-            ),
-            priors=_read_priors(priors) if priors else None,
-            accuracies=_accuracies(accuracy or (), accuracies),
-            distances=as_distances(distance),
-            weights=weights,
-            population=as_population(population, population_lacks),
-            missing=missing,
-            dtype=dtype,
-        )
-        if min_cig is not None and "cig" not in names:
+        attack = _attack(given, known, {"among": among, "subsets": given.subsets, "seed": given.seed})
+        asked = Arguments.from_user(names, **given.arguments(Arguments.from_user, **attack))
+        if given.min_cig is not None and "cig" not in names:
             raise InputError(f"--min-cig: CIG is not scored (scored: {', '.join(names)}). Add it to --measures.")
-        selection = _selection(where, min_cig, top, by)
-        given = {"keep_input": keep_input, "rows_per_file": rows_per_file, "resume": resume}
-        if summary_only:
-            asked_cells = {"where": where, "min_cig": min_cig, "top": top, "by": by}
-            of_a_cluster = {"scheduler": shared.scheduler, "workers": shared.workers}
-            _check_summary(
-                output,
-                overwrite and report is None,
-                {**asked_cells, "compression": compression, **given, **of_a_cluster},
-            )
-            scores, cells = score_file(
-                find_input(table, shared.sep), asked, OutputOptions.from_arguments(None, summary_only=True)
-            )
-            document = {
-                "input": str(table),
-                **from_file.facts(),
-                **_told(scores),
-                "request": scores.provenance,
-            }
+        selection = _selection(given)
+        if given.summary_only:
+            _check_summary(given)
+            how = OutputOptions.from_arguments(None, summary_only=True)
+            scores, cells = score_file(find_input(table, given.sep), asked, how)
+            document = {"input": str(table), **from_file.facts(), **_told(scores), "request": scores.provenance}
             if output is not None:
-                write_text(as_document(document), output, overwrite)
+                write_text(as_document(document), output, given.overwrite)
         elif output is None:
             raise InputError(
                 "output: expected the name of a file or folder for the scores. Name it, or use --summary-only."
             )
-        elif shared.place.named:
+        elif given.place.named:
             from .cluster import score_on_cluster
 
-            elsewhere = {"sep": shared.sep, "memory_limit": shared.memory_limit, "temp": shared.temp, **given}
-            facts = score_on_cluster(table, output, shared.place, overwrite, asked, elsewhere, selection)
+            elsewhere = {name: given.get(name) for name in ELSEWHERE}
+            facts = score_on_cluster(table, output, given.place, given.overwrite, asked, elsewhere, selection)
             interruption.left = f"the scores are complete: {output}"
-            shared.show(lambda: {**from_file.facts(), **facts}, lambda _: _print_facts(facts, asked))
-            shared.say_roles(from_file)
-            if report is not None:
+            given.show(lambda: {**from_file.facts(), **facts}, lambda _: _print_facts(facts, asked))
+            given.say_roles(from_file)
+            if given.report is not None:
                 from ..results.open import open_scores
 
-                to.write([_document(open_scores(output), redact)], shared)
+                to.write([_document(open_scores(output), given.redact)], given)
             return
         else:
-            if resume:
+            if given.resume:
                 interruption.left = interruption.RESUMABLE
-            how = OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input, selection)
-            scores, cells = score_file(find_input(table, shared.sep), asked, how)
+            how = OutputOptions.from_arguments(
+                output, **given.arguments(OutputOptions.from_arguments, selection=selection)
+            )
+            scores, cells = score_file(find_input(table, given.sep), asked, how)
         more: dict[str, Any] = {"input": str(table), **from_file.facts()}
         if output is not None:
             interruption.left = f"the scores are complete: {output}"
@@ -185,13 +92,13 @@ def score(
             more["cells_written"] = cells
         if scores.spilled_bytes is not None:
             more["spilled_bytes"] = scores.spilled_bytes
-        shared.show(lambda: {**more, **_told(scores)}, lambda console: scores.summary().print(console))
-        shared.say_roles(from_file)
+        given.show(lambda: {**more, **_told(scores)}, lambda console: scores.summary().print(console))
+        given.say_roles(from_file)
         if output is not None:
             whole = "" if cells is None else "; the summary is of all cells"
-            shared.say(f"{_what_is_written(summary_only, cells)} written to {output}{whole}")
-        if report is not None:
-            to.write([{**more, **_document(scores, redact)}], shared)
+            given.say(f"{_what_is_written(given.summary_only, cells)} written to {output}{whole}")
+        if given.report is not None:
+            to.write([{**more, **_document(scores, given.redact)}], given)
 
 
 def _told(scores: Scores) -> dict[str, Any]:
@@ -206,32 +113,33 @@ def _document(scores: Scores, redact: bool) -> dict[str, Any]:
     return score_document(scores, redact)
 
 
-def _selection(where: str | None, min_cig: float | None, top: int | None, by: str | None) -> Selection | None:
+def _selection(given: Given) -> Selection | None:
     """Return the cells that are requested in place of all; None for all scores. Raises InputError."""
     from ..results.cell_selection import Selection
 
-    selection = Selection.if_any(where, top, by)
-    if min_cig is not None:
-        if not math.isfinite(min_cig):
-            raise InputError(f"--min-cig: expected a number, such as 3; got {min_cig}.")
-        least = f"cig >= {min_cig!r}"
-        selection = Selection.from_user(least if where is None else f"({where}) and {least}", top, by)
+    where, least = given.where, given.min_cig
+    selection = Selection.if_any(where, given.top, given.by)
+    if least is not None:
+        if not math.isfinite(least):
+            raise InputError(f"--min-cig: expected a number, such as 3; got {least}.")
+        high = f"cig >= {least!r}"
+        selection = Selection.from_user(high if where is None else f"({where}) and {high}", given.top, given.by)
     return selection
 
 
-def _check_summary(output: Path | None, overwrite: bool, idle: Mapping[str, Any]) -> None:
-    """Raise InputError for what does not go with --summary-only. idle: options that would do nothing."""
+def _check_summary(given: Given) -> None:
+    """Raise InputError for what does not go with --summary-only."""
     from ..io.write import check_output
 
-    for name, value in idle.items():
-        if value is not None and value is not False:
+    for name in IDLE:
+        if getattr(given, name) not in (None, False):
             raise InputError(
                 f"--{name.replace('_', '-')}: does not go with --summary-only, which writes no scores. Leave one out."
             )
-    if output is None and overwrite:
+    if given.output is not None:
+        check_output(given.output, given.overwrite, endings=(".json",))
+    elif given.overwrite and given.report is None:
         raise InputError("--overwrite: replaces an output, and none is named. Add --output, or leave it out.")
-    if output is not None:
-        check_output(output, overwrite, endings=(".json",))
 
 
 def _what_is_written(summary_only: bool, cells: int | None) -> str:
@@ -243,57 +151,27 @@ def _what_is_written(summary_only: bool, cells: int | None) -> str:
     return "Summary" if summary_only else "Scores"
 
 
-def _attack(
-    known: list[str] | None,
-    known_any: int | None,
-    attacker: Sequence[str] | None,
-    attacker_any: Sequence[str] | None,
-    of_any: dict[str, Any],
-) -> dict[str, Any]:
+def _attack(given: Given, known: list[str] | None, of_any: dict[str, Any]) -> dict[str, Any]:
     """Return `known` and `attackers` of `gpupif.score`. of_any: the options that go with any so many columns."""
     from ..attack.attackers import AnyKnown
 
-    if known_any is None and not attacker_any:
+    if given.known_any is None and not given.attacker_any:
         for option, value in of_any.items():
             # The default seed is 0.
             if value is not None and value != 0:
                 raise InputError(
                     f"--{option}: goes with --known-any or --attacker-any. Add one of them, or leave it out."
                 )
-    if known is not None and known_any is not None:
+    if known is not None and given.known_any is not None:
         raise InputError("--known-any: goes in place of --known. Leave one of them out.")
 
     def any_known(columns: int) -> AnyKnown:
         return AnyKnown(columns, **of_any)
 
     return {
-        "known": known if known_any is None else any_known(known_any),
-        "attackers": as_attackers(attacker, attacker_any, any_known),
+        "known": known if given.known_any is None else any_known(given.known_any),
+        "attackers": as_attackers(given.attackers, given.attacker_any, any_known),
     }
-
-
-def _accuracies(texts: Iterable[str], file: Path | None) -> dict[Hashable, float]:
-    """Return accuracies by column, from the file and from texts COLUMN=NUMBER."""
-    from ..attack.prior_files import as_accuracies, check_ending
-
-    for text in texts:
-        if "=" in text.rpartition("=")[0] and "," in text:
-            raise InputError(f"--accuracy: expected one COLUMN=NUMBER, got {text!r}. Give the option once per column.")
-    if file is not None:
-        check_ending("accuracies", file)
-    accuracies: dict[Hashable, float] = dict(as_accuracies(file) or {})
-    for column, accuracy in as_numbers("--accuracy", texts, "age=0.9").items():
-        if column in accuracies:
-            raise InputError(f"--accuracy: column {column!r} is named twice.")
-        accuracies[column] = accuracy
-    return accuracies
-
-
-def _read_priors(path: Path) -> Any:
-    from ..attack.prior_files import as_priors, check_ending
-
-    check_ending("priors", path)
-    return as_priors(path)
 
 
 def _print_facts(facts: dict[str, Any], asked: Arguments) -> None:

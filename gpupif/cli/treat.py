@@ -4,62 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..errors import GpupifError, UnmetError
-from . import options
 from .messages import UNMET, say_unmet
-from .option_values import FileRoles, compare_command
-from .options import PrintOptions, configured, option, output_option, place_option
+from .option_values import compare_command
+from .options import Given
 from .printing import as_document, interruption
 
 if TYPE_CHECKING:
     from ..io.base import Input
 
 
-def treat(
-    table: options.Table,
-    plan: Annotated[Path, option("PLAN.toml", "The plan: .toml, .json or .yaml.", show_default=False)],
-    output: Annotated[
-        Path,
-        output_option(
-            None, "Treated table: .parquet, .csv, .feather, or a folder.", "-o", "--output", show_default=False
-        ),
-    ],
-    roles: options.RolesFile = None,
-    key_file: Path | None = option("FILE", "The secret key by which random treatments draw: 32 bytes."),
-    seed: int | None = option("S", "In place of a key, for tests only: anyone can find it."),
-    record: Path | None = output_option("FILE.json", "What was done, with all counts."),
-    public_record: Path | None = output_option("FILE.json", "The same without counts that reveal."),
-    sep: options.Sep = None,
-    compression: options.Compression = None,
-    rows_per_file: int | None = output_option("N", "Files of N rows. Default: one for each file of the table."),
-    overwrite: options.Overwrite = False,
-    keep_unmet: options.KeepUnmet = False,
-    resume: bool = output_option(None, "Go on where a run that was killed stopped.", "--resume", default=False),
-    device: options.Device = None,
-    memory_limit: options.MemoryLimit = None,
-    temp: Path | None = place_option("FOLDER", "For temporary files. Default: beside the output."),
-    *,
-    shared: PrintOptions,
-) -> None:
+def treat(given: Given) -> None:
     """Treat TABLE as a plan says: generalise, suppress, randomise. Rows stay in their order; TABLE stays as it is."""
     from ..io.paths import find_input
 
-    found = find_input(table, sep)
-    identifiers = FileRoles(roles, table, sep).identifiers()
-    with configured(shared.quiet, device, None, memory_limit, temp, compression):
+    output, plan, roles = given.output, given.plan, given.roles
+    found = find_input(given.table, given.sep)
+    identifiers = given.file_roles().identifiers()
+    replaces = given.overwrite or given.resume
+    with given.configured():
         from ..errors import IdentifierWarning, warn
         from ..io.write import check_output, write_text
         from ..treatment.plan import Plan
         from ..treatment.steps import SAID
         from ..treatment.treat_files import treat_files
 
-        for file in (record, public_record):
+        for file in (given.record, given.public_record):
             if file is not None:
-                check_output(file, overwrite or resume, endings=(".json",))
+                check_output(file, replaces, endings=(".json",))
         asked = Plan.load(plan)
         if not asked.treatments:
             warn(
@@ -75,20 +51,10 @@ def treat(
             )
         if roles is not None:
             _warn_of_index(found, [name for one in asked.treatments for name in one.named()], identifiers)
-        if resume:
+        if given.resume:
             interruption.left = interruption.RESUMABLE
         try:
-            done = treat_files(
-                found,
-                output,
-                asked,
-                key=key_file,
-                seed=seed,
-                rows_per_file=rows_per_file,
-                resume=resume,
-                overwrite=overwrite,
-                keep_unmet=keep_unmet,
-            )
+            done = treat_files(found, **given.arguments(treat_files, plan=asked))
         except UnmetError as error:
             unmet = error.about(f"plan: {plan}", "plan: ")
             raise UnmetError(f"{unmet} --keep-unmet writes the table all the same.") from None
@@ -99,18 +65,26 @@ def treat(
         interruption.left = f"the treated table is complete: {output}"
         if done.record.unmet is not None:
             say_unmet(UnmetError(done.record.unmet).about(f"plan: {plan}", "plan: "))
-        written: list[tuple[Path | None, Any]] = [(record, done.record), (public_record, done.record.public())]
+        written: list[tuple[Path | None, Any]] = [
+            (given.record, done.record),
+            (given.public_record, done.record.public()),
+        ]
         for file, document in written:
             if file is not None:
-                write_text(as_document(document.to_dict()) + "\n", file, overwrite or resume)
-        commands = [compare_command(table, output, plan, roles)]
-        facts = {"input": str(table), "output": str(output), "record": done.record.to_dict(), "commands": commands}
-        shared.show(lambda: facts, done.record.print)
-        shared.say_commands(f"Treated table written to {output}. To go on:", commands)
+                write_text(as_document(document.to_dict()) + "\n", file, replaces)
+        commands = [compare_command(given.table, output, plan, roles)]
+        facts = {
+            "input": str(given.table),
+            "output": str(output),
+            "record": done.record.to_dict(),
+            "commands": commands,
+        }
+        given.show(lambda: facts, done.record.print)
+        given.say_commands(f"Treated table written to {output}. To go on:", commands)
         if done.record.unmet is not None:
             raise typer.Exit(UNMET)
         if roles is None and not asked.quasi_identifiers:
-            shared.say("The plan does not say what is known: give compare --quasi-identifiers and --sensitive.")
+            given.say("The plan does not say what is known: give compare --quasi-identifiers and --sensitive.")
 
 
 def _warn_of_index(found: Input, treated: Sequence[Hashable], identifiers: Sequence[Hashable]) -> None:
