@@ -19,7 +19,7 @@ def advise(given: Given) -> None:
 
     known, attributes = given.quasi_identifiers, given.sensitive
     beside = RiskArguments(weights=given.weights, household=given.household).columns
-    from_file = given.file_roles(known, attributes, beside, among=given.columns)
+    from_file = given.file_roles(known, attributes, *beside, among=given.columns)
     if given.roles is not None:
         given.weights = from_file.weights(given.weights)
         beside = RiskArguments(weights=given.weights, household=given.household).columns

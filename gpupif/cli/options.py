@@ -130,7 +130,7 @@ class Given:
 
     def file_roles(self, *named: Any, table: Path | None = None, among: Iterable[str] | None = None) -> FileRoles:
         """Return the roles of --roles. named: columns, or lists of them, to which options give a role."""
-        columns = [name for one in named for name in (one if isinstance(one, list | tuple) else [one])]
+        columns = [name for one in named for name in (one if isinstance(one, list) else [one])]
         return FileRoles(self.get("roles"), table or self.table, self.get("sep"), columns, among)
 
     @contextlib.contextmanager

@@ -75,7 +75,7 @@ def test_a_configuration_that_cannot_be_written_is_refused(run, folder, argument
     assert {file.name for file in folder.iterdir()} == {"people.csv", "there.toml"}
 
 
-@pytest.mark.parametrize("place", ["gpupif.nightly.nightly_run.notify", "gpupif.cli.options.PrintOptions.show"])
+@pytest.mark.parametrize("place", ["gpupif.nightly.nightly_run.notify", "gpupif.cli.options.Given.show"])
 def test_a_signal_after_a_run_says_that_it_is_on_record(run, folder, monkeypatch, place):
     run("nightly", "init", "people.csv", "-q")
     monkeypatch.setattr(place, lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))

@@ -12,10 +12,10 @@ from gpupif.cli import main as cli
 
 # Every parameter of a command that is a path. A new one has to be put here, and into `options.OUTPUTS` if written.
 READ = {"table", "before", "after", "source", "population", "roles", "hierarchies", "plan", "priors", "accuracies"}
-READ |= {"key_file", "p_table", "ledger", "query", "queries", "next_query", "file"}
+READ |= {"key", "p_table", "ledger", "budget", "queries", "next", "file"}
 WRITTEN, WORKED_IN = {"output", "report", "record", "public_record"}, {"temp"}
 # An option whose text may end with a path, and what is before it. What other texts name is no file.
-PATH_IN_TEXT = {"distance": "age="}
+PATH_IN_TEXT = {"distances": "age="}
 LINKS = {"same": None, "symbolic link": os.symlink, "hard link": os.link}
 NEVER_READ = b"nothing that anybody reads"
 

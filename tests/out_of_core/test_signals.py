@@ -70,7 +70,7 @@ def test_a_signal_after_the_scores_says_that_they_are_written(tmp_path, monkeypa
     source = census_folder(tmp_path / "in", rows=150)
     out = tmp_path / "out"
     monkeypatch.setattr(sys, "argv", ["gpupif", "score", str(source), "-o", str(out), "--rows-per-file", "50"])
-    monkeypatch.setattr("gpupif.cli.options.PrintOptions.show", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr("gpupif.cli.options.Given.show", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     handlers = [signal.getsignal(number) for number in SIGNALS]
     try:
         with pytest.raises(SystemExit) as ended:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
 import gpupif
-from gpupif.cli.options import ClusterOptions
+from gpupif.cli.option_table import rows_of
+from gpupif.cli.options import Given
 from gpupif.cli.toxic import toxic
 from gpupif.utils import refused_combinations
 from tests.helpers.checkout import ROOT
@@ -32,7 +31,7 @@ ASKED = {
     # Two options of the command line that do not go together; the function has no weights.
     refused_combinations.WEIGHTS_RATIOS: [
         lambda: toxic(
-            Path("table.csv"), size=None, alpha=0.9, by=None, max_size=None, weights="people", shared=ClusterOptions()
+            Given(rows_of("toxic"), dict.fromkeys(("size", "by", "max_size")) | {"alpha": 0.9, "weights": "people"})
         )
     ],
 }
