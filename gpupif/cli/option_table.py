@@ -1,7 +1,7 @@
 """The table of all options, from which each command's options, their help, and a part of the reference are made.
 
-A line that is not indented begins a section: the name of a command, or of a group of options. Behind "of" are the
-public functions that the command calls. In a section stand rows, each in a line that indented further goes on:
+A line that is not indented begins a section: the name of a command, or with a plus that of a group of options. Behind
+"of" are the public functions that the command calls. A section has rows; a row goes on in lines that are indented more:
 
     name and what is typed | value in the help | how text becomes a value, default, panel | help
 
@@ -18,15 +18,14 @@ the value on by itself. What is typed is the same name if nothing else is said. 
     ~auto: what the help says for a default that the function or the environment chooses; the default is None
     @output: the panel of the help, a key of PANELS
 
-A line without bars names rows of the first sections, or with a plus a whole section. The help lists the options of a
-panel in the order of the rows.
+A line without bars names rows of groups, or with a plus a whole group. Where groups have two rows for an option, a
+word with a colon before the name tells them apart. The help lists the options of a panel in the order of the rows.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -52,7 +51,7 @@ PLACES = {"required", "argument"}
 BAR = re.compile(r" \|(?= )")
 # A bar with a space on each side stands between the fields; the bars of a value have none.
 OPTIONS = """
-shared
++shared
   table | | path argument | Parquet, CSV or Feather file, folder of Parquet, or 'data/**/*.csv'.
   roles | FILE.toml | path | Roles of the columns, as gpupif inspect writes them, for what no other option says.
   hierarchies | H.toml | path | Hierarchies of the columns: the table 'hierarchies' in a file of TOML, JSON or YAML,
@@ -84,15 +83,15 @@ shared
   quiet --quiet -q | | flag | Print nothing but errors.
   file | FILE.toml | path argument | The configuration, as init writes it.
   settings --set | KEY=VALUE | texts | Use this in place of what FILE says: run.device=cpu.
-read
++read
   as_json quiet sep
   memory_limit | 2GiB | text @place | Memory to take; the table is then read in streams.
   temp | FOLDER | path @place | For temporary files. Default: the system's.
-cluster
++cluster
   +read
   scheduler | tcp://HOST:8786 | text @place | Compute on the Dask cluster there.
   workers | N | int @place | Compute on a Dask cluster of N processes here.
-figures
++figures
   population | FILE | population @table | The population that TABLE is a part of: journalist risk, k-map, presence.
   population_lacks
   sampling_fraction | 0.01 | @table | Share of the population that TABLE is a random sample of.
@@ -337,9 +336,6 @@ nightly diff
 nightly verify
   file settings as_json quiet
 """
-
-
-GROUPS = ("shared", "read", "cluster", "figures")
 PACKAGE = Path(__file__).parent.parent
 
 
@@ -370,14 +366,22 @@ class Row:
 
 @cache
 def sections() -> dict[str, tuple[list[str], list[str]]]:
-    """Return the functions and the lines of each section; a row is one line."""
+    """Return the functions and the rows of each section, with the rows of other sections that it names."""
     found: dict[str, tuple[list[str], list[str]]] = {}
+    shared: dict[str, str] = {}
+    section = ""
     for line in re.sub(r"\n {4,}", " ", OPTIONS).strip().splitlines():
+        words = line.split()
         if not line.startswith(" "):
-            name, _, functions = line.partition(" of ")
-            found[name] = functions.split(), []
+            section, _, functions = line.partition(" of ")
+            found[section] = functions.split(), []
+        elif BAR.search(line):
+            found[section][1].append(line)
+            if section.startswith("+"):
+                shared[words[0].rstrip(":")] = line
         else:
-            found[name][1].append(line.strip())
+            for word in words:
+                found[section][1].extend(found[word][1] if word.startswith("+") else [shared[word]])
     return found
 
 
@@ -397,53 +401,46 @@ def parameters(path: str) -> dict[str, tuple[str, Any]]:
     defaults = [None] * (len(named) - len(signature.args.defaults)) + signature.args.defaults
     pairs = zip([*named, *signature.args.kwonlyargs], [*defaults, *signature.args.kw_defaults], strict=True)
     return {
-        one.arg: (ast.unparse(one.annotation), None if default is None else ast.literal_eval(default))
+        one.arg: (_kind(one.annotation), None if default is None else ast.literal_eval(default))
         for one, default in pairs
         if one.annotation is not None
     }
 
 
+def _kind(annotation: Any) -> str:
+    """Return the kind of option for a type of Python, or for None beside it."""
+    if isinstance(annotation, ast.BinOp) and isinstance(annotation.right, ast.Constant):
+        annotation = annotation.left
+    return NATURAL.get(getattr(annotation, "id", ""), "text")
+
+
+@cache
 def rows_of(command: str) -> list[Row]:
     """Return the options and arguments of a command, in the order of its section."""
     functions, lines = sections()[command]
-    known: dict[str, tuple[str, Any]] = {}
-    for function in reversed(functions):
-        known |= parameters(function)
-    return [_row(line, known) for line in _rows_in(lines)]
-
-
-def _rows_in(lines: list[str]) -> Iterator[str]:
-    """Return the rows of a section, with those that it names."""
-    shared = {re.split("[ :]", line)[0]: line for group in GROUPS for line in sections()[group][1] if BAR.search(line)}
-    for line in lines:
-        for word in [line] if BAR.search(line) else line.split():
-            if word[0] == "+":
-                yield from _rows_in(sections()[word[1:]][1])
-            else:
-                yield shared.get(word, word)
+    # The first function decides.
+    known = {name: own for function in reversed(functions) for name, own in parameters(function).items()}
+    return [_row(line, known) for line in lines]
 
 
 def _row(line: str, known: dict[str, tuple[str, Any]]) -> Row:
-    """Return a row. known: type and default of the parameters of the command's functions."""
+    """Return a row. known: kind and default of the parameters of the command's functions."""
     head, metavar, how, text = map(str.strip, BAR.split(line, 3))
     name, *typed = head.rpartition(": ")[2].split()
+    places = PLACES.intersection(how.split())
     words = {word[0] if word[0] in "=~@" else "": word for word in how.split() if word not in PLACES}
-    annotation, default = known.get(name, ("", None))
-    kind = words.get("") or NATURAL.get(annotation.removesuffix(" | None"), "text")
+    of_function, default = known.get(name, ("text", None))
+    kind = words.get("", of_function)
     of_text = KINDS[kind][0]
     if "=" in words:
         default = None if words["="] == "=None" else words["="][1:]
     elif "~" in words:
         default = None
-    elif PLACES.intersection(how.split()):
-        default = ...
-    elif of_text is bool:
-        default = False
-    elif isinstance(default, tuple):
-        default = ",".join(default)
-    if default is not None and default is not ...:
+    elif places or of_text is bool:
+        default = ... if places else False
+    if default not in (None, ...):
         default = of_text(default)
-    shown = words.get("~", "~")[1:] or None
-    typed = [] if "argument" in how.split() else typed or [f"--{name.replace('_', '-')}"]
+    shown = words["~"][1:] if "~" in words else None
+    names = () if "argument" in places else tuple(typed or [f"--{name.replace('_', '-')}"])
     panel = PANELS[words["@"][1:]] if "@" in words else None
-    return Row(name, tuple(typed), metavar or None, kind, default, shown, panel, text)
+    return Row(name, names, metavar or None, kind, default, shown, panel, text)
