@@ -11,8 +11,8 @@ import typer
 from ..errors import GpupifError, UnmetError
 from . import options
 from .messages import UNMET, say_unmet
-from .option_values import FileRoles, compare_command
-from .options import PrintOptions, configured, option, output_option, place_option
+from .option_values import FileRoles, as_population, compare_command
+from .options import PrintOptions, configured, option, output_option, place_option, table_option
 from .printing import as_document, interruption
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ def treat(
         ),
     ],
     roles: options.RolesFile = None,
+    population: Path | None = table_option("FILE", "The population, if the plan has criteria on it: k-map, ..."),
+    population_lacks: options.PopulationLacks = "error",
     key_file: Path | None = option("FILE", "The secret key by which random treatments draw: 32 bytes."),
     seed: int | None = option("S", "In place of a key, for tests only: anyone can find it."),
     record: Path | None = output_option("FILE.json", "What was done, with all counts."),
@@ -88,6 +90,7 @@ def treat(
                 resume=resume,
                 overwrite=overwrite,
                 keep_unmet=keep_unmet,
+                population=as_population(population, population_lacks),
             )
         except UnmetError as error:
             unmet = error.about(f"plan: {plan}", "plan: ")
