@@ -84,9 +84,8 @@ def check_treated(
             criteria, unmeasured = _criteria_in(asked, names, population)
             checked.unmeasured.update(unmeasured)
             if criteria.criteria:
-                given = criteria.given
-                if given.population is not None and treat_as is not None:
-                    criteria = replace(criteria, given=_with_treated_population(given, plan, treat_as))
+                if treat_as is not None:
+                    criteria = replace(criteria, given=with_treated_population(criteria.given, plan, treat_as))
                 checked.values.extend(measure_table(measured, criteria, asked.both_readings))
     return checked
 
@@ -129,14 +128,13 @@ def _without_dropping(plan: Plan, columns: Sequence[Hashable]) -> Plan:
     return Plan(treatments, plan.hierarchies, criteria=PlanCriteria(require=[]))
 
 
-def _with_treated_population(given: RiskArguments, plan: Plan, treat_as: TreatAs) -> RiskArguments:
-    """Return arguments of `gpupif.risk` with a population whose values are recoded as those of the table are."""
-    assert given.population is not None
-    there = table_names(given.population.table)[0]
+def with_treated_population(given: RiskArguments, plan: Plan, treat_as: TreatAs) -> RiskArguments:
+    """Return arguments of `gpupif.risk` with a population, if any, whose values are recoded as the table's are."""
+    there = [] if given.population is None else table_names(given.population.table)[0]
     recoding = [own for own in plan.treatments if isinstance(own, Recode) and own.column in there]
-    hierarchies = {own.column: plan.hierarchies[own.column] for own in recoding if own.column in plan.hierarchies}
-    if not recoding:
+    if given.population is None or not recoding:
         return given
+    hierarchies = {own.column: plan.hierarchies[own.column] for own in recoding if own.column in plan.hierarchies}
     treated = treat_as(given.population.table, Plan(recoding, hierarchies))
     return replace(given, population=replace(given.population, table=treated))
 
