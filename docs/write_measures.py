@@ -132,6 +132,35 @@ def treatments_tables() -> dict[str, str]:
     }
 
 
+def options_tables() -> dict[str, str]:
+    """Return the options of each command, by the name in their marks; those of several commands are said once."""
+    from gpupif.cli.main import NAMES
+    from gpupif.cli.option_table import rows_of, sections
+
+    heads = ("option", "value", "default", "does")
+    groups = [line for name, (_, lines) in sections().items() if name.startswith("+") for line in lines]
+    rows = {line: row for name in NAMES for line, row in zip(sections()[name][1], rows_of(name), strict=True)}
+    texts = []
+    for name in NAMES:
+        lines = sections()[name][1]
+        own = [_option(rows[line]) for line in lines if line not in groups]
+        more = [f"`--{rows[line].label.replace('_', '-')}`" for line in lines if line in groups and rows[line].typed]
+        also = f"{'Also' if own else 'It has'} {', '.join(more)}, [as other commands](#options-of-many-commands).\n"
+        texts += [f"### gpupif {name}\n", table(heads, own) if own else "", also]
+    return {
+        "options": table(heads, dict.fromkeys(_option(rows[line]) for line in groups if rows[line].typed)),
+        "commands": "\n".join(filter(None, texts)),
+    }
+
+
+def _option(row: Any) -> tuple[str, str, str, str]:
+    """Return what is said of an option or argument."""
+    value = "" if row.metavar is None else f"`{_escaped(row.metavar)}`"
+    default = "required" if row.default is ... else row.shown or row.default
+    said = "" if default is None or default is False else str(default)
+    return ", ".join(f"`{name}`" for name in row.typed or [row.name.upper()]), value, said, _escaped(row.help)
+
+
 def _own_keys(kind: type[Any], without: Sequence[str] = ()) -> tuple[str, str]:
     """Return the required fields of a dataclass, and the others with the defaults that are not None."""
     fields = [field for field in dataclasses.fields(kind) if field.name not in without]
@@ -172,6 +201,7 @@ PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "explanation/combinations.md": combinations_tables,
     "reference/nightly.md": nightly_tables,
     "reference/treatments.md": treatments_tables,
+    "reference/command-line.md": options_tables,
 }
 
 

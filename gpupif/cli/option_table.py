@@ -220,6 +220,8 @@ treat of treatment.treat_files.treat_files
   plan | PLAN.toml | path required | The plan: .toml, .json or .yaml.
   output -o --output | | path required @output | Treated table: .parquet, .csv, .feather, or a folder.
   roles
+  population | FILE | population @table | The population, if the plan has criteria on it: k-map, ...
+  population_lacks
   key --key-file | FILE | path | The secret key by which random treatments draw: 32 bytes.
   seed | S | | In place of a key, for tests only: anyone can find it.
   record | FILE.json | path @output | What was done, with all counts.

@@ -229,7 +229,8 @@ def compare(
         # The table before has warned of them.
         warnings.simplefilter("ignore", NearlyUniqueWarning)
         readings = _readings(after, asked.without(request.dropped), suppressed, _has_holes(released))
-        values = check_treated(agreed, after, versions.rows - taken_away)
+        # What the table after cannot be measured by was measured when the table was treated.
+        checked = check_treated(agreed, after, versions.rows - taken_away)._replace(unmeasured={})
     others = [name for name in names if name not in (*known, *attributes, *request.dropped)]
     others += [asked.weights] * (asked.weights is not None)
     seconds = {"encode": opened - started, "utility": done - opened, "risk": time.perf_counter() - done}
@@ -251,8 +252,8 @@ def compare(
         continuous=continuous,
         estimates=frame.assign(difference=frame["after"] - frame["before"]),
         seconds=seconds,
-        criteria=values,
-        unmet=why_unmet(agreed, values),
+        criteria=checked.values,
+        unmet=why_unmet(agreed, checked),
     )
 
 

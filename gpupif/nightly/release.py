@@ -28,6 +28,7 @@ from ..utils.display import json_text
 from ..utils.progress import Reporter, announce_compilation
 from .configuration.config import Config
 from .configuration.settings import CountTableSettings
+from .gates.findings import population_of
 from .record.state_folder import file_digest, state_folder, write_file
 from .table.kept_table import KeptTable, table_identity
 
@@ -115,7 +116,8 @@ class NightlyRelease(NamedTuple):
         treated = state_folder(state / FOLDER) / f"treated-{self.outputs['release.output'].name}"
         with _about("release.plan", "plan: "), Reporter() as report, announce_compilation():
             options = OutputOptions.from_arguments(treated, overwrite=True)
-            treat_source(table, options, self.plan, self.secret, report, False)
+            people = population_of(self.config.settings.score, self.config.resolve)
+            treat_source(table, options, self.plan, self.secret, report, False, people)
         return treated
 
     def publish(self, table: KeptTable, state: Path, treated: Path | None) -> dict[str, Any]:

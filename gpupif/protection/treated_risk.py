@@ -18,7 +18,6 @@ from ..criteria.criterion_set import CriterionSet, CriterionValue
 from ..criteria.measured_table import measure_table
 from ..criteria.quantities import ModelQuantity
 from ..disclosure.risk import risk
-from ..disclosure.risk_figures import RiskArguments
 from ..engines.base import Engine
 from ..engines.choose import choose_engine, requested_device
 from ..errors import NearlyUniqueWarning, NothingKnownWarning
@@ -29,7 +28,7 @@ from ..measures import find_measure
 from ..treatment.plan import Plan
 from ..treatment.plan_run import Treated
 from ..treatment.treat import treat
-from ..treatment.value_maps.recode import Recode
+from ..treatment.treated_check import with_treated_population
 from ..utils.config import resources
 from .request import figures_of_risk, population_columns
 
@@ -66,7 +65,8 @@ def measure_treated(
         warnings.simplefilter("ignore", NearlyUniqueWarning)
         warnings.simplefilter("ignore", NothingKnownWarning)
         treated = _treated(table, plan, opened)
-        criteria = replace(criteria, given=_with_treated_population(criteria, plan, opened))
+        given = with_treated_population(criteria.given, plan, lambda table, plan: _treated(table, plan, opened).table)
+        criteria = replace(criteria, given=given)
         values = measure_table(treated.table, criteria, cells)
         rows, suppressed = treated.record.rows_removed or 0, 0
         if cells:
@@ -132,14 +132,3 @@ def _treated(table: Any, plan: Plan, opened: contextlib.ExitStack) -> Treated:
         folder = opened.enter_context(temporary_folder(resources().temp))
         return treat_files(table, folder / "treated.parquet", plan)
     return treat(table, plan)
-
-
-def _with_treated_population(criteria: CriterionSet, plan: Plan, opened: contextlib.ExitStack) -> RiskArguments:
-    """Return the arguments of `gpupif.risk` with a population whose values are recoded as those of the table are."""
-    given, columns = criteria.given, population_columns(criteria)
-    recoding = [own for own in plan.treatments if isinstance(own, Recode) and own.column in columns]
-    if given.population is None or not recoding:
-        return given
-    hierarchies = {own.column: plan.hierarchies[own.column] for own in recoding}
-    treated = _treated(given.population.table, Plan(recoding, hierarchies), opened)
-    return replace(given, population=replace(given.population, table=treated.table))

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from ..criteria.criterion_set import CriterionValue
 from ..encoding.plain_values import family
 from ..errors import InputError
-from ..utils.display import json_value
 from ..utils.progress import Reporter
 from ..utils.validation import check_exist, is_hashable
 from .coded_columns import NUMBERS
@@ -21,7 +19,7 @@ from .labels import Labelled, explained
 from .random.key import Key
 from .record import TreatmentRecord, TreatmentsRecord
 from .steps import Step, StepCounts, errors_of
-from .treated_check import why_unmet
+from .treated_check import Checked, why_unmet
 from .treatment import Tools, TreatedTable, Treatment, ValueMapStep
 
 if TYPE_CHECKING:
@@ -117,7 +115,7 @@ def make_record(
     rows: int,
     key: Key | None,
     started: float,
-    values: Sequence[CriterionValue],
+    checked: Checked,
 ) -> TreatmentsRecord:
     """Return the record of a run.
 
@@ -130,8 +128,7 @@ def make_record(
     used = key.digest if key is not None and any(pair.treatment.is_random for pair in applied) else None
     hierarchies = plan.to_dict().get("hierarchies", {})
     record = TreatmentsRecord.from_run(records, counts[-1], hierarchies, source, rows, used, seconds)
-    criteria = [{name: json_value(own) for name, own in value._asdict().items()} for value in values]
-    return replace(record, criteria=criteria, unmet=why_unmet(plan, values))
+    return replace(record, criteria=checked.to_record(), unmet=why_unmet(plan, checked))
 
 
 def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:

@@ -6,6 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from ..attack.population import Population
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table, with_labels
 from ..io.base import every_column
@@ -26,6 +27,7 @@ def treat(
     key: bytes | str | os.PathLike[str] | None = None,
     seed: int | None = None,
     keep_unmet: bool = False,
+    population: Any = None,
 ) -> Treated:
     """Treat a table by a plan: generalise, suppress or randomise its values.
 
@@ -51,6 +53,9 @@ def treat(
     keep_unmet:
         Whether to return a treated table that breaks a criterion of the plan; ``.is_met`` is then False. Default False:
         such a table is refused.
+    population:
+        The population, as in `gpupif.risk`, if criteria of the plan are on it. Default None: such criteria count as
+        broken.
 
     Returns
     -------
@@ -65,13 +70,13 @@ def treat(
     InputError, TableReadError
         The table, the plan or the key cannot be used. The message names the treatment and the column.
     UnmetError
-        The treated table breaks a criterion of the plan, see `Plan`. The message has the value.
+        The treated table breaks a criterion of the plan, see `Plan`, or cannot be measured by it: the criterion needs a
+        population, or a column that the plan drops. The message has the value.
 
     Warns
     -----
     UserWarning
-        A criterion of the plan cannot be measured in the treated table, as it needs a population or a dropped column. A
-        seed is given in place of a key, or other users may read the file of the key.
+        A seed is given in place of a key, or other users may read the file of the key.
 
     Examples
     --------
@@ -86,13 +91,20 @@ def treat(
     plan = Plan.from_any(plan)
     secret = find_key(plan, key, seed)
     table = with_labels(table, [name for treatment in plan.treatments for name in treatment.named()])
+    people = Population.from_any(population)
     with Reporter() as report, announce_compilation():
+
+        def treat_as(table: Any, plan: Plan) -> Any:
+            working = table_to_treat(table, report)
+            apply_plan(working, plan, secret, report)
+            return working.done()
+
         working = table_to_treat(table, report)
         applied = apply_plan(working, plan, secret, report)
         treated = working.done()
-        values = check_treated(plan, treated, working.rows)
-        refuse_unmet(plan, values, keep_unmet)
-    record = make_record(plan, applied, working.counts, *working.described(), secret, started, values)
+        checked = check_treated(plan, treated, working.rows, table, treat_as, people)
+        refuse_unmet(plan, checked, keep_unmet)
+    record = make_record(plan, applied, working.counts, *working.described(), secret, started, checked)
     return Treated(treated, record, working, applied)
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .._version import __version__
+from ..attack.population import Population
 from ..errors import InputError
 from ..frames.arrow_frame import kept_metadata, with_values, without_unused
 from ..io.base import Source
@@ -26,6 +27,7 @@ from ..io.read import in_chunks, open_source
 from ..io.row_group import RowGroup
 from ..io.run_files import check_apart
 from ..io.score_files import MARK, is_file, score_names
+from ..io.temporary_folder import temporary_folder
 from ..io.write import write_groups
 from ..out_of_core.chunk_readers import prefetched
 from ..out_of_core.memory_budget import CHUNK_SHARE, READS_PER_CHUNK, Budget, plan_reading
@@ -40,6 +42,7 @@ from .coded_columns import Changes
 from .file_table import FileTable, TreatedSource
 from .plan import Plan
 from .plan_run import Treated, apply_plan, find_key, make_record
+from .random.key import Key
 from .record import TreatmentsRecord
 from .steps import StepCounts
 from .treat import treat
@@ -252,6 +255,7 @@ def treat_files(
     resume: bool = False,
     overwrite: bool = False,
     keep_unmet: bool = False,
+    population: Any = None,
 ) -> Treated:
     """Treat a table of files of any size by a plan, see `treat`, and write the treated table to files.
 
@@ -275,6 +279,8 @@ def treat_files(
         Whether to replace an existing output. Default False.
     keep_unmet:
         Whether to write a treated table that breaks a criterion of the plan. Default False: nothing is written.
+    population:
+        See `treat`; the path of files.
 
     Returns
     -------
@@ -311,11 +317,18 @@ def treat_files(
         )
     options = OutputOptions.from_arguments(output, rows_per_file, resume, overwrite)
     with Reporter() as report, announce_compilation():
-        return treat_source(open_source(source), options, plan, secret, report, keep_unmet)
+        people = Population.from_any(population)
+        return treat_source(open_source(source), options, plan, secret, report, keep_unmet, people)
 
 
 def treat_source(
-    source: Source, options: OutputOptions, plan: Plan, key: Any, report: Reporter, keep_unmet: bool
+    source: Source,
+    options: OutputOptions,
+    plan: Plan,
+    key: Key | None,
+    report: Reporter,
+    keep_unmet: bool,
+    population: Population | None = None,
 ) -> Treated:
     """Treat a table of files, see `treat_files`. All arguments are already checked."""
     started = time.perf_counter()
@@ -333,9 +346,18 @@ def treat_source(
         writer = TreatedWriter(table.source(), options, store, budget, report)
         rows = writer.write(table.counts)
         described = describe_files(source.input_files.path, source.stamps)
-        values = check_treated(plan, writer.staged(), rows - sum(own.rows_removed for own in table.counts))
-        refuse_unmet(plan, values, keep_unmet)
-        record = make_record(plan, applied, table.counts, described, rows, key, started, values)
+        left = rows - sum(own.rows_removed for own in table.counts)
+        with contextlib.ExitStack() as opened:
+
+            def treat_as(table: Any, plan: Plan) -> Path:
+                folder = opened.enter_context(temporary_folder(options.temp))
+                copy = OutputOptions.from_arguments(folder / "treated.parquet")
+                own = table if table is source else open_source(table)
+                return Path(treat_source(own, copy, plan, key, report, True).table)
+
+            checked = check_treated(plan, writer.staged(), left, source, treat_as, population)
+        refuse_unmet(plan, checked, keep_unmet)
+        record = make_record(plan, applied, table.counts, described, rows, key, started, checked)
         facts = {"identity": identity(writer.staged()), "options": run.settings, "record": record.to_stored()}
         store.mark(FINISHED, facts)
         run.shield.raise_()

@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from pathlib import Path
 from typing import get_args
 
 import typer.main
 
-from gpupif.cli.main import app
+import gpupif
+from gpupif.cli.main import NAMES, app
+from gpupif.cli.option_table import parameters, rows_of, sections
 
+# Parameters of public functions that have no option of their name, and why.
+NO_OPTION = {
+    "inspect columns": "all columns get a role",
+    "score source": "the argument TABLE",
+    "risk distance": "--distance, as of the functions that call it distances",
+    "advise attackers": "not yet: the command reads the columns of one attacker",
+    "advise distances": "not yet: values are as far apart as they are by default",
+    "treat source": "the argument TABLE",
+    "compare hierarchies": "the plan has them",
+    "nightly init path": "--output",
+    "nightly diff most": "--top",
+}
+NO_OPTION |= {f"nightly {name} config": "the argument FILE" for name in ("run", "history", "diff", "verify")}
+NO_OPTION |= {f"nightly {name} overrides": "--set" for name in ("run", "history", "diff", "verify")}
+# Public functions that no command calls, and why.
+NO_COMMAND = {
+    "score": "score_files",
+    "treat": "treat_files",
+    "open_scores": "report reads them",
+    "read_roles": "--roles",
+    "read_hierarchies": "--hierarchies",
+    "config": "its settings are options",
+    "set_config": "as config",
+    "audit_table": "only in Python",
+    "randomized_response": "only in Python",
+}
 LIST = Path(__file__).with_name("options.txt")
 
 
@@ -47,3 +76,40 @@ def test_options_are_those_of_the_list():
         annotations = inspect.signature(command.callback).parameters
         found += [described(parameter, annotations[parameter.name].annotation) for parameter in command.params]
     assert found == LIST.read_text().splitlines()
+
+
+def functions_of(name):
+    """Public functions that a command calls, by where they are."""
+    if name.startswith("nightly "):
+        return {name: getattr(gpupif.nightly, name.split()[1])}
+    paths = [path.rpartition(".") for path in sections()[name][0]]
+    return {f"{module}.{own}": getattr(importlib.import_module(f"gpupif.{module}"), own) for module, _, own in paths}
+
+
+def test_every_parameter_of_a_public_function_has_an_option():
+    called = {name: functions_of(name) for name in NAMES}
+    lacking = {
+        f"{name} {parameter}"
+        for name, functions in called.items()
+        for function in functions.values()
+        for parameter in inspect.signature(function).parameters
+        if parameter not in {row.name for row in rows_of(name)}
+    }
+    assert lacking == set(NO_OPTION)
+    every = [getattr(gpupif, name) for name in gpupif.__all__]
+    every = {function for function in every if inspect.isroutine(function)}
+    of_commands = {function for functions in called.values() for function in functions.values()}
+    assert {function.__name__ for function in every - of_commands} == set(NO_COMMAND)
+
+
+def test_signatures_are_read_as_python_has_them():
+    paths = [path for name in NAMES for path in sections()[name][0]]
+    assert len(paths) > 12
+    for path in paths:
+        (function,) = [own for name in NAMES for place, own in functions_of(name).items() if place == path]
+        found = inspect.signature(function).parameters
+        plain = {name: own.default if own.default is not own.empty else None for name, own in found.items()}
+        assert {name: default for name, (_, default) in parameters(path).items()} == plain
+        kinds = {name: str(own.annotation).removesuffix(" | None") for name, own in found.items()}
+        for name, (kind, _) in parameters(path).items():
+            assert kind == {"int": "int", "float": "float", "bool": "flag"}.get(kinds[name], "text")

@@ -15,7 +15,14 @@ pytestmark = pytest.mark.subprocess
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", ["reference/measures.md", "explanation/combinations.md", "reference/nightly.md", "reference/treatments.md"]
+    "page",
+    [
+        "reference/measures.md",
+        "explanation/combinations.md",
+        "reference/nightly.md",
+        "reference/treatments.md",
+        "reference/command-line.md",
+    ],
 )
 def test_the_page_of_measures_is_generated_from_the_registry(page):
     """If this fails, run `python docs/write_measures.py`."""

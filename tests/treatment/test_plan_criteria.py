@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
 import gpupif
 from gpupif.errors import InputError, UnmetError
-from gpupif.treatments import PlanCriteria, RecodeRows, SuppressRows
+from gpupif.treatments import Drop, PlanCriteria, Recode, RecodeRows, SuppressRows
 
 # The second treatment takes rows away from classes that the first one left.
 TABLE = pd.DataFrame({"a": list("xxxyyy"), "b": list("ppqqqq"), "ill": list("fgfffg"), "w": [1, 2, 1, 1, 1, 1]})
@@ -70,17 +72,75 @@ def test_a_table_that_breaks_its_plan_does_not_go_out(name, way, tmp_path):
     assert way is not in_files or (tmp_path / "out.csv").exists()
 
 
-def test_criteria_that_need_what_a_plan_drops_are_said():
-    plan = gpupif.Plan([], criteria={"require": ["k>=1", "population.k_map>=2", "known=zip: k>=1"]}, **KNOWN)
-    with pytest.warns(UserWarning, match="was not measured") as said:
-        assert gpupif.treat(TABLE, plan).is_met
-    assert [str(own.message).partition(" was not measured in the treated table: ")[::2] for own in said] == [
-        (f"plan: criteria: criterion {criterion!r}", f"it needs {what}. Measure it before the table goes out.")
-        for criterion, what in [
-            ("population.k_map>=2", "the population, which no plan holds"),
-            ("known=zip: k>=1", "column 'zip', which the plan drops"),
-        ]
-    ]
+HOUSES = gpupif.Plan(
+    [Drop(["house", "w"])],
+    criteria={"require": ["households.risk.highest<=0.6", "t<=0.9"], "household": "house", "weights": "w"},
+    **KNOWN,
+)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.usefixtures("on_cpu")
+@pytest.mark.parametrize("way", [in_memory, in_files, on_dask])
+@pytest.mark.parametrize("limit", [0.6, 0.4])
+def test_households_and_weights_in_columns_that_are_dropped_last_are_measured(limit, way, tmp_path, monkeypatch):
+    """A household of two rows in classes of two rows has a risk of 1 - (1 - 1/2)^2 or less; single rows have 1/2."""
+    table = TABLE.assign(a="x", b=list("ppqqrr"), house=range(6))
+    monkeypatch.setattr(f"{__name__}.TABLE", table)
+    criteria = [f"households.risk.highest<={limit}", "t<=0.9"]
+    plan = gpupif.Plan(HOUSES.treatments, criteria=replace(HOUSES.criteria, require=criteria), **KNOWN)
+    if limit == 0.6:
+        done = way(plan, tmp_path)
+        assert done.is_met
+        assert [own["is_met"] for own in done.record.criteria] == [True, True]
+        return
+    with pytest.raises(UnmetError, match=r"'households\.risk\.highest<=0\.4' is 0\.5"):
+        way(plan, tmp_path)
+
+
+@pytest.mark.usefixtures("on_cpu")
+@pytest.mark.parametrize("way", [in_memory, in_files])
+def test_a_population_is_recoded_as_the_table_is(way, tmp_path):
+    people = pd.concat([TABLE, TABLE.assign(b="p")], ignore_index=True)
+    people.to_parquet(tmp_path / "people.parquet")
+    plan = gpupif.Plan(
+        [Recode("b", level=1)],
+        {"b": {"values": {"p": ["all"], "q": ["all"]}}},
+        criteria={"require": ["population.k_map>=6"]},
+        **KNOWN,
+    )
+    with pytest.raises(
+        UnmetError, match=r"'population\.k_map>=6' cannot be measured in the treated table: it needs popul"
+    ):
+        way(plan, tmp_path)
+    given = people if way is in_memory else tmp_path / "people.parquet"
+    assert way(plan, tmp_path, population=given).is_met
+    (tmp_path / "out.csv").unlink(missing_ok=True)
+    seven = gpupif.Plan(plan.treatments, plan.hierarchies, criteria={"require": ["population.k_map>=7"]}, **KNOWN)
+    with pytest.raises(UnmetError, match=r"'population\.k_map>=7' is 6"):
+        way(seven, tmp_path, population=given)
+
+
+DROPPED = {
+    "a known column": (["b"], {"require": ["k>=3", "known=a,b: k>=3", "known=2: k>=3"]}),
+    "a column of an attacker": (["b"], {"require": ["n: k>=3"], "attackers": {"n": ["a", "b"]}}),
+    "all that an attacker knows": (["a", "b"], {"require": ["k>=6", "known=b: k>=6"]}),
+    "a sensitive column": (["ill"], {"require": ["t<=0.0", "t(ill)<=0.0", "distinct_l>=9", "max csf(ill)<=0.0"]}),
+}
+
+
+@pytest.mark.parametrize("case", DROPPED)
+def test_nobody_knows_or_learns_what_is_dropped(case):
+    columns, criteria = DROPPED[case]
+    plan = gpupif.Plan([Drop(columns)], criteria=criteria, **KNOWN)
+    assert gpupif.treat(TABLE, plan).is_met
+    if case != "a sensitive column":
+        higher = {
+            **criteria,
+            "require": [own.replace("k>=3", "k>=4").replace("k>=6", "k>=7") for own in criteria["require"]],
+        }
+        with pytest.raises(UnmetError, match=r"is [36]"):
+            gpupif.treat(TABLE, gpupif.Plan([Drop(columns)], criteria=higher, **KNOWN))
 
 
 @pytest.mark.parametrize(

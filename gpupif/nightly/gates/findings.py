@@ -157,7 +157,7 @@ def score_arguments(settings: Settings, names: Sequence[str], resolve: Resolve) 
         accuracies=_file(score.accuracies, resolve),
         distances=_distances(score, apart, resolve),
         weights=score.weights,
-        population=_population(score, resolve),
+        population=population_of(score, resolve),
         missing=score.missing,
         dtype=score.dtype,
     )
@@ -180,7 +180,7 @@ def _risk(table: Any, settings: Settings, resolve: Resolve) -> DisclosureRisk | 
         threshold=asked.threshold,
         # The riskiest classes hold values of the table, and take a pass of their own.
         groups=10 if settings.run.show_values else 0,
-        population=_population(score, resolve),
+        population=population_of(score, resolve),
         sampling_fraction=asked.sampling_fraction,
         population_size=asked.population_size,
         game=None if asked.game is None else Game(**asked.game.model_dump()),
@@ -212,6 +212,7 @@ def _file(path: str | None, resolve: Resolve) -> str | None:
     return None if path is None else str(resolve(path))
 
 
-def _population(score: ScoreSettings, resolve: Resolve) -> Any:
+def population_of(score: ScoreSettings, resolve: Resolve) -> Population | None:
+    """Return the population of a configuration, None without one."""
     path = _file(score.population, resolve)
     return None if path is None else Population(path, score.population_lacks)
