@@ -144,7 +144,7 @@ def options_tables() -> dict[str, str]:
     for name in NAMES:
         lines = sections()[name][1]
         own = [_option(rows[line]) for line in lines if line not in groups]
-        more = [f"`--{rows[line].label.replace('_', '-')}`" for line in lines if line in groups and rows[line].typed]
+        more = [f"`{rows[line].option}`" for line in lines if line in groups and rows[line].typed]
         also = f"{'Also' if own else 'It has'} {', '.join(more)}, [as other commands](#options-of-many-commands).\n"
         texts += [f"### gpupif {name}\n", table(heads, own) if own else "", also]
     return {

@@ -32,8 +32,8 @@ def init(given: Given) -> None:
 
     output = given.output
     with given.configured():
-        what = {name: getattr(given, name) for name in ("roles", "require", "plan", "key")}
-        first = write_first(look_up(given.table, given.sep), output, given.overwrite, **what)
+        arguments = given.arguments(write_first, path=output, roles=given.roles)
+        first = write_first(look_up(given.table, given.sep), **arguments)
     seen = first.seen
     interruption.left = f"the configuration is complete: {output}"
 

@@ -360,10 +360,14 @@ class Row:
     help: str
 
     @property
+    def option(self) -> str:
+        """The long name that is typed; that of the parameter for an argument."""
+        return next((name for name in self.typed if name.startswith("--")), self.name)
+
+    @property
     def label(self) -> str:
-        """The name in errors: what is typed, as an argument of Python."""
-        long = [name for name in self.typed if name.startswith("--")]
-        return long[0][2:].replace("-", "_") if long else self.name
+        """The name in errors, as that of a parameter."""
+        return self.option.removeprefix("--").replace("-", "_")
 
 
 @cache

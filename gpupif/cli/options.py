@@ -38,26 +38,22 @@ def with_options(name: str, command: Callable[[Given], None]) -> Callable[..., N
         _check_files(rows, texts)
         command(Given(rows, texts))
 
-    parameters = [
-        Parameter(row.name, Parameter.KEYWORD_ONLY, default=_typer_default(row), annotation=_annotation(row))
-        for row in rows
-    ]
+    parameters = [_parameter(row) for row in rows]
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
-def _typer_default(row: Row) -> Any:
-    """Return the option or argument of a row, which stands in place of the default of a parameter."""
+def _parameter(row: Row) -> Parameter:
+    """Return a parameter for Typer: an option or argument stands in place of its default."""
     more: dict[str, Any] = {"metavar": row.metavar, "help": row.help, "rich_help_panel": row.panel}
-    if not row.typed:
-        return typer.Argument(row.default, show_default=False, **more)
-    return typer.Option(row.default, *row.typed, show_default=row.shown or row.default is not ..., **more)
-
-
-def _annotation(row: Row) -> Any:
-    """Return the type of what Typer passes on."""
-    return KINDS[row.kind][0] | None if row.default is None else KINDS[row.kind][0]
+    if row.typed:
+        made = typer.Option(row.default, *row.typed, show_default=row.shown or row.default is not ..., **more)
+    else:
+        made = typer.Argument(row.default, show_default=False, **more)
+    of_text = KINDS[row.kind][0]
+    annotation = of_text | None if row.default is None else of_text
+    return Parameter(row.name, Parameter.KEYWORD_ONLY, default=made, annotation=annotation)
 
 
 def _check_files(rows: Sequence[Row], texts: Mapping[str, Any]) -> None:
@@ -65,7 +61,7 @@ def _check_files(rows: Sequence[Row], texts: Mapping[str, Any]) -> None:
 
     texts: what was given, by the names of the rows.
     """
-    outputs = {f"--{row.label.replace('_', '-')}": texts[row.name] for row in rows if row.name in OUTPUTS}
+    outputs = {row.option: texts[row.name] for row in rows if row.name in OUTPUTS}
     if any(outputs.values()):
         from ..attack.hierarchy_files import names_file
         from ..io.run_files import check_apart
@@ -79,9 +75,9 @@ def _check_files(rows: Sequence[Row], texts: Mapping[str, Any]) -> None:
 
 
 class Given:
-    """What was given to a command: an attribute for each row, with what its text becomes, see `option_values.KINDS`.
+    """Values of a command's options: an attribute for each row, with what its text becomes, see `option_values.KINDS`.
 
-    A command may set an attribute anew, with what a file of roles says. texts: what was given, as it was.
+    A command may set an attribute anew, with what a file of roles says. texts: what Typer passed on, by row.
     """
 
     def __init__(self, rows: Sequence[Row], texts: Mapping[str, Any]) -> None:
@@ -89,14 +85,14 @@ class Given:
         self._rows = {row.name: row for row in rows}
 
     def __getattr__(self, name: str) -> Any:
-        # Copies ask for attributes before there are rows.
-        row = vars(self).get("_rows", {}).get(name)
-        if row is None:
-            raise AttributeError(f"no option {name}")
-        become = KINDS[row.kind][1]
-        value = self.texts[name] if become is None else become(self.texts[name], name, self)
-        setattr(self, name, value)
+        if name not in self._rows:
+            raise AttributeError(f"the command has no option {name}")
+        become = KINDS[self._rows[name].kind][1]
+        value = vars(self)[name] = self.texts[name] if become is None else become(self.texts[name], name, self)
         return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        vars(self)[name] = value
 
     def get(self, name: str) -> Any:
         """Return the value of an option; None if the command has no such option."""
@@ -212,7 +208,7 @@ class Given:
     def check_goes_with(self, needed: str, *names: str) -> None:
         """Raise InputError for options that do nothing without another one. needed, names: parameters."""
         others = {self._rows[name].label: self.texts[name] for name in names}
-        check_goes_with(f"--{self._rows[needed].label.replace('_', '-')}", self.texts[needed], **others)
+        check_goes_with(self._rows[needed].option, self.texts[needed], **others)
 
 
 @dataclass(frozen=True)
