@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,17 +94,17 @@ def run(given: Given) -> None:
         )
 
     with given.configured(), _exit_codes():
-        config = load_config(given.file, given.settings or ())
+        config = load_config(given.file, given.overrides)
         with logged_to_stderr(config.settings.tell.log, config.redact, given.quiet):
             outcome, before = run_and_compare(config, on_record, given.report)
     document, past = outcome.to_dict(), None if before is None else before.to_dict()
     given.show(lambda: with_figures(document, past), lambda console: draw(document, past, console))
     if given.report is not None:
-        to.write(nightly_documents(given.file, given.settings, given.redact), given)
+        to.write(nightly_documents(given.file, given.overrides, given.redact), given)
     raise typer.Exit(outcome.exit_code)
 
 
-def nightly_documents(file: Path, settings: list[str] | None = None, redact: bool = False) -> list[dict[str, Any]]:
+def nightly_documents(file: Path, overrides: Sequence[str] = (), redact: bool = False) -> list[dict[str, Any]]:
     """Return the documents of the last run of a configuration and of its history, for a report."""
     from ..nightly.configuration.config import find_runs
     from ..nightly.record.record import Record
@@ -112,8 +112,8 @@ def nightly_documents(file: Path, settings: list[str] | None = None, redact: boo
     from ..report.records import document_of
 
     with _exit_codes():
-        found = find_history(file, overrides=settings or ())
-        with Record.open(find_runs(file, settings or ()).state) as record:
+        found = find_history(file, overrides=overrides)
+        with Record.open(find_runs(file, overrides).state) as record:
             runs = [document_of(run, redact) for run in record.runs()[-1:]]
     return [*runs, document_of(found, redact)]
 
@@ -126,7 +126,7 @@ def history(given: Given) -> None:
     if given.as_csv and given.as_json:
         raise InputError("--csv: goes without --json. Leave one of them out.")
     with _exit_codes():
-        found = find_history(given.file, overrides=given.settings or ())
+        found = find_history(given.file, **given.arguments(find_history))
     if given.as_csv:
         typer.echo(found.to_csv(), nl=False)
     else:
@@ -138,9 +138,9 @@ def diff(given: Given) -> None:
     from ..nightly.comparison.run_diff import diff as find_diff
     from ..utils.validation import whole_number
 
-    top = whole_number("top", given.top, "cells")
+    whole_number("top", given.most, "cells")
     with _exit_codes():
-        found = find_diff(given.file, given.run_a, given.run_b, most=top, overrides=given.settings or ())
+        found = find_diff(given.file, **given.arguments(find_diff))
     given.show(found.to_dict, found.print)
 
 
@@ -152,7 +152,7 @@ def verify(given: Given) -> None:
     from ..nightly.record.verification import verify as check
 
     with _exit_codes():
-        found = check(given.file, overrides=given.settings or ())
+        found = check(given.file, **given.arguments(check))
     given.show(found.to_dict, found.print)
     raise typer.Exit(found.exit_code)
 

@@ -82,7 +82,7 @@ OPTIONS = """
   as_json --json | | flag | Print one JSON document instead, and nothing else.
   quiet --quiet -q | | flag | Print nothing but errors.
   file | FILE.toml | path argument | The configuration, as init writes it.
-  settings --set | KEY=VALUE | texts | Use this in place of what FILE says: run.device=cpu.
+  overrides --set | KEY=VALUE | settings | Use this in place of what FILE says: run.device=cpu.
 +read
   as_json quiet sep
   memory_limit | 2GiB | text @place | Memory to take; the table is then read in streams.
@@ -323,20 +323,20 @@ nightly init
   key --key-file | FILE | path | The secret key by which the plan's random treatments draw: 32 bytes.
   +read
 nightly run
-  file settings report redact overwrite as_json quiet
+  file overrides report redact overwrite as_json quiet
 nightly history
-  file settings
+  file overrides
   as_csv --csv | | flag | Print CSV instead, and nothing else.
   as_json
 nightly diff
   file
   run_a | | text argument =None | A number, 'last', or 'good'. Default: the two last runs that came to results.
   run_b | | text argument =None | A number, 'last', or 'good'. Default: the two last runs that came to results.
-  settings
-  top | N | int =20 | How many cells and rows to list.
+  overrides
+  most --top | N | int =20 | How many cells and rows to list.
   as_json
 nightly verify
-  file settings as_json quiet
+  file overrides as_json quiet
 """
 PACKAGE = Path(__file__).parent.parent
 

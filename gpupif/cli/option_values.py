@@ -296,6 +296,7 @@ def read_accuracies(file: Path | None, texts: Iterable[str]) -> dict[Hashable, f
 KINDS: dict[str, tuple[Any, Callable[[Any, str, Any], Any] | None]] = {
     "text": (str, None),
     "texts": (list[str], None),
+    "settings": (list[str], lambda texts, *_: texts or ()),
     "int": (int, None),
     "float": (float, None),
     "path": (Path, None),

@@ -23,10 +23,8 @@ NO_OPTION = {
     "treat source": "the argument TABLE",
     "compare hierarchies": "the plan has them",
     "nightly init path": "--output",
-    "nightly diff most": "--top",
 }
 NO_OPTION |= {f"nightly {name} config": "the argument FILE" for name in ("run", "history", "diff", "verify")}
-NO_OPTION |= {f"nightly {name} overrides": "--set" for name in ("run", "history", "diff", "verify")}
 # Public functions that no command calls, and why.
 NO_COMMAND = {
     "score": "score_files",
