@@ -89,24 +89,15 @@ def score_on_cluster(
     }
 
 
-def find_anywhere(
-    find: Callable[..., Found],
-    table: Path,
-    pick: Pick,
-    place: Place,
-    sep: str | None,
-    memory_limit: str | None,
-    temp: Path | None,
-) -> Found:
+def find_anywhere(find: Callable[..., Found], table: Path, pick: Pick, place: Place, here: Mapping[str, Any]) -> Found:
     """Return what `find` finds in the files of a table, here or on a cluster, as a Dask frame of Parquet.
 
     find: takes files or a Dask frame. pick: returns the columns that are needed; None for all but the labels of rows.
-    sep, memory_limit, temp: for files that are read here; refused on a cluster. Raises what `find` does, InputError,
-    and DeviceError.
+    here: the options sep, memory_limit and temp, for files that are read here; refused on a cluster. Raises what `find`
+    does, InputError, and DeviceError.
     """
     if not place.named:
-        return find(find_input(table, sep))
-    here = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
+        return find(find_input(table, here["sep"]))
     check_place(place, here, "reads Parquet, and whose workers have memory of their own")
     files = read_files("table", find_input(table), pick)
     kept = [name for name in files.names if name not in files.index_names] or files.names

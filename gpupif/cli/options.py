@@ -147,7 +147,8 @@ class Given:
         from .cluster import find_anywhere
 
         find = partial(function, **self.arguments(function, **more))
-        return find_anywhere(find, self.table, pick, self.place, self.sep, self.memory_limit, self.temp)
+        here = {name: getattr(self, name) for name in ("sep", "memory_limit", "temp")}
+        return find_anywhere(find, self.table, pick, self.place, here)
 
     def write(self, found: Any, what: str) -> None:
         """Write what was found to the output, if there is one. what: in the sentence about an interruption."""
