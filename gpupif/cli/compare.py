@@ -11,7 +11,7 @@ import typer
 
 from ..errors import UnmetError
 from . import options
-from .messages import UNMET, say_unmet
+from .messages import UNMET, say_unmet, warnings_held
 from .option_values import FileRoles, as_distances, as_names
 from .options import ReadOptions, ReportFile, option
 
@@ -77,7 +77,7 @@ def compare(
         weights = from_file.weights(weights)
         if given is None:
             given = from_file.scored(known, attributes)
-    with shared.configured(device):
+    with warnings_held(), shared.configured(device):
         from ..comparison.compare import compare as find
         from ..io.paths import find_input
 
@@ -99,8 +99,8 @@ def compare(
             interval=interval,
             weights=weights,
         )
-    if found.unmet is not None:
-        say_unmet(UnmetError(found.unmet).about(f"plan: {plan}", "plan: "))
+        if found.unmet is not None:
+            say_unmet(UnmetError(found.unmet).about(f"plan: {plan}", "plan: "))
     shared.report(found, from_file, to=to, before=before, after=after)
     if found.unmet is not None:
         raise typer.Exit(UNMET)

@@ -14,7 +14,7 @@ import typer
 
 from ..errors import InputError, UnmetError
 from . import options
-from .messages import UNMET, CommandFailedError, say_unmet
+from .messages import UNMET, CommandFailedError, say_unmet, warnings_held
 from .option_values import (
     FileRoles,
     as_attackers,
@@ -126,7 +126,7 @@ def protect(
         )
     # Columns that options name are identifiers too, but what becomes of them is said by the option.
     dropped += from_file.identifiers([*dropped, *pseudonyms, *kept], [measured.weights, measured.household])
-    with shared.configured(device, gpu_grouping):
+    with warnings_held(), shared.configured(device, gpu_grouping):
         from ..disclosure.risk_figures import RiskArguments
         from ..frames.open import table_names
         from ..io.paths import find_input

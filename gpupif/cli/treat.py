@@ -10,7 +10,7 @@ import typer
 
 from ..errors import GpupifError, UnmetError
 from . import options
-from .messages import UNMET, say_unmet
+from .messages import UNMET, say_unmet, warnings_held
 from .option_values import FileRoles, as_population, compare_command
 from .options import PrintOptions, configured, option, output_option, place_option, table_option
 from .printing import as_document, interruption
@@ -52,7 +52,7 @@ def treat(
 
     found = find_input(table, sep)
     identifiers = FileRoles(roles, table, sep).identifiers()
-    with configured(shared.quiet, device, None, memory_limit, temp, compression):
+    with warnings_held(), configured(shared.quiet, device, None, memory_limit, temp, compression):
         from ..errors import IdentifierWarning, warn
         from ..io.write import check_output, write_text
         from ..treatment.plan import Plan
@@ -93,8 +93,10 @@ def treat(
                 population=as_population(population, population_lacks),
             )
         except UnmetError as error:
+            stays = f" {output} stays as it was." if output.exists() else ""
             unmet = error.about(f"plan: {plan}", "plan: ")
-            raise UnmetError(f"{unmet} --keep-unmet writes the table all the same.") from None
+            say_unmet(UnmetError(f"{unmet}{stays} --keep-unmet writes the table all the same."))
+            raise typer.Exit(UNMET) from None
         except GpupifError as error:
             if SAID.match(str(error)):
                 raise error.about(f"plan: {plan}") from error
