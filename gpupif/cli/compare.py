@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from ..errors import UnmetError
-from .messages import UNMET, say_unmet
+from .messages import UNMET, say_unmet, warnings_held
 from .options import Given
 
 
@@ -25,14 +25,13 @@ def compare(given: Given) -> None:
         given.weights = from_file.weights(given.weights)
         if columns is None:
             columns = from_file.scored(known, attributes)
-    with given.configured():
+    with warnings_held(), given.configured():
         from ..comparison.compare import compare as find
 
         attack = {"columns": columns, "quasi_identifiers": known, "sensitive": attributes}
         found = find(before, **given.arguments(find, after=after, **attack))
-    unmet = None if found.unmet is None else UnmetError(found.unmet).about(f"plan: {given.plan}", "plan: ")
-    if unmet is not None:
-        say_unmet(unmet)
+        if found.unmet is not None:
+            say_unmet(UnmetError(found.unmet).about(f"plan: {given.plan}", "plan: "))
     given.show_result(found, from_file, to=to, before=given.before, after=given.after)
-    if unmet is not None:
+    if found.unmet is not None:
         raise typer.Exit(UNMET)

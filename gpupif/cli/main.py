@@ -89,7 +89,7 @@ def main() -> None:
     """Run the command line; errors that gpupif raises on purpose are one line on standard error, exit code 2."""
 
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"gpupif: warning: {as_options(printable(str(message)), _own_options())}", file=sys.stderr)
+        typed.warn(printable(str(message)))
 
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -72,17 +73,46 @@ UNMET = 3
 
 
 class Typed:
-    """The command that is typed. options: returns its options, see `as_options`; `main` sets it."""
+    """The command that is typed. options: returns its options, see `as_options`; `main` sets it.
+
+    held: the warnings that are printed later, None if they are printed at once.
+    """
 
     options: Callable[[], Mapping[str, str | None]] = staticmethod(dict)
+    held: list[str] | None = None
+
+    def say(self, what: str, message: str) -> None:
+        """Print a message on standard error. what: a word before it."""
+        print(f"gpupif: {what}: {as_options(message, self.options())}", file=sys.stderr, flush=True)
+
+    def warn(self, message: str) -> None:
+        """Print a warning, or hold it."""
+        self.say("warning", message) if self.held is None else self.held.append(message)
+
+    def let_go(self) -> None:
+        """Print the warnings that were held."""
+        held, self.held = self.held or [], None
+        for message in held:
+            self.warn(message)
 
 
 typed = Typed()
 
 
+@contextlib.contextmanager
+def warnings_held() -> Iterator[None]:
+    """Hold warnings while the block runs: if a limit is not met, `say_unmet` says that before all else."""
+    typed.held = []
+    try:
+        yield
+    finally:
+        typed.let_go()
+
+
 def say_unmet(error: GpupifError) -> None:
-    """Say on standard error, also with --quiet, which limit is not met."""
-    print(f"gpupif: NOT MET: {as_options(str(error), typed.options())}", file=sys.stderr, flush=True)
+    """Say on standard error, also with --quiet, which limit is not met; then print the warnings that were held."""
+    typed.say("NOT MET", str(error))
+    typed.let_go()
 
 
 def usage_error(error: Any, commands: Collection[str] = ()) -> str:

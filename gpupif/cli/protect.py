@@ -12,7 +12,7 @@ from pathlib import Path
 import typer
 
 from ..errors import InputError, UnmetError
-from .messages import UNMET, CommandFailedError, say_unmet
+from .messages import UNMET, CommandFailedError, say_unmet, warnings_held
 from .option_values import compare_command
 from .options import Given
 from .printing import interruption
@@ -51,7 +51,7 @@ def protect(given: Given) -> None:
     # Columns that options name are identifiers too, but what becomes of them is said by the option.
     dropped += from_file.identifiers([*dropped, *pseudonyms, *kept], [given.weights, given.household])
     given.identifiers = dropped
-    with given.configured():
+    with warnings_held(), given.configured():
         from ..disclosure.risk_figures import RiskArguments
         from ..frames.open import table_names
         from ..io.paths import find_input

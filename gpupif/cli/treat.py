@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import GpupifError, UnmetError
-from .messages import UNMET, say_unmet
+from .messages import UNMET, say_unmet, warnings_held
 from .option_values import compare_command
 from .options import Given
 from .printing import as_document, interruption
@@ -26,7 +26,7 @@ def treat(given: Given) -> None:
     found = find_input(given.table, given.sep)
     identifiers = given.file_roles().identifiers()
     replaces = given.overwrite or given.resume
-    with given.configured():
+    with warnings_held(), given.configured():
         from ..errors import IdentifierWarning, warn
         from ..io.write import check_output, write_text
         from ..treatment.plan import Plan
@@ -56,8 +56,10 @@ def treat(given: Given) -> None:
         try:
             done = treat_files(found, **given.arguments(treat_files, plan=asked))
         except UnmetError as error:
+            stays = f" {output} stays as it was." if output.exists() else ""
             unmet = error.about(f"plan: {plan}", "plan: ")
-            raise UnmetError(f"{unmet} --keep-unmet writes the table all the same.") from None
+            say_unmet(UnmetError(f"{unmet}{stays} --keep-unmet writes the table all the same."))
+            raise typer.Exit(UNMET) from None
         except GpupifError as error:
             if SAID.match(str(error)):
                 raise error.about(f"plan: {plan}") from error

@@ -338,10 +338,13 @@ class _Run:
         """Treat the table for its release; return the file, until the run is on record, and what gates ask of it."""
         treated = findings = None
         with self._failing():
-            if self.release is not None and (treated := self.release.treat(table, self.state)) is not None:
+            treated, unmet = (None, None) if self.release is None else self.release.treat(table, self.state)
+            if treated is not None:
                 self.closing.callback(treated.unlink, missing_ok=True)
                 if any(gate.settings.treated for gate in self.gates):
                     findings = measure_treated(treated, self.settings, self.config.resolve)
+            if unmet is not None:
+                raise UnmetError(unmet).about("release.plan", "plan: ")
         return treated, findings
 
     @contextlib.contextmanager

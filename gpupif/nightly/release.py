@@ -105,20 +105,21 @@ class NightlyRelease(NamedTuple):
                 found.append(("release.tables", None))
         return found
 
-    def treat(self, table: KeptTable, state: Path) -> Path | None:
-        """Treat the table by the plan, into a file of the state folder, and return its path; None without a plan.
+    def treat(self, table: KeptTable, state: Path) -> tuple[Path | None, str | None]:
+        """Treat the table by the plan, into a file of the state folder; return its path, and why it is not released.
 
-        The caller deletes the file. Raises GpupifError with the key of the configuration.
+        The path is None without a plan, the reason is None if the treated table meets the criteria of the plan. The
+        caller deletes the file. Raises GpupifError with the key of the configuration.
         """
         if self.plan is None:
-            return None
+            return None, None
         # A file that a killed run left is replaced.
         treated = state_folder(state / FOLDER) / f"treated-{self.outputs['release.output'].name}"
         with _about("release.plan", "plan: "), Reporter() as report, announce_compilation():
             options = OutputOptions.from_arguments(treated, overwrite=True)
             people = population_of(self.config.settings.score, self.config.resolve)
-            treat_source(table, options, self.plan, self.secret, report, False, people)
-        return treated
+            done = treat_source(table, options, self.plan, self.secret, report, True, people)
+        return treated, done.record.unmet
 
     def publish(self, table: KeptTable, state: Path, treated: Path | None) -> dict[str, Any]:
         """Release all, and return the facts for the record. Nothing is published, or charged, before all is made.

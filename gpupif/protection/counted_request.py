@@ -62,10 +62,15 @@ class CountedRequest:
         return cls(request, table, counted, criteria, hierarchies, levels, engine)
 
     @property
+    def most(self) -> int:
+        """The number of rows that may be suppressed."""
+        return math.floor(self.request.suppress * self.counted.rows)
+
+    @property
     def suppression(self) -> Suppression | None:
         """The rows that may be suppressed, None for none."""
-        most = math.floor(self.request.suppress * self.counted.rows)
-        return Suppression(ClassCriteria.by_attacker(self.criteria), most, self.request.reference) if most else None
+        attackers = ClassCriteria.by_attacker(self.criteria)
+        return Suppression(attackers, self.most, self.request.reference) if self.most else None
 
     def by_column(self, node: Levels) -> dict[Hashable, int]:
         """Return the levels of a node by column."""
@@ -85,5 +90,5 @@ class CountedRequest:
         named = ", ".join(f"{column.name!r} {column.values([int(column.codes[row])])[0]!r}" for column in columns)
         return (
             f"The stratum of {named} has {int(sizes[row]):,} {plural(int(sizes[row]), 'row')}, fewer than k={k:,}. "
-            "Make strata larger, ask for a lower k, or let more rows be suppressed with suppress=."
+            "Make strata larger, ask for a lower k, or let more rows be suppressed."
         )

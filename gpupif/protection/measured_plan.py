@@ -74,8 +74,12 @@ def _measured(asked: CountedRequest, found: Protection, plan: Plan, after: Treat
     if found.unmet is None and broken:
         why = f"require: the treated table does not meet the criteria: {', '.join(value.said for value in broken)}."
         if asked.request.reference == ORIGINAL:
-            why += " Its classes were compared with suppressed rows, too: leave reference= out."
+            why += " Its classes were compared with suppressed rows, too, as reference 'original' asks."
         found = replace(found, unmet=why)
+    elif found.unmet is not None and not broken and after.rows <= asked.most:
+        found = replace(
+            found, unmet=f"{found.unmet} The plan that comes nearest meets them; there was no time to check it."
+        )
     elif found.unmet is not None:
         # The message may have the same value, with each column at its top.
         others = [value.said for value in broken if value.value is None or as_cell(value.value) not in found.unmet]
@@ -83,7 +87,7 @@ def _measured(asked: CountedRequest, found: Protection, plan: Plan, after: Treat
         found = replace(found, unmet=f"{found.unmet}{nearest}")
     return replace(
         found,
-        plan=_whole_plan(asked, found, plan),
+        plan=_whole_plan(asked, found, plan, met=not broken and after.rows <= asked.most),
         suppressed_rows=after.rows,
         suppressed_cells=after.cells,
         risk=after.values,
@@ -102,8 +106,10 @@ def _unchanged(asked: CountedRequest) -> list[Hashable]:
     return [name for name in table_names(asked.table)[0] if name not in named]
 
 
-def _whole_plan(asked: CountedRequest, found: Protection, plan: Plan) -> Plan:
+def _whole_plan(asked: CountedRequest, found: Protection, plan: Plan, met: bool = False) -> Plan:
     """Return a plan with the treatments of identifiers, the roles of columns, and what the treated table must meet.
+
+    met: whether the treated table meets all criteria. A plan that does not is marked.
 
     Treatments that suppress may measure by an identifier, such as the household, so that it is treated last.
     """
@@ -122,7 +128,7 @@ def _whole_plan(asked: CountedRequest, found: Protection, plan: Plan) -> Plan:
         sampling_fraction=given.sampling_fraction,
         population_size=given.population_size,
         missing="wildcard" if request.missing == "wildcard" else None,
-        unmet=found.unmet,
+        unmet=None if met else found.unmet,
     )
     return Plan(treatments, plan.hierarchies, asked.criteria.quasi_identifiers, asked.criteria.sensitive, criteria)
 

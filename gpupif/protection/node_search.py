@@ -197,7 +197,7 @@ class NodeSearch:
         are left out.
         """
         asked, checks, nodes = self._asked, self._checks, []
-        criteria, most = asked.criteria.criteria, 0 if asked.suppression is None else asked.suppression.most
+        criteria, most = asked.criteria.criteria, asked.most
         for node, loss in losses.items():
             measured = [checks.values[node][own] for own in criteria if own in checks.values[node]]
             known = [(own.criterion, float(own.value)) for own in measured if own.value is not None]
@@ -224,7 +224,7 @@ class NodeSearch:
         top = tuple(column.height for column in asked.levels)
         failing = [value for value in checks.values_of_all_rows(top) if not value.is_met]
         listed = " ".join(_why_not_met(value, asked.criteria, asked.counted) for value in failing)
-        most = 0 if asked.suppression is None else asked.suppression.most
+        most = asked.most
         measured = {
             node: max(own.shortfall for own in values.values())
             for node, values in checks.values.items()
@@ -236,7 +236,7 @@ class NodeSearch:
         if most < suppressed < asked.counted.rows:
             rows = f"{suppressed:,} of {asked.counted.rows:,} rows ({as_percent(suppressed / asked.counted.rows)})"
             over = f" The plan that comes nearest suppresses {rows}; {most:,} may be suppressed."
-        found = self._found(before, best, node, search, None, [])
+        found = self._found(before, best, node, search, None if best.complete else "time limit", [])
         # Without any row nothing is released: the nearest plan then suppresses none.
         found = replace(found, suppressed_rows=suppressed if over or suppressed <= most else 0)
         if not best.complete:

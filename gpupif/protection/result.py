@@ -208,8 +208,8 @@ class Protection(Displayable):
         asked = f"Asked: {listed([own.criterion for own in self.before], SHOWN_CRITERIA, str)}. {self.attacker}"
         if self.unmet is not None:
             broken = [own.criterion for own in self.risk if not own.is_met]
-            why = f"{listed(broken, SHOWN_CRITERIA, str)}." if redact else self.unmet.partition(": ")[2]
-            asked = f"NOT MET: {why}"
+            named = listed(broken, SHOWN_CRITERIA, str) if broken else "what was asked"
+            asked = f"NOT MET: {f'{named}.' if redact else self.unmet.partition(': ')[2]}"
         done = f"Plan: {self._done()}; cost: {self._cost(redact)}."
         return [*map(printable, (asked, done, f"Risk left: {self._risk_left(redact)}."))]
 
@@ -360,10 +360,14 @@ class Protection(Displayable):
                 levels = ", ".join(f"{as_text(column)} {level}" for column, level in node.levels.items() if level)
                 rows.append([name, as_part(share), "█" * round(share * BAR_LENGTH), *own, levels or "all 0"])
         of_all = "of all bits" if self.unit == "bits" else "of the highest loss"
+        # The values of the search may differ from those of the treated table.
+        compared = ", classes compared with all rows" * bool(self.differing)
         headings = [Heading("node", text=True), Heading("lost"), Heading(of_all, text=True, optional=True)]
         headings += [*map(Heading, figures), Heading("levels above 0", text=True)]
         console.print()
-        console.print(draw_table("Loss against risk, of the best nodes that were checked", headings, rows, keys=2))
+        console.print(
+            draw_table(f"Loss against risk, of the best nodes that were checked{compared}", headings, rows, keys=2)
+        )
 
 
 def _highest(rows: Mapping[Hashable, int]) -> tuple[Hashable, int]:

@@ -126,9 +126,11 @@ def make_record(
     records = [TreatmentRecord.from_step(*pair, own) for pair, own in zip(applied, counts[:-1], strict=True)]
     seconds = {"treat": round(time.perf_counter() - started, 6)}
     used = key.digest if key is not None and any(pair.treatment.is_random for pair in applied) else None
-    hierarchies = plan.to_dict().get("hierarchies", {})
+    asked = plan.to_dict()
+    hierarchies = asked.pop("hierarchies", {})
+    del asked["treatment"]
     record = TreatmentsRecord.from_run(records, counts[-1], hierarchies, source, rows, used, seconds)
-    return replace(record, criteria=checked.to_record(), unmet=why_unmet(plan, checked))
+    return replace(record, criteria=checked.to_record(), unmet=why_unmet(plan, checked), asked=asked)
 
 
 def find_key(plan: Plan, key: Any, seed: int | None) -> Key | None:

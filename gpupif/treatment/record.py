@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +132,7 @@ def _plan(document: Mapping[str, Any], said: str) -> Plan:
             raise InputError(
                 f"{said}: expected a full record or a plan, got a public record, which lacks lists of values."
             )
-    return Plan.from_dict({"hierarchies": hierarchies, "treatment": treatments})
+    return Plan.from_dict({**document.get("asked", {}), "hierarchies": hierarchies, "treatment": treatments})
 
 
 def _without(document: Any, names: Sequence[str]) -> Any:
@@ -156,6 +156,8 @@ class TreatmentsRecord(Displayable):
     criteria: what the treated table had to meet, and its values there: dictionaries with "criterion", "value",
         "is_met" and "column", the worst one. Without values in a public record. Empty for a plan without criteria.
     unmet: why the treated table does not meet what was asked, None if it does. Such a table was kept all the same.
+    asked: the quasi-identifiers, the sensitive columns and the criteria of the plan, as `Plan.to_dict` has them.
+        Without criteria in a public record.
     versions: version by name of package, gpupif and the packages on which treated values may depend.
     seconds: duration by stage, in seconds. None in a public record.
     changed: number of cells by column whose value at the end differs from the original one, in the rows and columns
@@ -176,6 +178,7 @@ class TreatmentsRecord(Displayable):
     suppressed: Mapping[str, int] | None = None
     criteria: Sequence[Mapping[str, Any]] = ()
     unmet: str | None = None
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_run(
@@ -223,6 +226,7 @@ class TreatmentsRecord(Displayable):
             suppressed=None,
             criteria=[{name: own[name] for name in ("criterion", "is_met")} for own in self.criteria],
             unmet=None,
+            asked={name: own for name, own in self.asked.items() if name != "criteria"},
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -239,13 +243,15 @@ class TreatmentsRecord(Displayable):
             "treatments": [treated.to_dict() for treated in self.treatments],
             "criteria": self.criteria or None,
             "unmet": self.unmet,
+            "asked": self.asked or None,
             "seconds": self.seconds,
         }
         return {name: as_json(value) for name, value in parts.items() if value is not None}
 
     def plan(self) -> Plan:
         """Return the plan of the run; raises InputError for a public record that omits lists of values."""
-        return _plan({"hierarchies": self.hierarchies, "treatments": [own.asked for own in self.treatments]}, "record")
+        treatments = [own.asked for own in self.treatments]
+        return _plan({"asked": self.asked, "hierarchies": self.hierarchies, "treatments": treatments}, "record")
 
     def to_stored(self) -> dict[str, Any]:
         """Return the whole record, ready for JSON, in the form that `from_stored` takes."""
@@ -266,6 +272,8 @@ class TreatmentsRecord(Displayable):
         first = [f"Met by the treated table: {met}"] * bool(met)
         if self.unmet is not None:
             first = ["NOT MET" if redact else f"NOT MET: {self.unmet.partition(': ')[2].removesuffix('.')}"]
+        if self.rows and self.rows == self.rows_removed:
+            first.append("No row is left")
         number = len(self.treatments)
         kinds = listed(list(dict.fromkeys(str(own.asked["do"]) for own in self.treatments)), 5, as_text)
         said = [f"{number} {plural(number, 'treatment')}{f' ({kinds})' if kinds else ''}"]

@@ -348,13 +348,17 @@ def trusted_place(path: Path) -> Iterator[Path]:
     """Open the folder of a path, and yield the path by the folder's descriptor, with all links followed.
 
     A file that is written there is in the folder to which the path led, even if somebody changes a folder of the path
-    meanwhile. Raises OutputError for a link of another user, except root, and OSError if the folder does not exist.
+    meanwhile. Raises OutputError for a link of another user, except root, and for a device or a pipe, which would be
+    replaced by a file; OSError if the folder does not exist.
     """
     number, names = _walk(path)
     try:
         if len(names) > 1:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-        yield DESCRIPTORS / str(number) / names[0]
+        place = DESCRIPTORS / str(number) / names[0]
+        if os.path.lexists(place) and not (place.is_file() or place.is_dir()):
+            raise OutputError(f"{path}: is a device or a pipe; expected the name of a file. Choose another name.")
+        yield place
     finally:
         os.close(number)
 

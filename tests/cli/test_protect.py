@@ -534,6 +534,18 @@ def test_what_is_not_met_is_said_first_and_nothing_goes_out(run, folder, more):
     assert ended.out.startswith({"": "NOT MET: ", "-q": "", "--json": "{"}["".join(more)])
 
 
+def test_the_record_of_a_treatment_has_the_attacker_and_the_criteria_of_the_plan(run, folder):
+    pd.DataFrame({"a": list("xxxyyy"), "n": range(6)}).to_csv("six.csv", index=False)
+    assert run("protect", "six.csv", "--require", "k>=3", "--quasi-identifiers", "a", "-o", "plan.toml", "-q").code == 0
+    assert run("treat", "six.csv", "--plan", "plan.toml", "-o", "out.csv", "--record", "record.json", "-q").code == 0
+    for plan in ("plan.toml", "record.json"):
+        ended = run("compare", "six.csv", "out.csv", "--plan", plan)
+        assert ended.code == 0
+        assert ended.out.startswith(
+            "Met by the table after: k>=3.\n6 rows, before and after treatment. The attacker knows a"
+        )
+
+
 @pytest.mark.parametrize(
     ("require", "said"),
     [
