@@ -169,7 +169,7 @@ class RiskSearch:
             return SecondSearch(fewest, [model.measure(fewest) for model in models] if fewest > 1 else ())
         sizes = found[self.attributes[0]].sizes.sizes
         largest, least = int(sizes.max()) if len(sizes) else 1, self.request.l_values
-        if least > largest:
+        if least > largest and not self.request.may_lack_values:
             raise InputError(f"l: expected at most {largest:,}, the rows of the largest class; got {least:,}.")
         return SecondSearch(least, ())
 

@@ -132,7 +132,10 @@ def _plan(document: Mapping[str, Any], said: str) -> Plan:
             raise InputError(
                 f"{said}: expected a full record or a plan, got a public record, which lacks lists of values."
             )
-    return Plan.from_dict({"hierarchies": hierarchies, "treatment": treatments})
+    unmet = document.get("unmet")
+    # The record says what the treated table breaks; it does not say by which attacker.
+    criteria = None if unmet is None else {"require": [], "unmet": unmet.removeprefix("plan: ")}
+    return Plan.from_dict({"criteria": criteria, "hierarchies": hierarchies, "treatment": treatments})
 
 
 def _without(document: Any, names: Sequence[str]) -> Any:
@@ -245,7 +248,8 @@ class TreatmentsRecord(Displayable):
 
     def plan(self) -> Plan:
         """Return the plan of the run; raises InputError for a public record that omits lists of values."""
-        return _plan({"hierarchies": self.hierarchies, "treatments": [own.asked for own in self.treatments]}, "record")
+        asked = [own.asked for own in self.treatments]
+        return _plan({"hierarchies": self.hierarchies, "treatments": asked, "unmet": self.unmet}, "record")
 
     def to_stored(self) -> dict[str, Any]:
         """Return the whole record, ready for JSON, in the form that `from_stored` takes."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..attack.arguments import as_attackers
 from ..attack.attackers import Known
 from ..criteria.counted_scores import known_columns
 from ..criteria.criterion import Criterion, read_criteria
-from ..criteria.criterion_set import CriterionSet, CriterionValue
+from ..criteria.criterion_set import CriterionSet, CriterionValue, named_by_attackers, named_columns
 from ..criteria.measured_table import measure_table
-from ..criteria.quantities import RiskQuantity
+from ..criteria.quantities import ModelQuantity, RiskQuantity, ScoreQuantity
 from ..errors import NearlyUniqueWarning, NothingKnownWarning, UnmetError, warn
 from ..frames.open import table_names
-from .plan import Plan
+from .plan import QUASI_IDENTIFIERS, SENSITIVE, Plan
 from .suppression.suppress import Suppress, SuppressRows, read_distances, risk_arguments
 from .value_maps.recode_rows import RecodeRows
 
@@ -28,6 +29,21 @@ class _Asked(NamedTuple):
     known: Sequence[Hashable]
     sensitive: Sequence[Hashable]
     both_readings: bool
+
+
+def named_by_criteria(plan: Plan) -> dict[Hashable, str]:
+    """Return the columns that the criteria of a plan need in the table before, each with what names it, for errors."""
+    own = plan.criteria
+    if own is None or not len(own.require):
+        return {}
+    scored, named = [*plan.quasi_identifiers, *plan.sensitive], dict[Hashable, str]()
+    for criterion in read_criteria(own.require):
+        if isinstance(criterion.known, tuple):
+            named |= dict.fromkeys(named_columns(criterion.known, scored), f"criterion {str(criterion)!r}")
+    named |= named_by_attackers(as_attackers(own.attackers) or {})
+    named |= {getattr(own, field): f"criteria: {field}" for field in ("weights", "household")}
+    named |= dict.fromkeys(plan.sensitive, SENSITIVE) | dict.fromkeys(plan.quasi_identifiers, QUASI_IDENTIFIERS)
+    return {name: f"plan: {argument}" for name, argument in named.items() if name is not None}
 
 
 def check_treated(plan: Plan, table: Any, rows: int) -> list[CriterionValue]:
@@ -43,7 +59,7 @@ def check_treated(plan: Plan, table: Any, rows: int) -> list[CriterionValue]:
         warnings.simplefilter("ignore", NearlyUniqueWarning)
         warnings.simplefilter("ignore", NothingKnownWarning)
         for asked in _asked(plan) if rows else ():
-            names = table_names(table)[0]
+            names = [name for own in table_names(table) for name in own]
             criteria = _criteria_in(asked, names)
             if criteria is not None:
                 values += measure_table(table, criteria, asked.both_readings)
@@ -94,10 +110,21 @@ def _criteria_in(asked: _Asked, names: Sequence[Hashable]) -> CriterionSet | Non
     """Return the criteria that a table with some columns can be measured by, None for none. Warns of the others."""
     given = {name: getattr(asked.part, name, None) for name in ("k", "attackers", "weights", "household", "missing")}
     attackers = as_attackers(given["attackers"]) or {}
+    left = asked._replace(
+        known=[name for name in asked.known if name in names],
+        sensitive=[name for name in asked.sensitive if name in names],
+    )
     measured = []
     for criterion in read_criteria(asked.part.require if given["k"] is None else f"k>={given['k']}"):
         why = _not_measured(criterion, attackers, given, names)
+        of_values = isinstance(criterion.quantity, ModelQuantity) and criterion.quantity.sensitive
+        if why is None and not (left.sensitive if of_values else left.known):
+            why = _dropped((asked.sensitive if of_values else asked.known)[0])
         if why is None:
+            most = len(left.known) - isinstance(criterion.quantity, ScoreQuantity)
+            if isinstance(criterion.known, int) and criterion.known > most:
+                # Of the columns that the plan leaves, the attacker knows any few that there are.
+                criterion = replace(criterion, known=most or None)
             measured.append(criterion)
             continue
         warn(
@@ -113,8 +140,8 @@ def _criteria_in(asked: _Asked, names: Sequence[Hashable]) -> CriterionSet | Non
     needed |= {"weights"} if given["weights"] in names else set()
     return CriterionSet.from_arguments(
         measured,
-        [name for name in asked.known if name in names],
-        [name for name in asked.sensitive if name in names],
+        left.known,
+        left.sensitive,
         {name: own for name, own in attackers.items() if name in used} or None,
         read_distances(getattr(asked.part, "distances", None)),
         names=names,
@@ -136,5 +163,9 @@ def _not_measured(
     needed = [*(known if isinstance(known, tuple) else ()), getattr(quantity, "column", None)]
     needed += [given["household"]] if "household" in needs else []
     needed += [] if criterion.is_of_sizes and "weights" not in needs else [given["weights"]]
-    lacking = [str(name) for name in needed if name is not None and str(name) not in map(str, names)]
-    return f"column {lacking[0]!r}, which the plan drops" if lacking else None
+    lacking = [name for name in needed if name is not None and str(name) not in map(str, names)]
+    return _dropped(lacking[0]) if lacking else None
+
+
+def _dropped(name: Hashable) -> str:
+    return f"column {str(name)!r}, which the plan drops"

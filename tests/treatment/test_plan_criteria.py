@@ -7,7 +7,7 @@ import pytest
 
 import gpupif
 from gpupif.errors import InputError, UnmetError
-from gpupif.treatments import PlanCriteria, RecodeRows, SuppressRows
+from gpupif.treatments import Drop, PlanCriteria, RecodeRows, SuppressRows
 
 # The second treatment takes rows away from classes that the first one left.
 TABLE = pd.DataFrame({"a": list("xxxyyy"), "b": list("ppqqqq"), "ill": list("fgfffg"), "w": [1, 2, 1, 1, 1, 1]})
@@ -71,9 +71,10 @@ def test_a_table_that_breaks_its_plan_does_not_go_out(name, way, tmp_path):
 
 
 def test_criteria_that_need_what_a_plan_drops_are_said():
-    plan = gpupif.Plan([], criteria={"require": ["k>=1", "population.k_map>=2", "known=zip: k>=1"]}, **KNOWN)
+    require = ["k>=1", "population.k_map>=2", "known=zip: k>=1"]
+    plan = gpupif.Plan([Drop(["zip"])], criteria={"require": require}, **KNOWN)
     with pytest.warns(UserWarning, match="was not measured") as said:
-        assert gpupif.treat(TABLE, plan).is_met
+        assert gpupif.treat(TABLE.assign(zip=1), plan).is_met
     assert [str(own.message).partition(" was not measured in the treated table: ")[::2] for own in said] == [
         (f"plan: criteria: criterion {criterion!r}", f"it needs {what}. Measure it before the table goes out.")
         for criterion, what in [
@@ -81,6 +82,63 @@ def test_criteria_that_need_what_a_plan_drops_are_said():
             ("known=zip: k>=1", "column 'zip', which the plan drops"),
         ]
     ]
+
+
+@pytest.mark.parametrize("require", ["k>=2", "known=1: k>=2", "classes.prosecutor.highest<=0.5", "max csf<=1"])
+def test_an_attacker_knows_what_a_plan_leaves(require):
+    plan = gpupif.Plan([Drop(["b"])], criteria={"require": [require]}, **KNOWN)
+    assert gpupif.treat(TABLE, plan).record.criteria
+    every = gpupif.Plan([Drop(["a", "b", "ill"])], criteria={"require": [require, "t<=0"]}, **KNOWN)
+    with pytest.warns(UserWarning, match="which the plan drops"):
+        assert not gpupif.treat(TABLE, every).record.criteria
+
+
+def test_any_few_columns_are_those_that_a_plan_leaves():
+    plan = gpupif.Plan([Drop(["b"])], criteria={"require": ["known=2: k>=3", "known=2: k>=4"]}, **KNOWN)
+    done = gpupif.treat(TABLE, plan, keep_unmet=True)
+    assert [(own["criterion"], own["value"], own["is_met"]) for own in done.record.criteria] == [
+        ("known=2: k>=3", 3, True),
+        ("known=2: k>=4", 3, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("known", "criteria", "message"),
+    [
+        ({"quasi_identifiers": ["a", "B"]}, {}, "plan: quasi_identifiers: no column 'B'"),
+        ({"sensitive": ["ill", "illness"]}, {}, "plan: sensitive: no column 'illness'"),
+        ({}, {"weights": "W"}, "plan: criteria: weights: no column 'W'"),
+        ({}, {"require": ["k>=1", "known=a,zip: k>=1"]}, "plan: criterion 'known=a,zip: k>=1': no column 'zip'"),
+        ({}, {"require": "n: k>=1", "attackers": {"n": ["zip"]}}, "plan: attackers: 'n': no column 'zip'"),
+    ],
+)
+def test_a_column_that_criteria_name_must_be_in_the_table(known, criteria, message):
+    """Else they would be measured against an attacker who knows less, and be met."""
+    with pytest.raises(InputError, match=message):
+        gpupif.treat(TABLE, gpupif.Plan([], criteria={"require": ["k>=1"], **criteria}, **{**KNOWN, **known}))
+
+
+def test_criteria_on_the_index_are_measured(tmp_path):
+    table, file = TABLE.set_index("a"), tmp_path / "table.parquet"
+    table.to_parquet(file)
+    plan = gpupif.Plan([], criteria={"require": ["k>=3"]}, quasi_identifiers=["a", "b"])
+    with pytest.raises(UnmetError, match="'k>=3' is 1"):
+        gpupif.treat(table, plan)
+    with pytest.raises(UnmetError, match="'k>=3' is 1"):
+        gpupif.treat_files(file, tmp_path / "out.parquet", plan)
+
+
+def test_fewer_values_or_rows_than_l_break_a_criterion():
+    plan = gpupif.Plan([], criteria={"require": ["recursive_c(l=3)<=2", "recursive_c(l=9)<=2"]}, **KNOWN)
+    with pytest.raises(UnmetError, match=r"'recursive_c\(l=3\)<=2' is inf .*, 'recursive_c\(l=9\)<=2' is inf"):
+        gpupif.treat(TABLE, plan)
+
+
+def test_compare_says_what_the_record_of_a_kept_table_breaks():
+    done = gpupif.treat(TABLE, BROKEN["criteria of the plan"], keep_unmet=True)
+    found = gpupif.compare(TABLE, done.table, done.record)
+    assert not found.is_met
+    assert "'k>=3' is 1" in found.unmet
 
 
 @pytest.mark.parametrize(
