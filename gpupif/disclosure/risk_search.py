@@ -12,7 +12,7 @@ import numpy as np
 from ..attack.weights import TableWeights
 from ..encoding.column import Column, value_order
 from ..engines.base import Engine, Job, Progress
-from ..errors import InputError
+from ..errors import InputError, NoValueError
 from ..measures import resolve_measures
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
@@ -122,10 +122,10 @@ class RiskSearch:
         return cls(request, used, with_households(job, request.household_column), rows).checked()
 
     def checked(self) -> RiskSearch:
-        """Return the search. Raises InputError if no row that counts has a value of a sensitive attribute."""
+        """Return the search. Raises NoValueError if no row that counts has a value of a sensitive attribute."""
         for column in self.attributes:
             if not self.job.priors[column].any():
-                raise InputError(
+                raise NoValueError(
                     f"sensitive: column {self.columns[column].name!r}: expected a value in a row of a weight above 0, "
                     "got missing values, which match any value, in all of them. Leave it out."
                 )

@@ -134,6 +134,15 @@ def test_fewer_values_or_rows_than_l_break_a_criterion():
         gpupif.treat(TABLE, plan)
 
 
+@pytest.mark.parametrize(("known", "value"), [({}, None), ({"u": list("pqrs")}, 2), ({"u": list("pqqq")}, 1)])
+def test_attributes_without_a_known_value_break_nothing(known, value):
+    table = pd.DataFrame({"a": list("xxyy"), "s": None, "u": None} | known).astype("string")
+    given = {"quasi_identifiers": ["a"], "sensitive": ["s", "u"]}
+    plan = gpupif.Plan([], criteria={"require": ["distinct_l>=1"], "missing": "wildcard"}, **given)
+    done = gpupif.treat(table, plan)
+    assert [own["value"] for own in done.record.criteria] == [value]
+
+
 def test_compare_says_what_the_record_of_a_kept_table_breaks():
     done = gpupif.treat(TABLE, BROKEN["criteria of the plan"], keep_unmet=True)
     found = gpupif.compare(TABLE, done.table, done.record)
