@@ -15,7 +15,7 @@ from ..criteria.criterion_set import CriterionSet, CriterionValue, named_by_atta
 from ..criteria.measured_table import measure_table
 from ..criteria.quantities import ModelQuantity, RiskQuantity, ScoreQuantity
 from ..errors import NearlyUniqueWarning, NothingKnownWarning, UnmetError, warn
-from ..frames.open import table_names
+from ..frames.open import table_names, table_orders
 from .plan import QUASI_IDENTIFIERS, SENSITIVE, Plan
 from .suppression.suppress import Suppress, SuppressRows, read_distances, risk_arguments
 from .value_maps.recode_rows import RecodeRows
@@ -60,7 +60,9 @@ def check_treated(plan: Plan, table: Any, rows: int) -> list[CriterionValue]:
         warnings.simplefilter("ignore", NothingKnownWarning)
         for asked in _asked(plan) if rows else ():
             names = [name for own in table_names(table) for name in own]
-            criteria = _criteria_in(asked, names)
+            # As for treatments, ordered categories have no order in any table, as they have none in files.
+            nominal = dict.fromkeys(table_orders(table), "nominal")
+            criteria = _criteria_in(asked, names, nominal)
             if criteria is not None:
                 values += measure_table(table, criteria, asked.both_readings)
     return values
@@ -106,8 +108,11 @@ def _asked(plan: Plan) -> list[_Asked]:
     return found
 
 
-def _criteria_in(asked: _Asked, names: Sequence[Hashable]) -> CriterionSet | None:
-    """Return the criteria that a table with some columns can be measured by, None for none. Warns of the others."""
+def _criteria_in(asked: _Asked, names: Sequence[Hashable], distances: Mapping[Hashable, Any]) -> CriterionSet | None:
+    """Return the criteria that a table with some columns can be measured by, None for none. Warns of the others.
+
+    distances: of columns for which the plan gives none.
+    """
     given = {name: getattr(asked.part, name, None) for name in ("k", "attackers", "weights", "household", "missing")}
     attackers = as_attackers(given["attackers"]) or {}
     left = asked._replace(
@@ -143,7 +148,7 @@ def _criteria_in(asked: _Asked, names: Sequence[Hashable]) -> CriterionSet | Non
         left.known,
         left.sensitive,
         {name: own for name, own in attackers.items() if name in used} or None,
-        read_distances(getattr(asked.part, "distances", None)),
+        {**distances, **read_distances(getattr(asked.part, "distances", None))},
         names=names,
         missing=given["missing"] or "category",
         given=risk_arguments(asked.part, needed),

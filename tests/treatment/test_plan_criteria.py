@@ -134,6 +134,25 @@ def test_fewer_values_or_rows_than_l_break_a_criterion():
         gpupif.treat(TABLE, plan)
 
 
+@pytest.mark.usefixtures("on_cpu")
+def test_ordered_categories_have_no_order_in_any_table(tmp_path):
+    """Files do not keep it: the same plan is met, or not, whatever kind of table it treats."""
+    from dask import dataframe as dd
+
+    ill = pd.Categorical(list("zxyzxxyyz") * 4, ["z", "x", "y"], ordered=True)
+    table = pd.DataFrame({"a": list("pppqqqrrr") * 4, "ill": ill})
+    table.to_parquet(tmp_path / "table.parquet")
+    given = {"quasi_identifiers": ["a"], "sensitive": ["ill"]}
+    plan = gpupif.Plan([], criteria={"require": ["t<=0.2"]}, **given)
+    ordered = gpupif.Plan([], criteria={"require": ["t<=0.2"], "distances": {"ill": list("zxy")}}, **given)
+    for kind in (table, tmp_path / "table.parquet", dd.from_pandas(table, npartitions=2)):
+        with pytest.raises(UnmetError, match=r"'t<=0.2' is 0\.3333"):
+            gpupif.treat(kind, plan)
+        assert gpupif.treat(kind, ordered).is_met
+    with pytest.raises(UnmetError, match=r"'t<=0.2' is 0\.3333"):
+        gpupif.treat_files(tmp_path / "table.parquet", tmp_path / "out.parquet", plan)
+
+
 @pytest.mark.parametrize(("known", "value"), [({}, None), ({"u": list("pqrs")}, 2), ({"u": list("pqqq")}, 1)])
 def test_attributes_without_a_known_value_break_nothing(known, value):
     table = pd.DataFrame({"a": list("xxyy"), "s": None, "u": None} | known).astype("string")
