@@ -191,7 +191,8 @@ def protect(
     shared.say("")
     if found.unmet is not None:
         written = f"The plan that comes nearest, marked as unmet, is written to {output}."
-        shared.say(written if is_kept else "No plan is written. To keep the plan that comes nearest, add --keep-unmet.")
+        needed = " ".join([*["-o plan.toml"] * (output is None), *["--keep-unmet"] * (not keep_unmet)])
+        shared.say(written if is_kept else f"No plan is written. To keep the plan that comes nearest, add {needed}.")
         raise typer.Exit(UNMET)
     if output is None:
         shared.say("The plan was not kept. To keep it, for gpupif treat, add -o plan.toml.")
