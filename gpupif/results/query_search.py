@@ -29,6 +29,8 @@ from .summary_figures import ColumnFigures, Figures
 LEAST_ROWS, MOST_ROWS = 1 << 16, 1 << 20
 CHUNKS_PER_THREAD = 2
 ALL_ROWS = slice(None)
+# Repeating numbers of fewer rows are not searched for.
+LEAST_REPEATED = 16
 
 # Numbers, and how often each occurs. The second is `ONCE`, an empty array, if each occurs once.
 Multiplicities = tuple[Any, npt.NDArray[np.int64]]
@@ -46,9 +48,9 @@ class ScoreColumn:
     def repeated(self) -> Repeated | None:
         """The distinct values and the number of the one that each row has, found on first use.
 
-        None for values on a device, and if too many values are distinct for this to save anything.
+        None for values on a device, and if too few rows or too many distinct values let this save nothing.
         """
-        return None if is_on_device(self.values) else find_repeated(self.values)
+        return None if is_on_device(self.values) or len(self.values) < LEAST_REPEATED else find_repeated(self.values)
 
 
 class ColumnScores:

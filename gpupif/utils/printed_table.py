@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
@@ -116,9 +116,18 @@ class PrintedTable:
         for column, width in zip(columns, widths, strict=True):
             side: Any = "left" if column.text else "right"
             table.add_column(Text(column.name), justify=side, overflow="fold", width=max(width, 1))
-        for cells in zip(*(column.cells for column in columns), strict=True):
-            table.add_row(*cells)
+        # Lines in which no cell takes several lines are one row: rich takes long for each row.
+        lines = zip(*(column.cells for column in columns), strict=True)
+        for short, together in groupby(lines, lambda cells: all(map(_fits, cells, widths))):
+            if short:
+                table.add_row(*map(Text("\n", no_wrap=True).join, zip(*together, strict=True)))
+            for cells in () if short else together:
+                table.add_row(*cells)
         return table
+
+
+def _fits(cell: Text, width: int) -> bool:
+    return cell_len(cell.plain) <= width
 
 
 def _least(columns: Sequence[PrintedColumn], longest_word: int) -> int:
