@@ -22,7 +22,9 @@ PROBABILITY_BYTES = 8
 
 def pack_priors(priors: Mapping[Hashable, Prior]) -> dict[str, str]:
     """Return the priors of fewest values, packed, as many as there is room for."""
-    values = {name: prior.column.cardinality if prior.given is None else len(prior.given) for name, prior in priors.items()}
+    values = {
+        name: prior.column.cardinality if prior.given is None else len(prior.given) for name, prior in priors.items()
+    }
     room, kept = PRIOR_BYTES, {}
     for name in sorted(values, key=values.__getitem__):
         if values[name] > PRIOR_BYTES // PROBABILITY_BYTES or room < FULL:
