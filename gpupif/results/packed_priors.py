@@ -62,7 +62,7 @@ class PackedPrior:
         if self.packed is None:
             raise InputError(
                 f"priors: {self.place} has none of column {self.column!r}: kept are those that take up to "
-                f"{PRIOR_BYTES:,} bytes together, the smallest first, and whose values are of one type. Score the "
+                f"{PRIOR_BYTES:,} bytes together, the fewest values first, and whose values are of one type. Score the "
                 "table again for it."
             )
         table = pa.ipc.open_stream(base64.b64decode(self.packed)).read_all()

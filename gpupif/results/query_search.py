@@ -111,6 +111,7 @@ class QuerySearch:
 
     def __init__(self, query: ScoreQuery) -> None:
         self.query = query
+        self._places = frozenset(query.of_places or ())
         # Some column of some chunk has `query.top` cells that are at least this risky, so no cell below it is among the
         # riskiest of the table. Threads may overwrite each other's bound: a lower one is right too, and only keeps more
         # cells.
@@ -137,7 +138,7 @@ class QuerySearch:
                 for measure, score in query.figures.items()
             }
         )
-        if query.by is not None and (query.of_places is None or scored_column in query.of_places):
+        if query.by is not None and (query.of_places is None or scored_column in self._places):
             by = scores.column_of(query.by).values
             codes = codes_of(scored_column) if codes_of is not None and query.each_value else None
             top = riskiest_in_column(query.by.measure, by, query.top, scored_column, first, self._least_risk, codes)
