@@ -140,6 +140,10 @@ class PriorError(InputError):
     """A prior that is no probability distribution over the values of its column."""
 
 
+class NoValueError(InputError):
+    """A sensitive attribute without a known value, if missing values match every value."""
+
+
 class UnmetError(GpupifError, ValueError):
     """Criteria that the treated table breaks, or that no treatment was found to meet. The exit code is 3.
 

@@ -94,7 +94,8 @@ def protect(given: Given) -> None:
     given.say("")
     if found.unmet is not None:
         written = f"The plan that comes nearest, marked as unmet, is written to {output}."
-        given.say(written if is_kept else "No plan is written. To keep the plan that comes nearest, add --keep-unmet.")
+        needed = " ".join([*["-o plan.toml"] * (output is None), *["--keep-unmet"] * (not given.keep_unmet)])
+        given.say(written if is_kept else f"No plan is written. To keep the plan that comes nearest, add {needed}.")
         raise typer.Exit(UNMET)
     if output is None:
         given.say("The plan was not kept. To keep it, for gpupif treat, add -o plan.toml.")

@@ -16,7 +16,6 @@ from ..utils.display import (
     Displayable,
     Heading,
     as_cell,
-    as_interval,
     as_json,
     as_part,
     as_percent,
@@ -29,6 +28,7 @@ from ..utils.display import (
     plural,
     quoted,
 )
+from ..utils.redaction import HIDDEN, as_count, as_interval, named_figure
 from .column_plot import plot_columns
 from .continuous_values import Continuous
 from .record_linkage import Linkage
@@ -221,26 +221,37 @@ class Comparison(Displayable):
         said = attacker_line(self.quasi_identifiers, list(self.columns.index))
         gone = f", {self.rows_taken_away:,} taken away" if self.rows_taken_away else ""
         rows = f"{self.rows:,} {plural(self.rows, 'row')}{gone}, before and after treatment. {said}"
-        risk = self.risk.to_dict("index")
+        risk, left = self.risk.to_dict("index"), self.rows - self.rows_taken_away
+
+        def shown(key: str, figure: Any) -> str:
+            return named_figure(key, _plain({key: figure})[key], left) if redact else _value(figure)
+
         figures = [
             f"{name} {before or 'none'} before, {after or 'none'} after"
             for key, name in IN_VERDICT.items()
             if key in risk
-            for before, after in [[_value(risk[key][when], redact) for when in ("before", "after")]]
+            for before, after in [[shown(key, risk[key][when]) for when in ("before", "after")]]
         ]
-        figures += self._certain(risk)
+        figures += [] if redact else self._certain(risk)
         if self.singled_out:
             name = max(self.singled_out, key=lambda own: self.singled_out[own])
             number = self.singled_out[name]
-            share = as_part(number / (self.rows - self.rows_taken_away))
-            figures.append(f"but {quoted(name)}, no quasi-identifier, is unique in {number:,} rows ({share}) after")
+            rows_of = as_count(number, left) if redact else f"{number:,}"
+            share = f" ({as_part(number / left)})" * (not redact)
+            figures.append(f"but {quoted(name)}, no quasi-identifier, is unique in {rows_of} rows{share} after")
         others = f"Not compared, though in the table before: {listed(self.not_compared, 20, quoted)}."
         measured = [f"{'; '.join(figures)}."] * bool(figures)
         met = listed([own.criterion for own in self.criteria if own.is_met], SHOWN_CRITERIA, str)
         first = [f"Met by the table after: {met}."] * bool(met)
         if self.unmet is not None:
             first = ["NOT MET." if redact else printable(f"NOT MET: {self.unmet.partition(': ')[2]}")]
-        return [*first, rows, *measured, f"{self._kept()}{self._lost()}.", *([others] * bool(self.not_compared))]
+        return [
+            *first,
+            rows,
+            *measured,
+            f"{self._kept(redact)}{self._lost(redact)}.",
+            *([others] * bool(self.not_compared)),
+        ]
 
     def _certain(self, risk: Mapping[Hashable, Mapping[Any, Any]]) -> list[str]:
         """Return in words how many rows have a certain value of the sensitive attribute of which most rows have."""
@@ -253,30 +264,40 @@ class Comparison(Displayable):
         before, after = (_value(of_columns[name][when]) or "none" for when in ("before", "after"))
         return [f"{quoted(name)} certain in {before} rows before, {after} after"]
 
-    def _kept(self) -> str:
+    def _part(self, share: float, redact: bool) -> str:
+        """Return a share of the information of some columns in percent."""
+        if not redact:
+            return as_part(share)
+        shown = as_interval(share, self.rows - self.rows_taken_away, percent=True)
+        return "a share" if shown == HIDDEN else shown
+
+    def _kept(self, redact: bool) -> str:
         """Return in words the information that is kept, and how many cells changed."""
         utility, known = self.utility, self.columns.loc[list(self.quasi_identifiers)]
         rows = OF_ROWS_LEFT * bool(self.rows_taken_away)
-        changed = f"{utility.cells_changed:,} of {utility.cells:,} cells{rows} changed"
+        # Cells of one column tell how frequent the values are that were changed.
+        number = as_count if redact else "{:,}".format
+        changed = f"{number(utility.cells_changed)} of {utility.cells:,} cells{rows} changed"
         if utility.cells_suppressed:
-            changed += f", {utility.cells_suppressed:,} of them suppressed"
+            changed += f", {number(utility.cells_suppressed)} of them suppressed"
         share, there = _percent(utility.information_kept), math.fsum(known["entropy_before"])
         if not share:
             # Constant columns have no information.
             return changed
+        share = self._part(utility.information_kept or 0.0, redact) if redact else share
         if len(known) < len(self.columns) and there > 0:
             own = math.fsum((known["information_kept"] * known["entropy_before"]).dropna())
             number = len(self.columns)
             every = f"the {number} columns compared" if self.not_compared else f"all {number} columns"
-            share = f"{as_part(own / there)} in the quasi-identifiers, {share} in {every}"
+            share = f"{self._part(own / there, redact)} in the quasi-identifiers, {share} in {every}"
         return f"Information kept: {share}; {changed}"
 
-    def _lost(self) -> str:
+    def _lost(self, redact: bool) -> str:
         """Return in words by what the quasi-identifiers lost information; no text if they kept all."""
         known = self.columns.loc[list(self.quasi_identifiers)]
         there = math.fsum(known["entropy_before"])
         bits = {by: math.fsum((known[name] * known["entropy_before"]).dropna()) for name, by in LOST_BY.items()}
-        lost = [f"{as_part(part / there)} by {by}" for by, part in bits.items() if part > 0]
+        lost = [f"{self._part(part / there, redact)} by {by}" for by, part in bits.items() if part > 0]
         return f"; lost in the quasi-identifiers: {', '.join(lost)}" if lost else ""
 
     def draw(self, console: Console) -> None:
@@ -310,14 +331,14 @@ def _plain(row: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
     return {**row, **whole}
 
 
-def _value(value: Any, redact: bool = False) -> str:
+def _value(value: Any) -> str:
     if isinstance(value, str):
         return SHORT_READINGS[value]
     if value is None or value != value:
         return ""
     if float(value).is_integer():
         return f"{int(value):,}"
-    return as_interval(value) if redact else as_cell(float(value))
+    return as_cell(float(value))
 
 
 def risk_table(risk: pd.DataFrame, weights: Hashable) -> PrintedTable:

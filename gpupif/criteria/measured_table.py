@@ -12,6 +12,7 @@ from ..disclosure.assess import assess
 from ..disclosure.request import RiskRequest
 from ..disclosure.risk import risk
 from ..engines.choose import choose_engine, requested_device
+from ..errors import NoValueError
 from ..results.score_distribution import ColumnQuery
 from ..results.scores import Scores
 from ..scoring.score import score
@@ -84,12 +85,26 @@ def _value(table: Any, criterion: Criterion, criteria: CriterionSet) -> Criterio
         weights=criteria.given.weights if sensitive else None,
         missing=criteria.missing,
     )
-    # All rows that are left may have the same value of a sensitive attribute.
-    assessed = assess(table, replace(request, may_lack_values=True))
+    try:
+        # All rows that are left may have the same value of a sensitive attribute.
+        assessed = assess(table, replace(request, may_lack_values=True))
+    except NoValueError:
+        return _of_known_values(table, criterion, criteria, sensitive)
     if not quantity.sensitive:
         return CriterionValue(criterion, assessed.sizes.smallest, criterion.is_met(assessed.sizes.smallest))
     values = assessed.values[quantity.model.name]
     return worst_of(criterion, {name: float(value) for name, value in values.items()})
+
+
+def _of_known_values(
+    table: Any, criterion: Criterion, criteria: CriterionSet, sensitive: Sequence[Hashable]
+) -> CriterionValue:
+    """Return the value of a criterion over the attributes with known values. Without any, nothing breaks it."""
+    if len(sensitive) == 1:
+        return CriterionValue(criterion, None, True)
+    values = [_value(table, criterion, replace(criteria, sensitive=[name])) for name in sensitive]
+    worst = worst_of(criterion, {own.column: own.value for own in values if own.value is not None})
+    return worst._replace(is_met=worst.is_met or worst.value is None)
 
 
 def _scored(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import listed
 from ..utils.display import (
     Heading,
     as_cell,
@@ -16,8 +17,8 @@ from ..utils.display import (
     draw_table,
     highest_place,
     quoted,
-    rounded_down,
 )
+from ..utils.redaction import as_certain
 from .attack_game import Payoffs
 from .class_risks import AttackRisk, ClassRisks
 from .estimated_risks import EstimatedRisks
@@ -65,22 +66,27 @@ def classes_sentence(classes: ClassRisks, estimated: EstimatedRisks | None) -> s
     return f"{alone}, {few}; {attack}."
 
 
-def attributes_sentence(attributes: pd.DataFrame, rows: int, weighted: bool, redact: bool) -> str:
+def attributes_sentence(attributes: pd.DataFrame, classes: ClassRisks, weighted: bool, redact: bool) -> str:
     """Return what the classes give away of sensitive attributes, for the verdict; empty without attributes.
 
-    rows: of the table. weighted: whether shares are of sampling weights. redact: whether the highest share is rounded
-    down, since it may tell the number of rows of its class.
+    weighted: whether shares are of sampling weights. redact: whether the certain rows are a range of numbers, and the
+    highest share is hidden, since few rows make it.
     """
+    if redact:
+        if "certain_rows" not in attributes:
+            return ""
+        certain = {name: as_certain(int(rows), vars(classes)) for name, rows in attributes["certain_rows"].items()}
+        said = listed([f"{quoted(name)} {rows}" for name, rows in certain.items()], 5, str)
+        return f"Rows whose class has no other value: {said}."
     if "certain_rows" in attributes and (certain := int(attributes["certain_rows"].max())):
         most = attributes.index[highest_place(attributes["certain_rows"])]
-        share = as_part(certain / rows)
+        share = as_part(certain / classes.rows)
         return f"{quoted(most)} is certain for {certain:,} rows ({share}), whose class has no other value of it."
     if "alpha" in attributes:
         most = attributes.index[highest_place(attributes["alpha"])]
         who = "people, by their weights," if weighted else "rows"
         alpha = float(attributes["alpha"].max())
-        share = f"at least {as_part(rounded_down(alpha))}" if redact else as_part(alpha)
-        return f"In some class {share} of the {who} have the same {quoted(most)}."
+        return f"In some class {as_part(alpha)} of the {who} have the same {quoted(most)}."
     return ""
 
 

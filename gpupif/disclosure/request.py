@@ -233,8 +233,8 @@ class RiskRequest:
     ) -> None:
         """Raise InputError for columns that the request does not allow; warn of nearly unique quasi-identifiers.
 
-        Rows without a household are not allowed, nor a sensitive attribute with fewer than l values, nor (unless
-        `may_lack_values`) with one value. columns: begins with the columns of the request.
+        Rows without a household are not allowed, nor (unless `may_lack_values`) a sensitive attribute with one value or
+        fewer than l values. columns: begins with the columns of the request.
         """
         known_count = len(self.quasi_identifiers)
         if self.household_column is not None:
@@ -244,7 +244,7 @@ class RiskRequest:
             valued = column.without_missing() if self.matching and column.missing else column
             if not self.may_lack_values:
                 check_values(valued)
-            if self.l_values is not None and self.l_values > valued.cardinality:
+            if self.l_values is not None and self.l_values > valued.cardinality and not self.may_lack_values:
                 raise InputError(
                     f"l: expected at most {valued.cardinality:,}, the different values of column {column.name!r}; "
                     f"got {self.l_values:,}."

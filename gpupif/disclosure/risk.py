@@ -147,7 +147,7 @@ class DisclosureRisk(Displayable):
         classes = "overlapping classes" if number is None else f"{number:,} {'class' if number == 1 else 'classes'}"
         said = attacker_line(self.quasi_identifiers, ()).removesuffix(".")
         rows = f"{said}: {self.rows:,} {plural(self.rows, 'row')} in {classes}, k = {self.k:,}."
-        of_attributes = attributes_sentence(self.attributes, self.rows, self.estimated is not None, redact)
+        of_attributes = attributes_sentence(self.attributes, self.classes, self.estimated is not None, redact)
         return [rows, classes_sentence(self.classes, self.estimated), *([of_attributes] if of_attributes else [])]
 
     def draw(self, console: Console) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from ..attack.weights import TableWeights
 from ..encoding.column import Column, value_order
 from ..engines.base import Engine, Job, Progress
-from ..errors import InputError
+from ..errors import InputError, NoValueError
 from ..measures import resolve_measures
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
@@ -122,10 +122,10 @@ class RiskSearch:
         return cls(request, used, with_households(job, request.household_column), rows).checked()
 
     def checked(self) -> RiskSearch:
-        """Return the search. Raises InputError if no row that counts has a value of a sensitive attribute."""
+        """Return the search. Raises NoValueError if no row that counts has a value of a sensitive attribute."""
         for column in self.attributes:
             if not self.job.priors[column].any():
-                raise InputError(
+                raise NoValueError(
                     f"sensitive: column {self.columns[column].name!r}: expected a value in a row of a weight above 0, "
                     "got missing values, which match any value, in all of them. Leave it out."
                 )
@@ -169,7 +169,7 @@ class RiskSearch:
             return SecondSearch(fewest, [model.measure(fewest) for model in models] if fewest > 1 else ())
         sizes = found[self.attributes[0]].sizes.sizes
         largest, least = int(sizes.max()) if len(sizes) else 1, self.request.l_values
-        if least > largest:
+        if least > largest and not self.request.may_lack_values:
             raise InputError(f"l: expected at most {largest:,}, the rows of the largest class; got {least:,}.")
         return SecondSearch(least, ())
 

@@ -24,7 +24,7 @@ from ..io.read import open_source, read_table
 from ..utils.validation import check_unique
 from .arrow_frame import ArrowFrame
 from .base import Frame
-from .dask_frame import check_dask_frame, is_dask
+from .dask_frame import check_dask_frame, is_dask, known_orders
 from .file_frame import EncodedFrame, EncodedSource, FileFrame
 from .pandas_frame import PandasFrame
 
@@ -143,6 +143,13 @@ def table_names(table: Any, argument: str = "table") -> tuple[list[Hashable], li
     names = [name for name in every if name not in stored]
     levels = [name for name in _index_levels(table) if name not in every]
     return (names, [*stored, *levels]) if names else (every, levels)
+
+
+def table_orders(table: Any) -> dict[Hashable, list[Any]]:
+    """Return for each column of ordered categories of a table of any kind its values in order; files have none."""
+    if is_dask(table):
+        return known_orders(table, ())
+    return {} if isinstance(table, str | os.PathLike) else open_frame(table).orders()
 
 
 def with_labels(table: Any, names: Container[Hashable]) -> Any:

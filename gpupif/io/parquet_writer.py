@@ -39,6 +39,9 @@ SIZE, DATA_PLACE, DICTIONARY_PLACE, STATISTICS = 7, 9, 11, 12
 BOUNDS = (1, 2, 5, 6, 7, 8)
 # Fields of ColumnMetaData that are places in the file.
 PLACES = (DATA_PLACE, 10, DICTIONARY_PLACE, 14)
+# Files of so many columns or more, and so few rows or fewer, are written by Arrow: what a page takes beside its values
+# is nearly all of the time. Their pages are plain, and no larger than compressed ones.
+WIDE, FEW_ROWS = 1000, 64
 # Bytes that are compressed as a sample. A column stays uncompressed if the sample keeps this share of its size or more.
 SAMPLE_BYTES, NOT_SMALLER = 1 << 16, 0.9
 
@@ -56,6 +59,7 @@ class ParquetWriter:
         self._codec = codec
         self._threads = threads
         self._groups: list[Struct] = []
+        self._held: list[RowGroup] = []
         self._said: dict[bytes, bytes] = {}
         self._place = 0
         self._write(MAGIC)
@@ -64,7 +68,9 @@ class ParquetWriter:
         return self
 
     def __exit__(self, error: object, *_: object) -> None:
-        if error is None:
+        if error is None and self._held:
+            self._write_by_arrow()
+        elif error is None:
             self._write_footer()
 
     def add_key_value_metadata(self, said: Mapping[bytes, bytes]) -> None:
@@ -72,8 +78,12 @@ class ParquetWriter:
         self._said |= said
 
     def write(self, row_groups: Iterable[RowGroup]) -> None:
-        """Write rows; the columns of all groups are encoded at the same time."""
-        groups = [part for group in row_groups for part in group.cut(GROUP_ROWS)]
+        """Write rows; the columns of all groups are encoded at the same time. The first of a wide file may wait."""
+        groups = [*self._held, *(part for group in row_groups for part in group.cut(GROUP_ROWS))]
+        waits = len(self._schema) >= WIDE and not self._groups and sum(map(len, groups)) <= FEW_ROWS
+        self._held = groups if waits else []
+        if waits:
+            return
         tasks = [(group, places) for group in groups for places in _encoded_together(group)]
         with Workers(self._threads) as workers:
             encoded = iter(workers.run(self._encode, tasks))
@@ -108,6 +118,17 @@ class ParquetWriter:
                 6: (I64, self._place - start),
             }
         )
+
+    def _write_by_arrow(self) -> None:
+        """Write the groups that waited, and the metadata."""
+        sink = pa.BufferOutputStream()
+        with pq.ParquetWriter(
+            sink, self._schema, compression="none", use_dictionary=False, write_statistics=False
+        ) as writer:
+            for group in self._held:
+                writer.write_table(group.table())
+            writer.add_key_value_metadata(self._said)
+        self._write(memoryview(sink.getvalue())[len(MAGIC) :])
 
     def _write_footer(self) -> None:
         """Write the footer that Arrow would write for this schema, with the row groups that were written."""

@@ -17,6 +17,7 @@ from ..engines.base import Counter
 from ..errors import InputError
 from ..utils.display import Displayable, Heading, as_part, as_text, draw_line, draw_table, draw_verdict, plural, quoted
 from ..utils.progress import Reporter, announce_compilation
+from ..utils.redaction import as_interval
 from ..utils.validation import Columns, check_word, share, whole_number
 from .count_statistics import Separation
 from .open_counts import open_counts
@@ -77,10 +78,14 @@ class QuasiIdentifiers(Displayable):
     def verdict(self, redact: bool = False) -> list[str]:
         """See `Displayable.verdict`."""
         size = f"{self.rows:,} {plural(self.rows, 'row')} x {len(self.columns)} {plural(len(self.columns), 'column')}"
+
+        def part(share: float) -> str:
+            return as_interval(share, self.rows, percent=True) if redact else as_part(share)
+
         asked = (
             f"{size}: the smallest sets of at most {self.max_size} columns with a {self.by} of {self.alpha:g} or more."
         )
-        every = f"All columns together: distinction {as_part(self.distinction)}, separation {as_part(self.separation)}."
+        every = f"All columns together: distinction {part(self.distinction)}, separation {part(self.separation)}."
         if not len(self.sets):
             reached = {"distinction": self.distinction, "separation": self.separation}[self.by] >= self.alpha
             return [
@@ -90,7 +95,7 @@ class QuasiIdentifiers(Displayable):
             ]
         first: dict[Any, Any] = self.sets.iloc[0].to_dict()
         columns = " + ".join(map(quoted, first["columns"]))
-        best = f"the first, {columns}, has a {self.by} of {as_part(first[self.by])}"
+        best = f"the first, {columns}, has a {self.by} of {part(first[self.by])}"
         return [asked, f"{len(self.sets):,} {plural(len(self.sets), 'set')}: {best}.", every]
 
     def draw(self, console: Console) -> None:

@@ -131,10 +131,11 @@ class ToxicPairs(Displayable):
         kind = plural(number, SIZES[self.size][:-1])
         said = [f"{size} x {len(self.columns)} columns: {number:,} {kind} of columns, by what they tell together."]
         first: dict[Any, Any] = self.pairs.iloc[0].to_dict()
-        told = f"{_joined(first, self.size, 'column', quoted)} tell most: {bits(first['joint_entropy'])}"
+        told = f"{_joined(first, self.size, 'column', quoted)} tell most"
+        told += "" if redact else f": {bits(first['joint_entropy'])}"
         alone: dict[Any, Any] = self.pairs.iloc[highest_place(self.pairs["unique_share"])].to_dict()
         unique = "of rows are unique" if self.people is None else "of the people are unique in the population"
-        if alone["unique_share"]:
+        if alone["unique_share"] and not redact:
             single = f"{as_part(alone['unique_share'])} {unique} on {_joined(alone, self.size, 'column', quoted)}"
             told = f"{single}; {told}"
         said.append(f"{told}.")

@@ -31,7 +31,6 @@ from ..utils.display import (
     Displayable,
     Heading,
     as_cell,
-    as_interval,
     as_percent,
     as_text,
     bits,
@@ -43,6 +42,7 @@ from ..utils.display import (
     quoted,
 )
 from ..utils.progress import Reporter, announce_compilation
+from ..utils.redaction import HIDDEN, named_figure
 from ..utils.validation import Columns, as_columns, check_exist, check_not_known, check_word
 from .column_levels import ColumnLevels, column_levels, with_proposed
 from .node_checks import NodeChecks
@@ -145,7 +145,8 @@ class Advice(Displayable):
         """Return the figure of the criterion, k and the unique rows in words."""
         head, _, unit = _head(self.criterion).partition(", ")
         value = values[self.criterion]
-        value = as_interval(value) if redact and isinstance(value, float) else as_cell(value)
+        value = named_figure(self.criterion, value, self.rows) if redact else as_cell(value)
+        unit = unit * (value != HIDDEN)
         named_unit = {"bits": " bit" if value == "1" else " bits"}.get(unit, "")
         said = {head: f"{head} {value}{named_unit}"}
         more = {HEADINGS.get(name, name): as_cell(values[name]) for name in ("k", "uniques")}

@@ -24,8 +24,8 @@ from ..utils.display import (
     json_value,
     plural,
     quoted,
-    rounded_down,
 )
+from ..utils.redaction import HIDDEN, as_count, as_interval
 from .frontier_plot import ProtectionPlots
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class Protection(Displayable):
             broken = [own.criterion for own in self.risk if not own.is_met]
             named = listed(broken, SHOWN_CRITERIA, str) if broken else "what was asked"
             asked = f"NOT MET: {f'{named}.' if redact else self.unmet.partition(': ')[2]}"
-        done = f"Plan: {self._done()}; cost: {self._cost(redact)}."
+        done = f"Plan: {self._done(redact)}; cost: {self._cost(redact)}."
         return [*map(printable, (asked, done, f"Risk left: {self._risk_left(redact)}."))]
 
     def draw(self, console: Console) -> None:
@@ -248,7 +248,7 @@ class Protection(Displayable):
         nodes = f"{self.checks:,} of {self.nodes:,} {plural(self.nodes, 'node')} checked"
         draw_line(console, f"{nodes}, device {self.device}, {spent}")
 
-    def _done(self) -> str:
+    def _done(self, redact: bool) -> str:
         """Return what the plan does, in words."""
         tops = [name for name, level in self.levels.items() if level == self.heights[name] > 0]
         recoded = [
@@ -271,9 +271,8 @@ class Protection(Displayable):
             )
         if self.suppressed_rows:
             rows = f"{self.suppressed_rows:,} of {self.rows:,} rows ({as_percent(self.suppressed_rows / self.rows)})"
-            cells = f"{self.suppressed_cells:,} {plural(self.suppressed_cells, 'cell')} in " * (
-                self.suppressed_cells > 0
-            )
+            number = as_count(self.suppressed_cells) if redact else f"{self.suppressed_cells:,}"
+            cells = f"{number} {plural(self.suppressed_cells, 'cell')} in " * (self.suppressed_cells > 0)
             done.append(f"suppresses {cells}{rows}")
         return "; ".join(done) or f"nothing{', for the table meets the criteria as it is' * (self.unmet is None)}"
 
@@ -281,8 +280,12 @@ class Protection(Displayable):
         """Return what the plan loses, and whether another plan may lose less, in words."""
         weighed = ", weighed by importance" * self.weighed
         # What a level loses tells its groups to who knows how frequent values are.
-        part, low = as_part(self.loss_share), 100 * rounded_down(self.loss_share)
-        part = f"{low:.0f} to {low + 10:.0f} %" if redact and 0 < self.loss_share < 1 else part
+        shown = as_interval(self.loss_share, self.rows, percent=True)
+        part = (
+            (f"{HIDDEN} %" if shown == HIDDEN else shown)
+            if redact and 0 < self.loss_share < 1
+            else as_part(self.loss_share)
+        )
         # In the words of `compare`, whose share of coarser values this is; it adds that of suppressed cells.
         how = "coarser values lose " * bool(self.suppressed_rows)
         lost = f"{how}{part} of the information in the quasi-identifiers{weighed}"
@@ -294,7 +297,9 @@ class Protection(Displayable):
         if self.unmet is None:
             lost += ", the least possible" if self.optimal else f"; {ended}another plan may lose {less}"
         further = math.fsum(own.loss for own in self.local)
-        return lost + f"; the rows that are recoded further lose {further:,.0f} bits" * bool(self.local)
+        return lost + f"; the rows that are recoded further lose {further:,.0f} bits" * (
+            bool(self.local) and not redact
+        )
 
     def _risk_left(self, redact: bool) -> str:
         """Return the value of each criterion, how many rows are unique, and the chance of an attacker, in words."""
@@ -319,9 +324,13 @@ class Protection(Displayable):
             unique if number else chance,
         ]
         name, rows = _highest(self.certain_rows)
-        said += [f"{quoted(name)} is certain in {rows:,} rows ({as_percent(rows / left)})"] * bool(rows)
+        # Who knows the sizes of classes may count back from the number of certain rows.
+        said += [f"{quoted(name)} is certain in {rows:,} rows ({as_percent(rows / left)})"] * (
+            bool(rows) and not redact
+        )
         name, rows = _highest(self.singled_out)
-        said += [f"{quoted(name)} stays as it is, and {rows:,} rows are unique by it alone"] * bool(rows)
+        number_of = as_count(rows, self.rows) if redact else f"{rows:,}"
+        said += [f"{quoted(name)} stays as it is, and {number_of} rows are unique by it alone"] * bool(rows)
         return "; ".join(said)
 
     def _risk_table(self) -> PrintedTable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,21 +12,31 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..errors import InputError, listed
-from ..utils.display import as_cell, as_found, as_interval, as_part, as_text, rounded_down, without_sizes
+from ..utils.display import as_cell, as_found, as_part, as_text, without_sizes
+from ..utils.redaction import (
+    HIDDEN,
+    as_certain,
+    as_count,
+    as_interval,
+    lower_end,
+    named_figure,
+    rows_of_percentile,
+)
 from . import figures
 from .figures import Figure
 from .records import Document, kind_of
 
-# What stands for a value of the table in a redacted report, and the keys of records that have such values.
-HIDDEN = "hidden"
+# The keys of records that have values of the table.
 VALUES = {"groups", "value", "index", "value_1", "value_2", "quasi_identifiers", "why"}
 VALUES |= {"rows_told_apart", "low", "high"}
 # A figure of one cell, one row, one class or one pair of values tells its values to who knows how frequent values are:
 # in a redacted report it is hidden with them.
-OF_ONE = "cig_median cig_p95 cig_max csf_max individual_risk_max pif_100"
-# Keys of figures of the worst class and of percentiles of rows: a redacted report shows numbers that they are between.
-BETWEEN = {"pif_50", "pif_95", "pif_99", "entropy_l", "recursive_c", "t", "alpha", "worst"}
-BETWEEN |= {"before", "after", "gate_value", "last_good_run", "bought", "pif95"}
+OF_ONE = "cig_median cig_p95 cig_max csf_max individual_risk_max pif_100 fig"
+# Keys of figures that a redacted report shows exactly: of the sizes of classes, and of no table.
+EXACT = {"unique_share", "highest", "average", "marketer", "people", "reidentifications", "epsilon", "delta", "spent"}
+EXACT |= {"left", "sum", "zcdp", "rdp", "pld", "standard_error", "threshold", "seconds", "width", "base"}
+# Keys of numbers of cells and rows that a redacted report shows as a range.
+COUNTED = {"cells_changed", "cells_suppressed", "class_size_min", "msus", "smallest"}
 # Options of commands whose values are no paths.
 NO_PATHS = {"--quasi-identifiers", "--sensitive", "--require", "--sep"}
 # Keys of single values of the table.
@@ -176,11 +187,14 @@ class Sections:
     """Makes the sections of documents. redact: whether values of the table are hidden."""
 
     def __init__(self, redact: bool) -> None:
-        self._redact = redact
+        self._redact, self._rows = redact, 0
 
     def of(self, document: Document) -> list[Section]:
         """Return the sections of a document. Raises InputError for one that is not as gpupif makes it."""
         kind = kind_of(document)
+        # Rows that are left after a treatment tell as little of their figures.
+        of = next(iter(document["attackers"].values())) if kind == "attackers" else document
+        self._rows = (of.get("rows") or 0) - (of.get("rows_taken_away") or 0)
         make: Callable[[Document], Iterable[Section]] = getattr(self, f"_{kind}")
         try:
             return list(make(document))
@@ -231,10 +245,14 @@ class Sections:
         if isinstance(value, Mapping):
             return Cell(", ".join(f"{as_text(name)} = {as_found(own)}" for name, own in value.items()))
         if isinstance(value, int | float) and key not in VALUES:
+            if self._redact and key in COUNTED:
+                return Cell(as_count(int(value), self._rows if value <= self._rows else math.inf))
             if self._redact and isinstance(value, float):
                 # What is embedded has no more digits than what is shown.
-                if key in BETWEEN and (key, value) != ("alpha", 1):
-                    return Cell(as_interval(value), rounded_down(value))
+                if key not in EXACT and math.isfinite(value):
+                    rows = rows_of_percentile(self._rows, key[4:]) if key.startswith("pif_") else self._rows
+                    text = as_interval(value, rows, key in SHARES)
+                    return Cell(text) if text == HIDDEN else Cell(text, lower_end(value, rows))
                 value = float(f"{value:.4g}")
             shown = as_part(value) if key in SHARES else as_text(value) if key in NUMBERED else as_cell(value)
             return Cell(shown, float(value))
@@ -288,7 +306,7 @@ class Sections:
                 "FIG per row (mean CIG)": [row["cig_mean"] for row in records],
             }
             said = "Narrow bars: the FIG of each column, per row. Wide bars: the entropy of the column."
-            drawn += figures.bars(said, [row["column"] for row in records], series, "bits per row", "overlay")
+            drawn += self._bars(said, [row["column"] for row in records], series, "bits per row", "overlay")
             notes.append("FIG per row beside the entropy of the column, which is what there is to learn on average.")
         boxes = {} if self._redact else {**({} if bands is None else {"cig": bands.cells}), **cells}
         for measure, unit in (("cig", ", bits"), ("csf", "")):
@@ -300,6 +318,15 @@ class Sections:
         keys += f"{OF_ROWS} individual_risk_mean individual_risk_max"
         tables = self._table("Columns", records, keys, tools=True, hidden=OF_ONE)
         return Section("Risk of columns", notes, drawn, tables)
+
+    def _bars(self, said: str, names: Sequence[Any], series: Mapping[str, Any], unit: str, mode: str = "group") -> Any:
+        """Return bars, see `figures.bars`; of a redacted report rounded down, and none of few rows."""
+        if self._redact:
+            if as_interval(0.0, self._rows) == HIDDEN:
+                return []
+            said = f"{said} All are rounded down."
+            series = {name: [lower_end(value, self._rows) for value in own] for name, own in series.items()}
+        return figures.bars(said, names, series, unit, mode)
 
     def _riskiest(self, document: Document) -> Iterable[Section]:
         """Return the section on the riskiest cells.
@@ -356,7 +383,7 @@ class Sections:
         drawn: list[Figure] = []
         if columns and "cig_mean" in columns[0]:
             series = {name: [column["cig_mean"] for column in own["columns"]] for name, own in attackers.items()}
-            drawn = figures.bars(
+            drawn = self._bars(
                 "Bars: the mean CIG of each column against each attacker.",
                 [column["column"] for column in columns],
                 series,
@@ -390,17 +417,19 @@ class Sections:
             hidden = "k_map journalist_highest individual_highest"
             tables += self._facts("In the population that the weights estimate", people, facts, hidden=hidden)
         yield Section("Class sizes", [f"Classes of rows that agree on {known}."], drawn, tables)
-        models = "distinct_l entropy_l recursive_c t alpha basic_beta enhanced_beta delta"
-        keys = f"attribute values {models} homogeneous_classes certain_rows"
-        hidden = "basic_beta enhanced_beta delta"
-        tables = self._table("Each figure is that of the worst class", document["attributes"], keys, hidden=hidden)
+        models = "distinct_l entropy_l recursive_c t alpha basic_beta enhanced_beta delta homogeneous_classes"
+        attributes = document["attributes"]
+        if self._redact:
+            attributes = [row | {"certain_rows": as_certain(row["certain_rows"], classes)} for row in attributes]
+        keys = f"attribute values {models} certain_rows"
+        tables = self._table("Each figure is that of the worst class", attributes, keys, hidden=models)
         caption = "The worst class for k, distinct l and t; of equal ones the first"
         keys = "measure attribute worst quasi_identifiers rows equally_bad"
         worst = [
             {**own, "measure": own["measure"].replace("_", " "), "worst": own["value"], "equally_bad": own["classes"]}
-            for own in document.get("worst_classes") or []
+            for own in (not self._redact and document.get("worst_classes")) or []
         ]
-        tables += self._table(caption, worst, keys, hidden="rows")
+        tables += self._table(caption, worst, keys)
         caption = "The worst classes of several rows: their attribute is known without finding anybody"
         groups = [] if self._redact else document.get("groups") or []
         tables += self._table(caption, groups, "quasi_identifiers attribute value rows share entropy", True)
@@ -420,10 +449,15 @@ class Sections:
             if len(pairs) < document["pairs_in_all"]
             else ""
         )
-        yield Section("Toxic pairs", [note.strip()], figures.matrix(said, pairs, "unique_share"), tables)
+        # The counts of two columns together tell those of each.
+        drawn = [] if self._redact else figures.matrix(said, pairs, "unique_share")
+        note = "Which pairs tell how much is hidden." if self._redact else note
+        yield Section("Toxic pairs", [note.strip()], drawn, tables)
 
     def _special_uniques(self, document: Document) -> Iterable[Section]:
         sizes = [row for row in document["sizes"] if row["msus"]]
+        if self._redact:
+            sizes = [row | {"rows": as_count(row["rows"], document["rows"])} for row in sizes]
         tables = self._table("By number of columns", sizes, "size msus rows smallest")
         tables += self._table("Columns", document["columns"], "column msus contribution", tools=True)
         numbers = " ".join(f"msu_{row['size']}" for row in sizes)
@@ -442,14 +476,18 @@ class Sections:
             for row in document["changes"]
         ]
         # The bits of a change are those of its groups; so are all figures if no other column is known.
-        hidden = "bits bought_per_bit"
+        hidden = "bits bought bought_per_bit"
         if len({row["column"] for row in changes}) == 1:
-            hidden += f" bought {' '.join(before)}"
-        if self._redact:
-            between = {name for name, value in before.items() if isinstance(value, float)} - {*hidden.split()}
-            changes = [row | {name: as_interval(row[name]) for name in between} for row in changes]
+            hidden += f" {' '.join(before)}"
         # Figures that no change changes are said once.
         named = [name for name, value in before.items() if any(row[name] != value for row in changes)]
+        if self._redact:
+            few = {*hidden.split()}
+            changes = [
+                row | {name: named_figure(name, row[name], self._rows) for name in before if name not in few}
+                for row in changes
+            ]
+            before = {name: named_figure(name, value, self._rows) for name, value in before.items()}
         now = "; ".join(
             f"{_heading(name)}: {self._cell('before', value).text}{' after each change too' * (name not in named)}"
             for name, value in before.items()
@@ -467,10 +505,17 @@ class Sections:
         values = [{"criterion": one["criterion"], "before": one["value"]} for one in document["before"]]
         for row, after in zip(values, document["risk"], strict=False):
             row |= {"after": after["value"], "met": after["is_met"]}
-        for name, rows in document["certain_rows"].items():
+        if self._redact:
+            left = self._rows - document["suppressed_rows"] * (not document["suppressed_cells"])
+            for row in values:
+                shown = ("before", "after")
+                row |= {key: named_figure(row["criterion"], row[key], left) for key in shown if key in row}
+        for name, rows in {} if self._redact else document["certain_rows"].items():
             before = document["certain_rows_before"][name]
             values.append({"criterion": f"rows whose {name} is certain", "before": before, "after": rows})
         single = document["singled_out"].items()
+        if self._redact:
+            single = [(name, as_count(rows, self._rows)) for name, rows in single]
         values += [{"criterion": f"rows unique by {name} alone", "after": rows} for name, rows in single]
         tables = self._table("Criteria before and after", values, "criterion before after met")
         heights, named, losses = (document[key] for key in ("heights", "groups", "losses"))
@@ -504,20 +549,17 @@ class Sections:
         series = {when: [row[when] for row in pifs] for when in ("before", "after")}
         said = "Bars: PIF_n before and after the treatment."
         if self._redact:
-            # Percentiles of cells are figures of one cell each.
             for name, row in zip(document["risk"], records, strict=True):
-                if name.endswith(("_cig", "_csf")):
-                    row |= dict.fromkeys(series, HIDDEN)
-                elif name == "unique_share":
-                    row |= {when: None if row[when] is None else as_part(row[when]) for when in series}
-            series = {when: [*map(rounded_down, row)] for when, row in series.items()}
-            said = "Bars: PIF_n before and after the treatment, rounded down."
+                row |= {when: named_figure(name, row[when], self._rows) for when in series}
+            pifs = []
         drawn = figures.bars(said, [row["figure"] for row in pifs], series, "bits") if pifs else []
         tables = self._table("Risk", records, "figure before after")
         numbers = document["continuous"] or {}
         linked = [("all values", document["linkage"])]
         linked += [(f"numbers, by {by}", numbers.get(f"by_{by}")) for by in ("distance", "rank")]
         found = [{"attacker_has": what, "rows": own["rows"], "share": own["share"]} for what, own in linked if own]
+        if self._redact:
+            found = [{**own, "rows": as_count(own["rows"], self._rows), "share": HIDDEN} for own in found]
         caption = "Rows that an attacker who has their values before finds again, as the nearest"
         tables += self._table(caption, found, "attacker_has rows share")
         yield Section("Before and after", [], drawn, tables)
@@ -625,6 +667,11 @@ class Sections:
             for gate in document["gates"]
         ]
         keys = "name verdict why gate_value unit limits last_good_run column attacker"
+        if self._redact:
+            # A gate tells no more than the figure that it is of.
+            for gate in gates:
+                figures_of = [key for key in ("gate_value", "last_good_run") if gate[key] is not None]
+                gate |= {key: named_figure(gate["kind"], gate[key], self._rows) for key in figures_of}
         yield Section(f"Gates of run {document['number']}", [], [], self._table("Gates", gates, keys))
         for part in (document["summary"], document["risk"]):
             if part is not None and kind_of(part) is not None:
@@ -632,14 +679,15 @@ class Sections:
 
     def _history(self, document: Document) -> Iterable[Section]:
         runs = document["runs"]
+        if self._redact:
+            runs = [run | {"pif_95": named_figure("pif95", run["pif_95"], run["rows"] or 0)} for run in runs]
         keys = "number started status rows pif_95 gates_passed gates_failed seconds"
-        shown = rounded_down if self._redact else float
         seen = [
-            (run["number"], shown(run["pif_95"]), f"run {run['number']}, {run['status']}")
-            for run in runs
+            (run["number"], float(run["pif_95"]), f"run {run['number']}, {run['status']}")
+            for run in ([] if self._redact else runs)
             if run["pif_95"]
         ]
-        said = f"Line: PIF 95 of each run{', rounded down' * self._redact}."
+        said = "Line: PIF 95 of each run."
         drawn = figures.points(said, {"PIF 95": seen}, "run", "PIF 95, bits", lines=True) if seen else []
         yield Section("History", [], drawn, self._table("Runs", runs, keys, tools=True))
 

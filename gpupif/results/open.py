@@ -37,7 +37,7 @@ def open_scores(path: str | os.PathLike[str]) -> Scores:
     -------
     Scores
         The scores as they were written; names of columns are text. ``summary()`` is the summary of the run, without
-        times of stages. Only small prior tables are there: the files keep the smallest that take up to 1 MiB together.
+        times of stages. Only small prior tables are there: the files keep those of fewest values, up to 1 MiB.
         ``scores.provenance`` has the request and the table. `Scores.top` leaves out what takes the table itself.
 
     Raises

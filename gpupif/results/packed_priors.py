@@ -12,21 +12,27 @@ import pyarrow as pa
 from ..attack.priors import Prior
 from ..errors import InputError
 
-# The most bytes of all packed priors together; the smallest come first.
+# The most bytes of all packed priors together; those of the fewest values come first.
 PRIOR_BYTES = 1 << 20
+# No further prior is packed if this little of that is left.
+FULL = 1 << 10
 # The bytes of a probability. A column whose probabilities alone take more than all may is left out unseen.
 PROBABILITY_BYTES = 8
 
 
 def pack_priors(priors: Mapping[Hashable, Prior]) -> dict[str, str]:
-    """Return the smallest priors, packed, as many as there is room for."""
-    most = PRIOR_BYTES // PROBABILITY_BYTES
-    packed = {str(name): _pack(prior.as_dict()) for name, prior in priors.items() if prior.column.cardinality <= most}
+    """Return the priors of fewest values, packed, as many as there is room for."""
+    values = {
+        name: prior.column.cardinality if prior.given is None else len(prior.given) for name, prior in priors.items()
+    }
     room, kept = PRIOR_BYTES, {}
-    for name, text in sorted(packed.items(), key=lambda item: len(item[1])):
-        room -= len(text)
-        if text and room >= 0:
-            kept[name] = text
+    for name in sorted(values, key=values.__getitem__):
+        if values[name] > PRIOR_BYTES // PROBABILITY_BYTES or room < FULL:
+            break
+        text = _pack(priors[name].as_dict())
+        if text and len(text) <= room:
+            kept[str(name)] = text
+            room -= len(text)
     return kept
 
 
@@ -56,7 +62,7 @@ class PackedPrior:
         if self.packed is None:
             raise InputError(
                 f"priors: {self.place} has none of column {self.column!r}: kept are those that take up to "
-                f"{PRIOR_BYTES:,} bytes together, the smallest first, and whose values are of one type. Score the "
+                f"{PRIOR_BYTES:,} bytes together, the fewest values first, and whose values are of one type. Score the "
                 "table again for it."
             )
         table = pa.ipc.open_stream(base64.b64decode(self.packed)).read_all()

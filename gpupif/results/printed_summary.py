@@ -80,8 +80,7 @@ def stages_line(seconds: Mapping[str, float], cells: int) -> str:
 def column_table(columns: pd.DataFrame, first: Sequence[int] = ()) -> PrintedTable:
     """Return the table of `Summary.columns`, with a bar for the mean CIG. first: places of columns that come first."""
     keys = [key for key in HEADS if key in columns.columns]
-    places = [*first, *(place for place in range(len(columns)) if place not in first)]
-    frame = columns.iloc[places]
+    frame = columns.iloc[list(dict.fromkeys([*first, *range(len(columns))]))]
     heads = [Heading("column", text=True, show=as_text)]
     shown = list(keys)
     if "cig_mean" in keys:
@@ -91,7 +90,7 @@ def column_table(columns: pd.DataFrame, first: Sequence[int] = ()) -> PrintedTab
         heads.append(bar)
         shown.insert(0, "cig_mean")
     heads += [Heading(HEADS[key], show=_numbers(key)) for key in keys]
-    return draw_table("Risk by column", heads, ((name, *(row[key] for key in shown)) for name, row in frame.iterrows()))
+    return draw_table("Risk by column", heads, zip(frame.index, *(frame[key] for key in shown), strict=True))
 
 
 def legend(columns: pd.DataFrame) -> str:

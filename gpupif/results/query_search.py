@@ -29,6 +29,8 @@ from .summary_figures import ColumnFigures, Figures
 LEAST_ROWS, MOST_ROWS = 1 << 16, 1 << 20
 CHUNKS_PER_THREAD = 2
 ALL_ROWS = slice(None)
+# Repeating numbers of fewer rows are not searched for.
+LEAST_REPEATED = 16
 
 # Numbers, and how often each occurs. The second is `ONCE`, an empty array, if each occurs once.
 Multiplicities = tuple[Any, npt.NDArray[np.int64]]
@@ -46,9 +48,9 @@ class ScoreColumn:
     def repeated(self) -> Repeated | None:
         """The distinct values and the number of the one that each row has, found on first use.
 
-        None for values on a device, and if too many values are distinct for this to save anything.
+        None for values on a device, and if too few rows or too many distinct values let this save nothing.
         """
-        return None if is_on_device(self.values) else find_repeated(self.values)
+        return None if is_on_device(self.values) or len(self.values) < LEAST_REPEATED else find_repeated(self.values)
 
 
 class ColumnScores:
@@ -109,6 +111,7 @@ class QuerySearch:
 
     def __init__(self, query: ScoreQuery) -> None:
         self.query = query
+        self._places = frozenset(query.of_places or ())
         # Some column of some chunk has `query.top` cells that are at least this risky, so no cell below it is among the
         # riskiest of the table. Threads may overwrite each other's bound: a lower one is right too, and only keeps more
         # cells.
@@ -135,7 +138,7 @@ class QuerySearch:
                 for measure, score in query.figures.items()
             }
         )
-        if query.by is not None and (query.of_places is None or scored_column in query.of_places):
+        if query.by is not None and (query.of_places is None or scored_column in self._places):
             by = scores.column_of(query.by).values
             codes = codes_of(scored_column) if codes_of is not None and query.each_value else None
             top = riskiest_in_column(query.by.measure, by, query.top, scored_column, first, self._least_risk, codes)

@@ -100,6 +100,8 @@ def _riskiest_of_values(
         rows, values = on_host(places[chosen]), codes[chosen]
         cells = zip(found, rows.tolist(), on_host(values).tolist(), strict=True)
         kept += riskiest((RiskyCell(risk, first + row, scored_column, [], code) for (risk, _), row, code in cells), n)
+        if len(found) == len(risks):
+            break
         left = np.flatnonzero(~np.isin(codes, values))
         risks, codes, places = risks[left], codes[left], places[left]
     return riskiest(kept, n)

@@ -29,8 +29,8 @@ from ..utils.display import (
     json_value,
     plural,
     quoted,
-    rounded_down,
 )
+from ..utils.redaction import HIDDEN, as_interval, named_figure
 from .summary_figures import ROW_MEASURES
 
 if TYPE_CHECKING:
@@ -147,6 +147,12 @@ class Summary(Displayable):
         size = f"{self.rows:,} {plural(self.rows, 'row')} x {len(self.columns)} {plural(len(self.columns), 'column')}"
         said = [f"{size} scored. {self.attacker}".rstrip()]
         columns = self.columns
+
+        def between(figure: float) -> str:
+            """Return bits of a redacted result."""
+            shown = as_interval(figure, self.rows)
+            return f"bits that are {HIDDEN}" if shown == HIDDEN else f"{shown} bits"
+
         learnt = "fig" in columns and bool(columns["cig_max"].any())
         if "fig" in columns and self.rows and not learnt:
             said.append("What the attacker knows tells nothing of any value: every CIG is 0.")
@@ -157,6 +163,10 @@ class Summary(Displayable):
             mean, highest = bits(most["cig_mean"]), "" if redact else f", at most {bits(most['cig_max'])}"
             average = f"a row gives away {unknown['fig'].sum() / self.rows:.3g}"
             average += f" of {bits(unknown['prior_entropy'].sum())} on average"
+            if redact:
+                mean = between(most["cig_mean"])
+                given = between(unknown["fig"].sum() / self.rows)
+                average = f"a row gives away, on average, {given} of {between(unknown['prior_entropy'].sum())}"
             if len(unknown) == 1 < len(columns):
                 said.append(f"Of {quoted(most.name)}, which the attacker does not know, {average}{highest}.")
             else:
@@ -164,12 +174,17 @@ class Summary(Displayable):
                 average = f"{of}{average}. Most is of {quoted(most.name)}: {mean} on average{highest}."
                 said.append(f"{average[0].upper()}{average[1:]}")
         words = {name: own for name, own in ROWS_SAID.items() if name in columns}
-        rows = [own.format(as_part(columns[name].max())) for name, own in words.items()]
+        shares = {name: columns[name].max() for name in words}
+        parts = {name: as_interval(own, self.rows, True) if redact else as_part(own) for name, own in shares.items()}
+        rows = [own.format(parts[name]) for name, own in words.items() if parts[name] != HIDDEN]
         if self.pif and learnt:
             every = f"of all {len(columns)} columns together, " * (len(self._unknown) < len(columns))
-            few = bits(rounded_down(self.pif[99]) if redact else self.pif[99])
+            few = f"{bits(self.pif[99])} or more"
+            if redact:
+                few = named_figure("pif99", self.pif[99], self.rows)
+                few = f"bits that are {HIDDEN}" if few == HIDDEN else f"{few} bits, or more"
             riskiest = "" if redact else f", the riskiest {bits(self.pif[100])}"
-            rows.append(f"{every}1 row in 100 gives away {few} or more{riskiest}")
+            rows.append(f"{every}1 row in 100 gives away {few}{riskiest}")
         elif "csf_max" in columns and "fig" not in columns and redact:
             rows.append("the highest change of a value's probability (CSF) is hidden")
         elif "csf_max" in columns and "fig" not in columns:

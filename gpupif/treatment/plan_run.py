@@ -19,7 +19,7 @@ from .labels import Labelled, explained
 from .random.key import Key
 from .record import TreatmentRecord, TreatmentsRecord
 from .steps import Step, StepCounts, errors_of
-from .treated_check import Checked, why_unmet
+from .treated_check import Checked, named_by_criteria, why_unmet
 from .treatment import Tools, TreatedTable, Treatment, ValueMapStep
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def apply_plan(table: TreatedTable, plan: Plan, key: Key | None, report: Reporte
     Raises InputError if a treatment does not fit the table; the message names the treatment and its position.
     """
     check_exist("hierarchies", plan.hierarchies, table.names)
+    for name, argument in named_by_criteria(plan).items():
+        check_exist(argument, [name], table.names)
     applied: list[Applied] = []
     labelled: dict[Hashable, Labelled] = {}
     reading = [treatment for treatment in plan.treatments if treatment.reads_values]

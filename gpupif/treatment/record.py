@@ -13,6 +13,7 @@ from ..errors import InputError, listed, printable
 from ..io.documents import read_document
 from ..io.write import write_text
 from ..utils.display import Displayable, Heading, as_json, as_percent, as_text, draw_table, draw_verdict, plural, quoted
+from ..utils.redaction import as_count
 from ..utils.versions import installed_version
 from .coded_columns import Changes
 from .plan import Plan
@@ -284,9 +285,11 @@ class TreatmentsRecord(Displayable):
             if self.changed:
                 name = max(self.changed, key=self.changed.__getitem__)
                 left, gone = OF_ROWS_LEFT * bool(self.rows_removed), sum((self.suppressed or {}).values())
-                hidden = f", {gone:,} of them suppressed" * bool(gone)
-                cells = f"{sum(self.changed.values()):,} cells{left} changed{hidden}"
-                said.append(f"{cells}, most in {quoted(name)}: {self.changed[name]:,}")
+                # Cells of one column tell how frequent the values are that were changed.
+                shown = as_count if redact else "{:,}".format
+                hidden = f", {shown(gone)} of them suppressed" * bool(gone)
+                cells = f"{shown(sum(self.changed.values()))} cells{left} changed{hidden}"
+                said.append(f"{cells}, most in {quoted(name)}: {shown(self.changed[name])}")
         if self.key is not None:
             said.append("Values were drawn at random, with a seed" if self.key == "seed" else "A secret key was used")
         return [printable(f"{own}.") for own in [*first, *said]]

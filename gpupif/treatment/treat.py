@@ -14,7 +14,7 @@ from ..utils.progress import Reporter, announce_compilation
 from .memory_table import MemoryTable
 from .plan import Plan
 from .plan_run import Treated, apply_plan, find_key, make_record
-from .treated_check import check_treated, refuse_unmet
+from .treated_check import check_treated, named_by_criteria, refuse_unmet
 
 if TYPE_CHECKING:
     from .dask_table import DaskTable
@@ -90,7 +90,8 @@ def treat(
     started = time.perf_counter()
     plan = Plan.from_any(plan)
     secret = find_key(plan, key, seed)
-    table = with_labels(table, [name for treatment in plan.treatments for name in treatment.named()])
+    named = [name for treatment in plan.treatments for name in treatment.named()]
+    table = with_labels(table, [*named, *named_by_criteria(plan)])
     people = Population.from_any(population)
     with Reporter() as report, announce_compilation():
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,15 +11,15 @@ from ..attack.arguments import as_attackers
 from ..attack.attackers import AnyKnown, Known
 from ..attack.population import Population
 from ..criteria.criterion import Criterion, read_criteria
-from ..criteria.criterion_set import CriterionSet, CriterionValue
+from ..criteria.criterion_set import CriterionSet, CriterionValue, named_by_attackers, named_columns
 from ..criteria.measured_table import measure_table
-from ..criteria.quantities import ModelQuantity, RiskQuantity
+from ..criteria.quantities import ModelQuantity, RiskQuantity, ScoreQuantity
 from ..disclosure.risk_figures import RiskArguments
 from ..errors import NearlyUniqueWarning, NothingKnownWarning, UnmetError
-from ..frames.open import table_names
+from ..frames.open import table_names, table_orders
 from ..utils.display import json_value
 from .dropped_columns import Drop
-from .plan import Plan
+from .plan import QUASI_IDENTIFIERS, SENSITIVE, Plan
 from .plan_criteria import PlanCriteria
 from .suppression.suppress import Suppress, SuppressRows, read_distances, risk_arguments
 from .value_maps.recode import Recode
@@ -50,6 +50,21 @@ class _Asked(NamedTuple):
     both_readings: bool
 
 
+def named_by_criteria(plan: Plan) -> dict[Hashable, str]:
+    """Return the columns that the criteria of a plan need in the table before, each with what names it, for errors."""
+    own = plan.criteria
+    if own is None or not len(own.require):
+        return {}
+    scored, named = [*plan.quasi_identifiers, *plan.sensitive], dict[Hashable, str]()
+    for criterion in read_criteria(own.require):
+        if isinstance(criterion.known, tuple):
+            named |= dict.fromkeys(named_columns(criterion.known, scored), f"criterion {str(criterion)!r}")
+    named |= named_by_attackers(as_attackers(own.attackers) or {})
+    named |= {getattr(own, field): f"criteria: {field}" for field in ("weights", "household")}
+    named |= dict.fromkeys(plan.sensitive, SENSITIVE) | dict.fromkeys(plan.quasi_identifiers, QUASI_IDENTIFIERS)
+    return {name: f"plan: {argument}" for name, argument in named.items() if name is not None}
+
+
 # Treats a table by a plan, with the key of the run.
 TreatAs = Callable[[Any, Plan], Any]
 
@@ -76,12 +91,14 @@ def check_treated(
         warnings.simplefilter("ignore", NearlyUniqueWarning)
         warnings.simplefilter("ignore", NothingKnownWarning)
         for asked in _asked(plan) if rows else ():
-            measured, names = table, table_names(table)[0]
+            measured, names = table, [name for own in table_names(table) for name in own]
             lacking = [name for name in _columns_of_rows(asked.part) if name not in names]
             if lacking and treat_as is not None:
                 measured = treat_as(source, _without_dropping(plan, lacking))
                 names = [*names, *(name for name in table_names(measured)[0] if name in lacking)]
-            criteria, unmeasured = _criteria_in(asked, names, population)
+            # As for treatments, ordered categories have no order in any table, as they have none in files.
+            nominal = dict.fromkeys(table_orders(measured), "nominal")
+            criteria, unmeasured = _criteria_in(asked, names, population, nominal)
             checked.unmeasured.update(unmeasured)
             if criteria.criteria:
                 if treat_as is not None:
@@ -162,11 +179,12 @@ def _asked(plan: Plan) -> list[_Asked]:
 
 
 def _criteria_in(
-    asked: _Asked, names: Sequence[Hashable], population: Population | None
+    asked: _Asked, names: Sequence[Hashable], population: Population | None, distances: Mapping[Hashable, Any]
 ) -> tuple[CriterionSet, dict[Criterion, str]]:
     """Return the criteria that a table with some columns can be measured by, and what the others need.
 
-    Criteria on values of dropped columns are left out: nothing can be learnt of them.
+    Criteria on values of dropped columns are left out: nothing can be learnt of them. distances: of columns for which
+    the plan gives none.
     """
     part, there = asked.part, {str(name) for name in names}
     known, sensitive = ([name for name in own if name in names] for own in (asked.known, asked.sensitive))
@@ -181,7 +199,9 @@ def _criteria_in(
         quantity = criterion.quantity
         of_column = getattr(quantity, "column", None)
         of_values = isinstance(quantity, ModelQuantity) and quantity.sensitive
-        if (of_column is not None and of_column not in there) or (of_values and not sensitive):
+        gone = (of_column is not None and of_column not in there) or (of_values and not sensitive)
+        # Without quasi-identifiers all rows are one class, of which only models are defined.
+        if gone or (not known and not (sensitive and isinstance(quantity, ModelQuantity))):
             continue
         needs = quantity.figure.needs if isinstance(quantity, RiskQuantity) else set()
         of_rows = [household] if "household" in needs else []
@@ -194,9 +214,12 @@ def _criteria_in(
         elif isinstance(criterion.known, tuple):
             measured.append(replace(criterion, known=tuple(name for name in criterion.known if name in there)))
         elif isinstance(criterion.known, int):
-            measured.append(replace(criterion, known=min(criterion.known, len(known))))
+            # Of a cell that is scored, the attacker knows other columns.
+            most = len(known) - isinstance(quantity, ScoreQuantity)
+            measured.append(replace(criterion, known=min(criterion.known, most) or None))
         else:
             measured.append(criterion)
+    given_distances = {**distances, **read_distances(getattr(part, "distances", None))}
     needed = {need for own in measured if isinstance(own.quantity, RiskQuantity) for need in own.quantity.figure.needs}
     needed |= {"sampling_fraction"} if "population_size" in needed else set()
     needed |= {"weights"} if weights in names else set()
@@ -207,7 +230,7 @@ def _criteria_in(
         known,
         sensitive,
         {name: _without_columns(own, names) for name, own in attackers.items() if name in used},
-        {name: own for name, own in read_distances(getattr(part, "distances", None)).items() if name in names},
+        {name: own for name, own in given_distances.items() if name in names},
         getattr(part, "missing", None) or "category",
         replace(given, population=population) if "population" in needed else given,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -127,24 +126,6 @@ def as_cell(value: Any) -> str:
 def as_found(value: Any) -> str:
     """Return a value of a table so that a reader can look it up in the table: floats with all their digits."""
     return f"{value:.15g}" if isinstance(value, float) and value == value else as_text(value)
-
-
-def rounded_down(value: Any) -> Any:
-    """Return a figure without what follows the point, or if it is below 1 without what follows its first decimal.
-
-    Figures that there are not (None, NaN) and infinite figures stay as they are.
-    """
-    if value is None or not math.isfinite(value):
-        return value
-    return math.floor(value) if abs(value) >= 1 else math.floor(10 * value) / 10
-
-
-def as_interval(value: float) -> str:
-    """Return a figure of a redacted result: two numbers that it is between, 1 apart or if it is below 1 a tenth."""
-    if not value or not math.isfinite(value):
-        return as_cell(value)
-    low = rounded_down(value)
-    return f"{low:,.10g} to {low + (1 if abs(value) >= 1 else 0.1):,.10g}"
 
 
 def without_sizes(said: str) -> str:

@@ -18,6 +18,8 @@ from .percentiles import ONCE
 LEAST_BITS = 1074
 # Types that are added up as they are; numbers of other types are made float64 before.
 ADDED = (np.float64, np.float32, np.int64)
+# So few numbers are added up one by one.
+FEW = 16
 # Bits of all numbers that a device sums at a time. The sum of up to 2^31 such numbers fits into 64 bits.
 DIGIT_BITS = 32
 
@@ -65,6 +67,15 @@ class ExactSum(NamedTuple):
 
 
 def _sum_on_host(numbers: npt.NDArray[Any], multiplicities: npt.NDArray[np.int64]) -> ExactSum:
+    if len(numbers) <= FEW and numbers.dtype == np.float64 and np.isfinite(numbers).all():
+        times = multiplicities.tolist() or [1] * len(numbers)
+        ratios = map(float.as_integer_ratio, numbers.tolist())
+        # Denominators are powers of 2.
+        parts = (
+            many * above << LEAST_BITS + 1 - below.bit_length()
+            for (above, below), many in zip(ratios, times, strict=True)
+        )
+        return ExactSum(sum(parts), sum(times))
     ready = np.ascontiguousarray(numbers, None if numbers.dtype in ADDED else np.float64)
     sums = np.zeros((2, EXPONENTS, 2), np.int64)
     add_up(read_only(ready), read_only(multiplicities), sums.reshape(-1, 2))

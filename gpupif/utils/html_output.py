@@ -62,7 +62,7 @@ class HtmlConsole(Console):
 
     def _print_table(self, printed: PrintedTable) -> None:
         """Keep a table, which has room for all its columns, and the notes below it. Its title becomes the caption."""
-        parts: list[Any] = list(printed.__rich_console__(self, self.options))
+        parts: list[Any] = list(printed.parts(self.options.max_width))
         title = "".join(self._lines(parts.pop(0))) if printed.title else ""
         for part in parts:
             if isinstance(part, Table):

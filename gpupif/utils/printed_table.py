@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
@@ -76,9 +76,16 @@ class PrintedTable:
     show_headings: bool
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        return self.parts(options.max_width, together=True)
+
+    def parts(self, width: int, together: bool = False) -> Iterator[Text | Table]:
+        """Yield the title, tables of rich and notes, for a console of some width.
+
+        together: whether lines in which no cell takes several lines are one row: rich takes long for each row.
+        """
         if self.title:
             yield self.title
-        room = options.max_width - END
+        room = width - END
         always = [column for column in self.columns[self.keys :] if column.always]
         columns = [column for column in self.columns if column not in always]
         keys, others = columns[: self.keys], columns[self.keys :]
@@ -96,13 +103,13 @@ class PrintedTable:
                 # Without its unit.
                 left_out.insert(0, column.name.split(",")[0])
         for part in _parts(keys, others, longest, room):
-            yield self._table(part, longest, room)
+            yield self._table(part, longest, room, together)
         notes = [f"In every line: {', '.join(f'{own.name} = {own.cells[0].plain}' for own in always)}"] * bool(always)
         notes += [f"left out for want of room: {', '.join(left_out)}"] * bool(left_out)
         if notes:
             yield Text(f"{'; '.join(notes)}.", "dim")
 
-    def _table(self, columns: Sequence[PrintedColumn], longest_word: int, room: int) -> Table:
+    def _table(self, columns: Sequence[PrintedColumn], longest_word: int, room: int, together: bool) -> Table:
         """Return a table of rich, whose columns are as wide as the room allows."""
         widths = [column.least(longest_word) for column in columns]
         spare = max(room - _least(columns, longest_word), 0)
@@ -116,9 +123,15 @@ class PrintedTable:
         for column, width in zip(columns, widths, strict=True):
             side: Any = "left" if column.text else "right"
             table.add_column(Text(column.name), justify=side, overflow="fold", width=max(width, 1))
-        for cells in zip(*(column.cells for column in columns), strict=True):
-            table.add_row(*cells)
+        lines = zip(*(column.cells for column in columns), strict=True)
+        for joined, rows in groupby(lines, lambda cells: together and all(map(_fits, cells, widths))):
+            for cells in [map(Text("\n", no_wrap=True).join, zip(*rows, strict=True))] if joined else rows:
+                table.add_row(*cells)
         return table
+
+
+def _fits(cell: Text, width: int) -> bool:
+    return cell_len(cell.plain) <= width
 
 
 def _least(columns: Sequence[PrintedColumn], longest_word: int) -> int:

@@ -568,3 +568,4 @@ def test_a_search_that_finds_nothing_has_exit_code_3_and_says_what_came_nearest(
     ended = run(*asked[:3], "k>=2", *asked[4:-2], "--time-limit", "1e-9")
     assert ended.code == 3
     assert "NOT MET: --time-limit: no treatment was found" in ended.err
+    assert "To keep the plan that comes nearest, add -o plan.toml --keep-unmet." in ended.out + ended.err

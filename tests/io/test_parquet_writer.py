@@ -283,3 +283,40 @@ def test_structs_come_back_as_they_were():
         301: (BYTE, b"z"),
     }
     assert read_struct(write_struct(every)) == every
+
+
+@pytest.mark.parametrize("rows", [(0,), (3,), (2, 1), (64,), (64, 1), (1, 70)])
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_file_of_many_columns_and_few_rows_has_the_same_values(monkeypatch, rows, codec):
+    monkeypatch.setattr(parquet_writer, "WIDE", 5)
+    groups = []
+    for number, size in enumerate(rows):
+        numbers = pa.array(np.linspace(-1, number, size))
+        repeated = repeated_module.Repeated(np.array([0.5, -0.0, np.nan]), np.arange(size, dtype=np.uint32) % 3)
+        texts = pa.array(["é", None, "b"] * size).slice(0, size)
+        codes = pa.array(np.arange(size) % 2)
+        columns = [numbers, repeated, texts, codes, Multiple(0, 0.5), Multiple(1, 3.0)]
+        types = [pa.float64(), pa.float64(), pa.string(), pa.int64(), pa.float64(), pa.float64()]
+        schema = pa.schema(list(zip("abcdef", types, strict=True)), {b"pandas": b"{}"})
+        groups.append(RowGroup(schema, columns))
+    file = written_groups(*groups, codec=codec, said={b"key": b"value"})
+    expected = pa.concat_tables([group.table() for group in groups])
+    found = read(file)
+    assert found.schema.equals(expected.schema)
+    assert_array_equal(found["b"].to_numpy(), expected["b"].to_numpy())
+    assert found.drop_columns(["b", "f"]).equals(expected.drop_columns(["b", "f"]))
+    assert_array_equal(np.signbit(found["f"].to_numpy()), np.signbit(expected["f"].to_numpy()))
+    metadata = pq.read_metadata(io.BytesIO(file))
+    assert metadata.metadata[b"key"] == b"value"
+    assert [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)] == [*rows]
+    # Arrow writes only what has few rows.
+    assert metadata.created_by.startswith("parquet-cpp-arrow") == (sum(rows) <= parquet_writer.FEW_ROWS)
+
+
+def test_a_file_of_many_columns_that_fails_has_no_metadata(monkeypatch):
+    monkeypatch.setattr(parquet_writer, "WIDE", 1)
+    table, sink = pa.table({"a": [1]}), io.BytesIO()
+    writer = ParquetWriter(sink, table.schema, "zstd")
+    writer.write([RowGroup.from_table(table)])
+    writer.__exit__(ZeroDivisionError, None, None)
+    assert sink.getvalue() == b"PAR1"

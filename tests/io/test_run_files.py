@@ -86,7 +86,7 @@ def test_no_function_replaces_its_inputs(here):
     Path("plan.json").write_text('{"hierarchies": {"age": "age.json"}, "treatment": []}')
     plan = gpupif.Plan.load("plan.json")
     found = gpupif.suda("people.csv")
-    with gpupif.config(memory_limit="1GiB"):
+    with gpupif.config(memory_limit="4GiB"):
         streamed = gpupif.suda("people.csv")
     scores = gpupif.score_files("people.csv", "scores.parquet", ["cig"])
     parts = gpupif.score_files("people.csv", "parts", ["cig"])

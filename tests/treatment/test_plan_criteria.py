@@ -143,6 +143,90 @@ def test_nobody_knows_or_learns_what_is_dropped(case):
             gpupif.treat(TABLE, gpupif.Plan([Drop(columns)], criteria=higher, **KNOWN))
 
 
+@pytest.mark.parametrize("require", ["k>=2", "known=1: k>=2", "classes.prosecutor.highest<=0.5", "max csf<=1"])
+def test_an_attacker_knows_what_a_plan_leaves(require):
+    plan = gpupif.Plan([Drop(["b"])], criteria={"require": [require]}, **KNOWN)
+    assert gpupif.treat(TABLE, plan).record.criteria
+    every = gpupif.Plan([Drop(["a", "b", "ill"])], criteria={"require": [require, "t<=0"]}, **KNOWN)
+    assert gpupif.treat(TABLE, every).is_met
+
+
+def test_any_few_columns_are_those_that_a_plan_leaves():
+    plan = gpupif.Plan([Drop(["b"])], criteria={"require": ["known=2: k>=3", "known=2: k>=4"]}, **KNOWN)
+    done = gpupif.treat(TABLE, plan, keep_unmet=True)
+    assert [(own["criterion"], own["value"], own["is_met"]) for own in done.record.criteria] == [
+        ("known=2: k>=3", 3, True),
+        ("known=2: k>=4", 3, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("known", "criteria", "message"),
+    [
+        ({"quasi_identifiers": ["a", "B"]}, {}, "plan: quasi_identifiers: no column 'B'"),
+        ({"sensitive": ["ill", "illness"]}, {}, "plan: sensitive: no column 'illness'"),
+        ({}, {"weights": "W"}, "plan: criteria: weights: no column 'W'"),
+        ({}, {"require": ["k>=1", "known=a,zip: k>=1"]}, "plan: criterion 'known=a,zip: k>=1': no column 'zip'"),
+        ({}, {"require": "n: k>=1", "attackers": {"n": ["zip"]}}, "plan: attackers: 'n': no column 'zip'"),
+    ],
+)
+def test_a_column_that_criteria_name_must_be_in_the_table(known, criteria, message):
+    """Else they would be measured against an attacker who knows less, and be met."""
+    with pytest.raises(InputError, match=message):
+        gpupif.treat(TABLE, gpupif.Plan([], criteria={"require": ["k>=1"], **criteria}, **{**KNOWN, **known}))
+
+
+def test_criteria_on_the_index_are_measured(tmp_path):
+    table, file = TABLE.set_index("a"), tmp_path / "table.parquet"
+    table.to_parquet(file)
+    plan = gpupif.Plan([], criteria={"require": ["k>=3"]}, quasi_identifiers=["a", "b"])
+    with pytest.raises(UnmetError, match="'k>=3' is 1"):
+        gpupif.treat(table, plan)
+    with pytest.raises(UnmetError, match="'k>=3' is 1"):
+        gpupif.treat_files(file, tmp_path / "out.parquet", plan)
+
+
+def test_fewer_values_or_rows_than_l_break_a_criterion():
+    plan = gpupif.Plan([], criteria={"require": ["recursive_c(l=3)<=2", "recursive_c(l=9)<=2"]}, **KNOWN)
+    with pytest.raises(UnmetError, match=r"'recursive_c\(l=3\)<=2' is inf .*, 'recursive_c\(l=9\)<=2' is inf"):
+        gpupif.treat(TABLE, plan)
+
+
+@pytest.mark.usefixtures("on_cpu")
+def test_ordered_categories_have_no_order_in_any_table(tmp_path):
+    """Files do not keep it: the same plan is met, or not, whatever kind of table it treats."""
+    from dask import dataframe as dd
+
+    ill = pd.Categorical(list("zxyzxxyyz") * 4, ["z", "x", "y"], ordered=True)
+    table = pd.DataFrame({"a": list("pppqqqrrr") * 4, "ill": ill})
+    table.to_parquet(tmp_path / "table.parquet")
+    given = {"quasi_identifiers": ["a"], "sensitive": ["ill"]}
+    plan = gpupif.Plan([], criteria={"require": ["t<=0.2"]}, **given)
+    ordered = gpupif.Plan([], criteria={"require": ["t<=0.2"], "distances": {"ill": list("zxy")}}, **given)
+    for kind in (table, tmp_path / "table.parquet", dd.from_pandas(table, npartitions=2)):
+        with pytest.raises(UnmetError, match=r"'t<=0.2' is 0\.3333"):
+            gpupif.treat(kind, plan)
+        assert gpupif.treat(kind, ordered).is_met
+    with pytest.raises(UnmetError, match=r"'t<=0.2' is 0\.3333"):
+        gpupif.treat_files(tmp_path / "table.parquet", tmp_path / "out.parquet", plan)
+
+
+@pytest.mark.parametrize(("known", "value"), [({}, None), ({"u": list("pqrs")}, 2), ({"u": list("pqqq")}, 1)])
+def test_attributes_without_a_known_value_break_nothing(known, value):
+    table = pd.DataFrame({"a": list("xxyy"), "s": None, "u": None} | known).astype("string")
+    given = {"quasi_identifiers": ["a"], "sensitive": ["s", "u"]}
+    plan = gpupif.Plan([], criteria={"require": ["distinct_l>=1"], "missing": "wildcard"}, **given)
+    done = gpupif.treat(table, plan)
+    assert [own["value"] for own in done.record.criteria] == [value]
+
+
+def test_compare_says_what_the_record_of_a_kept_table_breaks():
+    done = gpupif.treat(TABLE, BROKEN["criteria of the plan"], keep_unmet=True)
+    found = gpupif.compare(TABLE, done.table, done.record)
+    assert not found.is_met
+    assert "'k>=3' is 1" in found.unmet
+
+
 @pytest.mark.parametrize(
     ("criteria", "message"),
     [

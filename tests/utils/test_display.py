@@ -21,7 +21,7 @@ from gpupif.io.documents import toml_key, toml_text
 from gpupif.nightly import diff, history, verify
 from gpupif.results.printed_summary import HEADS
 from gpupif.utils import printed_width, progress
-from gpupif.utils.display import Displayable, as_cell, draw_line, json_text
+from gpupif.utils.display import Displayable, Heading, as_cell, draw_line, draw_table, json_text
 from gpupif.utils.html_output import WIDE, HtmlConsole
 from gpupif.utils.printed_width import standard_output
 from gpupif.utils.progress import Reporter
@@ -213,3 +213,21 @@ def test_tables_in_a_pipe_are_as_wide_as_columns_says(monkeypatch, columns, widt
     if columns is not None:
         monkeypatch.setenv("COLUMNS", columns)
     assert printed_width.standard_output().width == width
+
+
+@pytest.mark.parametrize("width", [30, 45, 60, 120])
+def test_lines_drawn_together_look_as_lines_drawn_one_by_one(monkeypatch, width):
+    words = ["a", "Straße", "人口 data", "x" * 30, "", "two words here", "[b]m[/]", " lead", "trail "]
+    rows = [
+        (one, place / 7, words[place - 3], Text.from_markup("[red]██[/][dim]░░[/]")) for place, one in enumerate(words)
+    ]
+    heads = [Heading("column", True), Heading("x"), Heading("words", True), Heading("bar", True, lambda bar: bar, True)]
+
+    def drawn():
+        console = Console(file=StringIO(), width=width, force_terminal=True, color_system="truecolor")
+        console.print(draw_table("title", heads, rows))
+        return console.file.getvalue()
+
+    together = drawn()
+    monkeypatch.setattr("gpupif.utils.printed_table._fits", lambda *_: False)
+    assert together == drawn()

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...attack.arguments import as_attackers
 from ...attack.hierarchy_files import TextOrder, TextTree, read_named_files
-from ...criteria.class_criteria import RELEASED
+from ...criteria.class_criteria import ORIGINAL, RELEASED
 from ...criteria.criterion import Criterion, read_criteria
 from ...criteria.criterion_set import CriterionSet, check_attackers_used, named_by_attackers, named_columns
 from ...criteria.quantities import RiskQuantity
@@ -345,7 +345,7 @@ class SuppressRows(Treatment):
         With require: the rows with which ``t``, ``basic_beta``, ``enhanced_beta`` and ``delta`` compare each class.
         "released": the rows that are left. The worse half of the failing classes goes first, then the others are judged
         again. "original": all rows, suppressed rows among them, as in ARX; the rows that are left may break the limit.
-        Default None: "released".
+        Default None: "released"; without ``remove`` "original", since all rows are released.
     remove:
         True: the rows are removed. False: the rows stay, and all their quasi-identifiers become missing, as in ARX. The
         number of rows and all other columns stay. The suppressed rows form a class, which may be small. An attacker
@@ -402,7 +402,8 @@ class SuppressRows(Treatment):
         known = self.quasi_identifiers
         if self.where is None:
             assert known is not None
-            facts = rows_of_failing_classes(criteria_of(self, known, table), table, self.reference or RELEASED)
+            reference = self.reference or (RELEASED if self.remove else ORIGINAL)
+            facts = rows_of_failing_classes(criteria_of(self, known, table), table, reference)
         else:
             everything = [name for name in table.names if name != self.weights]
             columns = (known or everything) if self.columns is None else self.columns

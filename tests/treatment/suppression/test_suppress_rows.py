@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import gpupif
 from tests.helpers import naive_suppression as naive
+from tests.helpers.class_criteria import is_broken
 from tests.helpers.suppression_tables import COLUMNS, people, treat, tuples
 
 OF_PAY = {"require": "distinct_l>=2", "quasi_identifiers": ["sex"], "sensitive": "pay", "weights": "w"}
@@ -81,3 +83,18 @@ def test_rows_with_a_cell_that_meets_the_condition_are_removed():
 def test_bad_input_is_refused(arguments, message):
     with pytest.raises(gpupif.InputError, match=message):
         treat(people().assign(w=1), gpupif.treatments.SuppressRows(**arguments))
+
+
+@pytest.mark.parametrize("require", ["t<=0.2", "basic_beta<=0.5", "delta<=0.5"])
+def test_rows_that_stay_are_among_those_that_classes_are_compared_with(require):
+    """The table goes out with the sensitive values of suppressed rows, so that classes are compared with these too."""
+    suppressed = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        table = pd.DataFrame({"a": rng.choice(list("pqrst"), 30), "ill": rng.choice(list("uuuvvx"), 30)})
+        rows = gpupif.treatments.SuppressRows(require=require, quasi_identifiers=["a"], sensitive=["ill"], remove=False)
+        after = gpupif.treat(table, [rows]).table
+        suppressed += after["a"].isna().sum()
+        for _, own in after.groupby("a"):
+            assert not is_broken(own.to_dict("records"), table.to_dict("records"), require)
+    assert 0 < suppressed < 240
