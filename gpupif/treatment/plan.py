@@ -104,7 +104,7 @@ class Plan:
         require that remove rows or suppress cells (`SuppressRows`, `Suppress`, `RecodeRows`).
 
     A plan contains no key, and may therefore be shown to others. The key of random treatments is given beside the plan.
-    Two plans are equal if their treatments and hierarchies are.
+    Two plans are equal if their treatments, hierarchies and criteria are.
 
     Raises
     ------
@@ -328,7 +328,7 @@ class Plan:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Plan):
             return NotImplemented
-        mine, others = self.to_dict()[TREATMENT], other.to_dict()[TREATMENT]
+        mine, others = ([own.to_dict().get(key) for key in (TREATMENT, CRITERIA)] for own in (self, other))
         return bool(mine == others and self.hierarchies == other.hierarchies)
 
     __hash__ = None  # type: ignore[assignment]

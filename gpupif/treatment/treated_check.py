@@ -116,7 +116,7 @@ def why_unmet(plan: Plan, checked: Checked) -> str | None:
         for criterion, what in checked.unmeasured.items()
     ]
     if not said and plan.criteria is not None and plan.criteria.unmet is not None:
-        said = [f"it is marked as unmet: {plan.criteria.unmet}"]
+        said = [f"it is marked as unmet: {plan.criteria.unmet.rstrip('.')}."]
     return f"plan: {' '.join(said)}" if said else None
 
 
