@@ -57,7 +57,7 @@ def treat(given: Given) -> None:
             done = treat_files(found, **given.arguments(treat_files, plan=asked))
         except UnmetError as error:
             stays = f" {output} stays as it was." * output.exists()
-            stays += " What was treated is kept beside it, for --resume." * resume
+            stays += " What was treated is kept beside it, for --resume." * given.resume
             unmet = error.about(f"plan: {plan}", "plan: ")
             say_unmet(UnmetError(f"{unmet}{stays} --keep-unmet writes the table all the same."))
             raise typer.Exit(UNMET) from None
