@@ -289,7 +289,9 @@ class Comparison(Displayable):
             own = math.fsum((known["information_kept"] * known["entropy_before"]).dropna())
             number = len(self.columns)
             every = f"the {number} columns compared" if self.not_compared else f"all {number} columns"
-            share = f"{self._part(own / there, redact)} in the quasi-identifiers, {share} in {every}"
+            share = f"{self._part(own / there, redact)} in the quasi-identifiers"
+            # A reader knows the entropies of those, and so how much is of other columns.
+            share += "" if redact else f", {_percent(utility.information_kept)} in {every}"
         return f"Information kept: {share}; {changed}"
 
     def _lost(self, redact: bool) -> str:
