@@ -422,7 +422,10 @@ class Sections:
         models = "distinct_l entropy_l recursive_c t alpha basic_beta enhanced_beta delta homogeneous_classes"
         attributes = document["attributes"]
         if self._redact:
-            attributes = [row | {"certain_rows": as_certain(row["certain_rows"], classes)} for row in attributes]
+            attributes = [
+                row | {"certain_rows": as_certain(row["certain_rows"], classes) if "certain_rows" in row else None}
+                for row in attributes
+            ]
         keys = f"attribute values {models} certain_rows"
         tables = self._table("Each figure is that of the worst class", attributes, keys, hidden=models)
         caption = "The worst class for k, distinct l and t; of equal ones the first"
