@@ -276,10 +276,10 @@ class Comparison(Displayable):
         utility, known = self.utility, self.columns.loc[list(self.quasi_identifiers)]
         rows = OF_ROWS_LEFT * bool(self.rows_taken_away)
         # Cells of one column tell how frequent the values are that were changed.
-        number = as_count if redact else "{:,}".format
-        changed = f"{number(utility.cells_changed)} of {utility.cells:,} cells{rows} changed"
+        shown = as_count if redact else "{:,}".format
+        changed = f"{shown(utility.cells_changed)} of {utility.cells:,} cells{rows} changed"
         if utility.cells_suppressed:
-            changed += f", {number(utility.cells_suppressed)} of them suppressed"
+            changed += f", {shown(utility.cells_suppressed)} of them suppressed"
         share, there = _percent(utility.information_kept), math.fsum(known["entropy_before"])
         if not share:
             # Constant columns have no information.

@@ -519,8 +519,8 @@ class Sections:
         if self._redact:
             left = self._rows - document["suppressed_rows"] * (not document["suppressed_cells"])
             for row in values:
-                shown = ("before", "after")
-                row |= {key: named_figure(row["criterion"], row[key], left) for key in shown if key in row}
+                both = ("before", "after")
+                row |= {key: named_figure(row["criterion"], row[key], left) for key in both if key in row}
         for name, rows in {} if self._redact else document["certain_rows"].items():
             before = document["certain_rows_before"][name]
             values.append({"criterion": f"rows whose {name} is certain", "before": before, "after": rows})

@@ -195,10 +195,18 @@ def witnesses(known, illness, rows, draw, tries):
             # In turn anywhere, and in neighbouring rows, which are of few classes.
             start = draw.integers(0, len(rows) - wanted + 1)
             other[rows[start : start + wanted] if number % 2 else draw.choice(rows, wanted, replace=False)] = 1
-            if len(rows) < len(known) and number:
-                # Another class may make up for what changes.
-                others = np.flatnonzero(known == draw.choice(np.delete(known, rows)))
-                other[others] = draw.choice([0, 1], len(others)) if number % 2 else draw.permutation(illness)[0]
+            # Another class, or the number of another value, may make up for what changes.
+            others = np.delete(np.arange(len(known)), rows)
+            if len(others) and number % 3:
+                place = np.flatnonzero(known == known[draw.choice(others)])
+                other[place] = draw.choice([0, draw.choice(illness)], len(place)) if number % 3 == 1 else 0
+            if len(others) and number % 4 > 1:
+                more = (illness == 1).sum() - (other == 1).sum()
+                pool = others[(other[others] == 1) != (more > 0)]
+                other[draw.choice(pool, min(abs(more), len(pool)), replace=False)] = int(more > 0)
+            elif number % 4 == 3 and 2 in illness:
+                pool = np.flatnonzero(other == 2)
+                other[draw.choice(pool, len(pool) // 4, replace=False)] = 0
             if {*other} == {*illness} and everything_shown(known, other) == shown:
                 found.add(wanted)
                 break
@@ -207,7 +215,7 @@ def witnesses(known, illness, rows, draw, tries):
     return found
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 7))])
 def test_no_number_of_people_with_a_value_is_found(on_cpu, seed):
     """A reader who knows n and all classes finds neither how many are ill in the table nor in a class."""
     draw = np.random.default_rng(seed)
@@ -217,11 +225,11 @@ def test_no_number_of_people_with_a_value_is_found(on_cpu, seed):
     if seed % 3 == 2:
         illness[draw.choice(number, number // 3, replace=False)] = 2
     illness[draw.choice(number, 2 if seed % 2 == 0 else int(draw.integers(2, number // 2)), replace=False)] = 1
-    assert len(witnesses(known, illness, np.arange(number), draw, 4)) >= SEVERAL
+    assert len(witnesses(known, illness, np.arange(number), draw, 12)) >= SEVERAL
     sizes = Counter(known.tolist())
     for one in draw.choice([*sizes], 3 if seed else 2, replace=False):
         rows = np.flatnonzero(known == one)
-        assert len(witnesses(known, illness, rows, draw, 12)) >= min(SEVERAL, len(rows) + 1), (one, len(rows))
+        assert len(witnesses(known, illness, rows, draw, 16)) >= min(SEVERAL - 1, len(rows) + 1), (one, len(rows))
 
 
 def test_small_tables_have_no_landscape(on_cpu):
