@@ -276,10 +276,10 @@ class Comparison(Displayable):
         utility, known = self.utility, self.columns.loc[list(self.quasi_identifiers)]
         rows = OF_ROWS_LEFT * bool(self.rows_taken_away)
         # Cells of one column tell how frequent the values are that were changed.
-        number = as_count if redact else "{:,}".format
-        changed = f"{number(utility.cells_changed)} of {utility.cells:,} cells{rows} changed"
+        shown = as_count if redact else "{:,}".format
+        changed = f"{shown(utility.cells_changed)} of {utility.cells:,} cells{rows} changed"
         if utility.cells_suppressed:
-            changed += f", {number(utility.cells_suppressed)} of them suppressed"
+            changed += f", {shown(utility.cells_suppressed)} of them suppressed"
         share, there = _percent(utility.information_kept), math.fsum(known["entropy_before"])
         if not share:
             # Constant columns have no information.
@@ -289,7 +289,9 @@ class Comparison(Displayable):
             own = math.fsum((known["information_kept"] * known["entropy_before"]).dropna())
             number = len(self.columns)
             every = f"the {number} columns compared" if self.not_compared else f"all {number} columns"
-            share = f"{self._part(own / there, redact)} in the quasi-identifiers, {share} in {every}"
+            share = f"{self._part(own / there, redact)} in the quasi-identifiers"
+            # A reader knows the entropies of those, and so how much is of other columns.
+            share += "" if redact else f", {_percent(utility.information_kept)} in {every}"
         return f"Information kept: {share}; {changed}"
 
     def _lost(self, redact: bool) -> str:

@@ -75,8 +75,8 @@ def attributes_sentence(attributes: pd.DataFrame, classes: ClassRisks, weighted:
     if redact:
         if "certain_rows" not in attributes:
             return ""
-        certain = {name: as_certain(int(rows), vars(classes)) for name, rows in attributes["certain_rows"].items()}
-        said = listed([f"{quoted(name)} {rows}" for name, rows in certain.items()], 5, str)
+        ranges = {name: as_certain(int(rows), vars(classes)) for name, rows in attributes["certain_rows"].items()}
+        said = listed([f"{quoted(name)} {rows}" for name, rows in ranges.items()], 5, str)
         return f"Rows whose class has no other value: {said}."
     if "certain_rows" in attributes and (certain := int(attributes["certain_rows"].max())):
         most = attributes.index[highest_place(attributes["certain_rows"])]

@@ -280,12 +280,9 @@ class Protection(Displayable):
         """Return what the plan loses, and whether another plan may lose less, in words."""
         weighed = ", weighed by importance" * self.weighed
         # What a level loses tells its groups to who knows how frequent values are.
-        shown = as_interval(self.loss_share, self.rows, percent=True)
-        part = (
-            (f"{HIDDEN} %" if shown == HIDDEN else shown)
-            if redact and 0 < self.loss_share < 1
-            else as_part(self.loss_share)
-        )
+        part = as_part(self.loss_share)
+        if redact and 0 < self.loss_share < 1:
+            part = as_interval(self.loss_share, self.rows, percent=True).replace(HIDDEN, "a share")
         # In the words of `compare`, whose share of coarser values this is; it adds that of suppressed cells.
         how = "coarser values lose " * bool(self.suppressed_rows)
         lost = f"{how}{part} of the information in the quasi-identifiers{weighed}"

@@ -62,16 +62,18 @@ def figure(
     return {"said": said, "data": list(data), "layout": {"height": height, **layout}}
 
 
-def landscape(shape: Any, redact: bool = False) -> list[Figure]:
+def landscape(shape: Any, redacted: Sequence[Hashable] | None = None) -> list[Figure]:
     """Return the risk landscape: the median and the highest CIG in bands of rows by columns.
 
-    redact: whether medians are rounded down to whole bits and left out of small bands, as are all highest values.
+    redacted: the order of columns of a redacted report, in which medians are rounded down to whole bits and left out of
+    small bands, as are all highest values and numbers of rows: rows of equal RIG, which may have equal values, share a
+    band. Default: None.
     """
     columns = labels(shape.columns[:MOST_COLUMNS])
     ends = [0.0, *(100 * shape.rows.cumsum() / max(1, shape.rows.sum())).tolist()]
     bands = [
         f"band {band + 1} of {len(shape.rows)}: {rows:,} rows, {ends[band]:.3g} to {ends[band + 1]:.3g} % of rows by "
-        f"risk{'' if redact else f'<br>RIG {low:.4g} to {high:.4g} bits'}"
+        f"risk<br>RIG {low:.4g} to {high:.4g} bits"
         for band, (rows, low, high) in enumerate(zip(shape.rows, shape.low, shape.high, strict=True))
     ]
     shown = {name: [numbers(row[:MOST_COLUMNS]) for row in getattr(shape, name)] for name in ("median", "highest")}
@@ -86,14 +88,19 @@ def landscape(shape: Any, redact: bool = False) -> list[Figure]:
         "colorbar": {"title": {"text": "bits"}, "thickness": 12},
         "hovertemplate": "<b>%{x}</b><br>%{text}<br>median %{z} bits<br>highest %{customdata} bits<extra></extra>",
     }
-    if redact:
+    if redacted is not None:
+        names = [as_json(name) for name in shape.columns]
+        places = [names.index(name) for name in redacted if name in names][:MOST_COLUMNS]
         median = np.where(shape.rows[:, None] >= FEWEST_ROWS, np.floor(shape.median), np.nan)
-        trace["z"] = [numbers(row[:MOST_COLUMNS]) for row in median]
-        trace["text"] = [[band] * len(columns) for band in trace.pop("bands")]
-        del trace["customdata"]
+        trace["x"], trace["z"] = labels(names[place] for place in places), [numbers(row[places]) for row in median]
+        trace["text"] = [[f"band {band + 1} of {len(median)}"] * len(places) for band in range(len(median))]
+        trace["y"] = [*range(len(median) + 1)]
+        del trace["customdata"], trace["bands"]
         trace["hovertemplate"] = "<b>%{x}</b><br>%{text}<br>median %{z} bits<extra></extra>"
     said = "Heat map: the median CIG of the cells, by band of rows (riskiest first) and column (highest FIG first)."
     axes: dict[str, Any] = {"xaxis": {"type": "category"}, "yaxis": {"autorange": "reversed", "ticksuffix": " %"}}
+    if redacted is not None:
+        del axes["yaxis"]["ticksuffix"]
     return [figure(said, [trace], 520, y="rows, riskiest first", **axes)]
 
 

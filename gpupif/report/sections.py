@@ -286,10 +286,12 @@ class Sections:
         """Return the sections on the risk of rows in a redacted report."""
         if bands is not None and bands.rows.max(initial=0) >= figures.FEWEST_ROWS:
             note = (
-                "Rows sorted by their row information gain (RIG), and gathered into bands. Medians are rounded down to "
-                f"whole bits; those of fewer than {figures.FEWEST_ROWS} rows are hidden."
+                "Rows sorted by their row information gain (RIG), and gathered into bands, drawn equally high whatever "
+                "their number of rows. Medians are rounded down to whole bits; those of fewer than "
+                f"{figures.FEWEST_ROWS} rows are hidden."
             )
-            yield Section("Risk landscape", [note], figures.landscape(bands, redact=True))
+            order = [row["column"] for row in document["columns"]]
+            yield Section("Risk landscape", [note], figures.landscape(bands, order))
         if document["pif"]:
             shares = {f"pif_{share}": bits for share, bits in document["pif"].items()}
             tables = self._facts("Percentiles of RIG", shares, " ".join(shares), hidden=OF_ONE)
@@ -420,7 +422,10 @@ class Sections:
         models = "distinct_l entropy_l recursive_c t alpha basic_beta enhanced_beta delta homogeneous_classes"
         attributes = document["attributes"]
         if self._redact:
-            attributes = [row | {"certain_rows": as_certain(row["certain_rows"], classes)} for row in attributes]
+            attributes = [
+                row | {"certain_rows": as_certain(row["certain_rows"], classes) if "certain_rows" in row else None}
+                for row in attributes
+            ]
         keys = f"attribute values {models} certain_rows"
         tables = self._table("Each figure is that of the worst class", attributes, keys, hidden=models)
         caption = "The worst class for k, distinct l and t; of equal ones the first"
@@ -443,7 +448,11 @@ class Sections:
         said = f"Matrix: the share of {counted} that are unique on two columns."
         headings = {"count": counted, "expected": f"{counted} if independent"}
         hidden = "count expected rarity"
-        tables = self._table("Values that are rarest together", document["values"], keys, True, headings, hidden)
+        values = document["values"]
+        if self._redact:
+            # Each two columns once: how many of their values are rare together tells how many rows have these.
+            values = list({(row["column_1"], row["column_2"]): row for row in values}.values())
+        tables = self._table("Values that are rarest together", values, keys, True, headings, hidden)
         note = f"Colour: the share of {counted} that no other row agrees with on the two columns. " + (
             f"Shown are the first {len(pairs):,} of {document['pairs_in_all']:,} pairs."
             if len(pairs) < document["pairs_in_all"]
@@ -455,11 +464,13 @@ class Sections:
         yield Section("Toxic pairs", [note.strip()], drawn, tables)
 
     def _special_uniques(self, document: Document) -> Iterable[Section]:
-        sizes = [row for row in document["sizes"] if row["msus"]]
+        sizes, columns = [row for row in document["sizes"] if row["msus"]], document["columns"]
         if self._redact:
-            sizes = [row | {"rows": as_count(row["rows"], document["rows"])} for row in sizes]
+            # A size that has no MSUs tells nothing else than one that has few.
+            sizes = [row | {"rows": as_count(row["rows"], document["rows"])} for row in document["sizes"]]
+            columns = [row | {"contribution": HIDDEN} for row in columns]
         tables = self._table("By number of columns", sizes, "size msus rows smallest")
-        tables += self._table("Columns", document["columns"], "column msus contribution", tools=True)
+        tables += self._table("Columns", columns, "column msus contribution", tools=True)
         numbers = " ".join(f"msu_{row['size']}" for row in sizes)
         top = [] if self._redact else document["top"]
         tables += self._table("Rows at the highest risk", top, f"row index suda dis_suda {numbers}", True)
@@ -479,8 +490,6 @@ class Sections:
         hidden = "bits bought bought_per_bit"
         if len({row["column"] for row in changes}) == 1:
             hidden += f" {' '.join(before)}"
-        # Figures that no change changes are said once.
-        named = [name for name, value in before.items() if any(row[name] != value for row in changes)]
         if self._redact:
             few = {*hidden.split()}
             changes = [
@@ -488,6 +497,8 @@ class Sections:
                 for row in changes
             ]
             before = {name: named_figure(name, value, self._rows) for name, value in before.items()}
+        # Figures that no change changes are said once.
+        named = [name for name, value in before.items() if any(row[name] != value for row in changes)]
         now = "; ".join(
             f"{_heading(name)}: {self._cell('before', value).text}{' after each change too' * (name not in named)}"
             for name, value in before.items()
@@ -508,8 +519,8 @@ class Sections:
         if self._redact:
             left = self._rows - document["suppressed_rows"] * (not document["suppressed_cells"])
             for row in values:
-                shown = ("before", "after")
-                row |= {key: named_figure(row["criterion"], row[key], left) for key in shown if key in row}
+                both = ("before", "after")
+                row |= {key: named_figure(row["criterion"], row[key], left) for key in both if key in row}
         for name, rows in {} if self._redact else document["certain_rows"].items():
             before = document["certain_rows_before"][name]
             values.append({"criterion": f"rows whose {name} is certain", "before": before, "after": rows})
@@ -566,7 +577,10 @@ class Sections:
         changed = "cells_changed cells_suppressed"
         kept = " ".join(["information_kept", *LOST])
         keys = f"{kept} entropy_lost mutual_information_kept total_variation {changed} rows_suppressed"
-        tables = self._facts("Utility", document["utility"], keys)
+        # A sum over columns tells more than its parts, since a reader knows the entropies of some.
+        tables = self._facts(
+            "Utility", document["utility"], keys, hidden=f"{kept} entropy_lost mutual_information_kept"
+        )
         keys = f"column detail entropy_before entropy_after information_kept total_variation {changed}"
         tables += self._table("Columns", document["columns"], keys, tools=True)
         yield Section("What is left to analyse", document.get("notes", []), [], tables)

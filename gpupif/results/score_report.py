@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ..errors import InputError, NotScoredError
 from ..report.figures import FEWEST_ROWS
 from ..report.records import document_of
 from ..utils.display import as_json
+from ..utils.redaction import lower_end
 from .landscape import BANDS, csf_histogram, landscape
 from .summary import unknown_places
 
@@ -37,7 +39,9 @@ def score_document(scores: Any, redact: bool = False) -> dict[str, Any]:
         unknown = {str(scores.columns[place]) for place in unknown_places(scores.columns, scores.known)}
         if len(unknown) < len(scores.columns):
             document["top_of"] = [str(name) for name in scores.columns if str(name) in unknown]
-        document["columns"].sort(key=lambda own: (own["column"] not in unknown, -(own.get("fig") or 0.0)))
+        # The order of a redacted report tells no more than the means that it shows.
+        mean = partial(lower_end, rows=scores.rows) if redact else float
+        document["columns"].sort(key=lambda own: (own["column"] not in unknown, -mean(own.get("cig_mean") or 0.0)))
     try:
         each = "value" if scores._knows_values else "cell"
         cells = CELLS if "attackers" in document or scores.rows <= MOST_ROWS else len(document["top"])

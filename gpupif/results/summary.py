@@ -30,7 +30,7 @@ from ..utils.display import (
     plural,
     quoted,
 )
-from ..utils.redaction import HIDDEN, as_interval, named_figure
+from ..utils.redaction import HIDDEN, as_interval, lower_end, named_figure
 from .summary_figures import ROW_MEASURES
 
 if TYPE_CHECKING:
@@ -158,16 +158,16 @@ class Summary(Displayable):
             said.append("What the attacker knows tells nothing of any value: every CIG is 0.")
         elif learnt:
             unknown = columns.iloc[self._unknown]
-            most = unknown.iloc[highest_place(unknown["cig_mean"])]
+            means = [lower_end(own, self.rows) if redact else own for own in unknown["cig_mean"]]
+            most = unknown.iloc[highest_place(means)]
             # The highest figure of a cell tells its value to who knows how frequent values are.
             mean, highest = bits(most["cig_mean"]), "" if redact else f", at most {bits(most['cig_max'])}"
             average = f"a row gives away {unknown['fig'].sum() / self.rows:.3g}"
             average += f" of {bits(unknown['prior_entropy'].sum())} on average"
             if redact:
-                mean = between(most["cig_mean"])
-                given = between(unknown["fig"].sum() / self.rows)
-                average = f"a row gives away, on average, {given} of {between(unknown['prior_entropy'].sum())}"
-            if len(unknown) == 1 < len(columns):
+                # A sum over columns tells more than its parts, since a reader knows the entropies of some.
+                said.append(f"Most is given away of {quoted(most.name)}: {between(most['cig_mean'])} on average.")
+            elif len(unknown) == 1 < len(columns):
                 said.append(f"Of {quoted(most.name)}, which the attacker does not know, {average}{highest}.")
             else:
                 of = f"Of the {len(unknown)} columns that the attacker does not know, " * (len(unknown) < len(columns))

@@ -34,7 +34,7 @@ from ..utils.display import (
     plural,
     quoted,
 )
-from ..utils.redaction import as_count, as_interval
+from ..utils.redaction import as_count
 from ..utils.validation import check_path, whole_number
 from .minimal_uniques import Uniques
 from .request import SudaRequest
@@ -87,33 +87,28 @@ class SudaSummary(Displayable):
 
     def verdict(self, redact: bool = False) -> list[str]:
         """See `Displayable.verdict`."""
-
-        def number_of(rows: int) -> str:
-            return as_count(rows, self.rows) if redact else f"{rows:,}"
-
         by = "1 column" if self.max_size == 1 else f"any {self.max_size} or fewer"
+        who = f"An attacker who knows {by} of {len(self.columns)} columns singles out"
+        counted = " with missing values as one value more" if self.missing in ("ignore", "wildcard") else ""
+        if redact:
+            # Also that 1 column is enough, or that a single row is unique, tells how many rows have a value.
+            some, unique = (as_count(rows, self.rows) for rows in (self.scored_rows, self.unique_rows))
+            return [f"{who} {some} of {self.rows:,} rows.", f"Rows unique on all columns{counted}: {unique}."]
         said = [
-            f"An attacker who knows {by} of {len(self.columns)} columns singles out "
-            f"{number_of(self.scored_rows)} of {self.rows:,} {plural(self.rows, 'row')}"
-            + ("." if redact else f" ({as_part(self.scored_rows / self.rows)}).")
+            f"{who} {self.scored_rows:,} of {self.rows:,} {plural(self.rows, 'row')} "
+            f"({as_part(self.scored_rows / self.rows)})."
         ]
         if self.scored_rows:
             place = next(place for place, rows in enumerate(self.sizes["smallest"]) if rows)
             size, number = place + 1, int(self.sizes["smallest"].iloc[place])
             most = self.columns.index[highest_place(self.columns["contribution"])]
-            share = self.columns["contribution"].max()
-            share = as_interval(share, self.rows, percent=True) if redact else as_part(share)
+            share = as_part(self.columns["contribution"].max())
             said.append(
-                f"{size} {plural(size, 'column')} {'is' if size == 1 else 'are'} enough for {number_of(number)} "
+                f"{size} {plural(size, 'column')} {'is' if size == 1 else 'are'} enough for {number:,} "
                 f"{plural(number, 'row')}; {quoted(most)} has part in {share} of all scores."
             )
-        counted = " with missing values as one value more" if self.missing in ("ignore", "wildcard") else ""
-        unique = f"{number_of(self.unique_rows)} {plural(self.unique_rows, 'row')} unique on all columns{counted}"
-        match = (
-            ""
-            if self.dis is None or redact
-            else f"; a match with one is right with probability {as_part(self.dis)} (DIS)"
-        )
+        unique = f"{self.unique_rows:,} {plural(self.unique_rows, 'row')} unique on all columns{counted}"
+        match = "" if self.dis is None else f"; a match with one is right with probability {as_part(self.dis)} (DIS)"
         return [*said, f"{unique}{match}."]
 
     def draw(self, console: Console) -> None:

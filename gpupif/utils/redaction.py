@@ -61,15 +61,17 @@ def as_count(value: int, of: float = math.inf, least: int = 0, width: int = LEAS
     of, least: the highest and the lowest count that a reader takes for possible.
     """
     above = max(0, value - least)
-    width = max(width, 10 ** (len(str(max(above, 1))) - 2))
+    widths = {count: max(width, 10 ** (len(f"{count:.0f}") - 2)) for count in (above, of - least) if count < math.inf}
+    width = widths[above]
     if of - least < 2 * width:
         return HIDDEN
     # The last range takes in what is left, for it would be narrower.
-    last = math.inf if of == math.inf else (of - least) // width * width - width
-    low = min(above // width * width, last)
-    if low == last:
-        return f"{least + low:,.0f} or more"
-    return f"below {least + width:,.0f}" if not low else f"{least + low:,.0f} to {least + low + width - 1:,.0f}"
+    widest = widths.get(of - least, 1)
+    last = math.inf if of == math.inf else (of - least) // widest * widest - widest
+    low = above // width * width
+    if above >= last:
+        return f"{least + last:,.0f} or more"
+    return f"fewer than {least + width:,.0f}" if not low else f"{least + low:,.0f} to {least + low + width - 1:,.0f}"
 
 
 def as_certain(rows: int, classes: Mapping[str, Any]) -> str:

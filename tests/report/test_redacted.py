@@ -14,9 +14,10 @@ import pytest
 import gpupif
 from gpupif.report.page import make_page
 from gpupif.report.records import document_of
-from gpupif.report.sections import HIDDEN, Sections, without_folders
+from gpupif.report.sections import Sections, without_folders
 from gpupif.results.score_report import score_document
-from gpupif.utils.display import as_cell, as_interval, as_part
+from gpupif.utils.display import as_cell, as_part
+from gpupif.utils.redaction import HIDDEN, as_certain, as_count, as_interval, lower_end
 from tests.helpers.nights import CONFIGURATION
 from tests.helpers.reports import Page
 
@@ -45,7 +46,7 @@ TABLES = {
 
 def fits(shown, figure, show=as_cell):
     """Return whether a figure is as it is shown, or what is shown says nothing of it."""
-    return shown in (None, HIDDEN, show(figure)) or (" to " in shown and shown == as_interval(figure))
+    return shown in (None, HIDDEN, show(figure))
 
 
 def records(page, caption):
@@ -78,12 +79,12 @@ def test_no_pair_of_values_is_found(on_cpu, name):
     for redact in (True, False):
         page = Page(make_page([pairs | {"verdict": []}], "t", redact))
         lines = records(page, PAIRS)
-        assert len(lines) == len(pairs["values"])
+        assert redact or len(lines) == len(pairs["values"])
         found[redact] = [len(pairs_that_fit(line, counts, len(table))) for line in lines]
+        everything = [len(counts[line["column"]]) * len(counts[line["other column"]]) for line in lines]
+        assert not redact or found[True] == everything
     # The attack works: it finds most pairs by the figures that are hidden.
     assert sum(number < SEVERAL for number in found[False]) > len(found[False]) / 2
-    everything = [len(counts[line["column"]]) * len(counts[line["other column"]]) for line in lines]
-    assert found[True] == everything
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -118,10 +119,117 @@ def test_no_cell_and_no_combination_is_found(on_cpu, name):
     assert all(bits is None or bits == int(bits) for row in landscape["z"] for bits in row)
     assert not {"customdata", "bands"} & set(landscape)
     assert "RIG" not in json.dumps(landscape)
-    for bits, band in zip(landscape["z"], landscape["text"], strict=True):
-        rows = int(band[0].split(": ")[1].split()[0].replace(",", ""))
-        assert rows >= 20 or set(bits) == {None}
+    assert {word for band in landscape["text"] for word in band[0].split()} - {"band", "of"} <= {*map(str, range(99))}
     assert not [figure for figure in page.figures if figure["data"][0]["type"] == "box"]
+
+
+def entropy(*counts):
+    """Return the entropy of values that are so frequent."""
+    return -sum(own / sum(counts) * math.log2(own / sum(counts)) for own in counts if own)
+
+
+def test_intervals_of_entropy_and_ranges_of_counts_have_ten_counts_or_more():
+    for rows in (20, 21, 37, 60, 99, 100, 128, 200, 1_000, 28_799):
+        found = Counter(as_interval(entropy(count, rows - count), rows) for count in range(rows // 2 + 1))
+        assert min(found.values()) >= 10, rows
+        for count in range(rows + 1):
+            bits = entropy(count, rows - count)
+            assert lower_end(bits, rows) <= bits + 1e-9
+        ranges = Counter(as_count(count, rows) for count in range(rows + 1))
+        assert min(ranges.values()) >= 10, rows
+    assert as_interval(0.5, 19) == HIDDEN
+    assert [as_count(count) for count in (0, 9, 10, 7_362)] == ["fewer than 10"] * 2 + ["10 to 19", "7,300 to 7,399"]
+    assert as_count(59, 60) == as_count(60, 60) == "50 or more"
+    assert [as_interval(share, 10_000, percent=True) for share in (0.0, 0.05, 1.0)] == ["0 to 5 %"] * 2 + [
+        "95 to 100 %"
+    ]
+
+
+def test_the_range_of_certain_rows_leaves_open_which_classes_are_certain():
+    draw = np.random.default_rng(7)
+    shown = 0
+    for _ in range(60):
+        sizes = draw.integers(1, draw.integers(2, 7), 11)
+        classes = {"rows": sizes.sum(), "classes": 11, "uniques": (sizes == 1).sum(), "largest": sizes.max()}
+        ways = {}
+        for certain in product((False, True), repeat=int((sizes > 1).sum())):
+            rows = classes["uniques"] + sizes[sizes > 1][list(certain)].sum()
+            ways.setdefault(as_certain(int(rows), classes), []).append(certain)
+        assert all({*each} == {False, True} for of_range in ways.values() for each in zip(*of_range, strict=True))
+        shown += len(ways) > 1
+    assert shown > 20
+    assert as_certain(3, classes | {"classes": None}) == HIDDEN
+
+
+def everything_shown(known, illness):
+    """Return all that redacted reports and verdicts on a table show: text, numbers that are embedded, figures."""
+    table = pd.DataFrame({"known": known, "illness": illness}).astype(str)
+    coarser = table.assign(known=[str(value // 2) for value in known])
+    documents = [
+        score_document(gpupif.score(table), True),
+        score_document(gpupif.score(table, columns="illness", known=["known"]), True),
+        *(
+            document_of(result, True)
+            for result in (
+                gpupif.risk(table, ["known"], "illness"),
+                gpupif.compare(table, coarser, quasi_identifiers=["known"], sensitive=["illness"]),
+                gpupif.toxic_pairs(table),
+                gpupif.suda(table).summary(),
+                gpupif.protect(table, ["k>=1", "t<=1"], quasi_identifiers=["known"], sensitive=["illness"]),
+            )
+        ),
+    ]
+    return [document["verdict"] for document in documents], [Sections(True).of(own) for own in documents]
+
+
+def witnesses(known, illness, rows, draw, tries):
+    """Return the numbers of ill people among some rows, in tables that show the same; the classes stay as they are."""
+    shown = everything_shown(known, illness)
+    found = {int((illness[rows] == 1).sum())}
+    for wanted in range(len(rows) + 1):
+        if wanted in found or abs(wanted - min(found, key=lambda own: abs(own - wanted))) > 12:
+            continue
+        for number in range(tries):
+            other = illness.copy()
+            other[rows] = np.where(other[rows] == 1, 0, other[rows])
+            # In turn anywhere, and in neighbouring rows, which are of few classes.
+            start = draw.integers(0, len(rows) - wanted + 1)
+            other[rows[start : start + wanted] if number % 2 else draw.choice(rows, wanted, replace=False)] = 1
+            # Another class, or the number of another value, may make up for what changes.
+            others = np.delete(np.arange(len(known)), rows)
+            if len(others) and number % 3:
+                place = np.flatnonzero(known == known[draw.choice(others)])
+                other[place] = draw.choice([0, draw.choice(illness)], len(place)) if number % 3 == 1 else 0
+            if len(others) and number % 4 > 1:
+                more = (illness == 1).sum() - (other == 1).sum()
+                pool = others[(other[others] == 1) != (more > 0)]
+                other[draw.choice(pool, min(abs(more), len(pool)), replace=False)] = int(more > 0)
+            elif number % 4 == 3 and 2 in illness:
+                pool = np.flatnonzero(other == 2)
+                other[draw.choice(pool, len(pool) // 4, replace=False)] = 0
+            if {*other} == {*illness} and everything_shown(known, other) == shown:
+                found.add(wanted)
+                break
+        if len(found) >= SEVERAL:
+            break
+    return found
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 7))])
+def test_no_number_of_people_with_a_value_is_found(on_cpu, seed):
+    """A reader who knows n and all classes finds neither how many are ill in the table nor in a class."""
+    draw = np.random.default_rng(seed)
+    number = int(draw.integers(20, 201)) if seed else 60
+    known = np.sort(draw.integers(0, max(2, number // 5), number))
+    illness = np.zeros(number, int)
+    if seed % 3 == 2:
+        illness[draw.choice(number, number // 3, replace=False)] = 2
+    illness[draw.choice(number, 2 if seed % 2 == 0 else int(draw.integers(2, number // 2)), replace=False)] = 1
+    assert len(witnesses(known, illness, np.arange(number), draw, 12)) >= SEVERAL
+    sizes = Counter(known.tolist())
+    for one in draw.choice([*sizes], 3 if seed else 2, replace=False):
+        rows = np.flatnonzero(known == one)
+        assert len(witnesses(known, illness, rows, draw, 16)) >= min(SEVERAL - 1, len(rows) + 1), (one, len(rows))
 
 
 def test_small_tables_have_no_landscape(on_cpu):
@@ -142,13 +250,13 @@ def test_no_class_is_found(on_cpu, name, known):
     for redact in (True, False):
         page = Page(make_page([document_of(measured, redact)], "t", redact))
         lines = [line for line in records(page, WORST) if line["measure"] != "k"]
+        assert bool(lines) is not redact
         found[redact] = [sum(fits(line["rows"], int(size)) for size in sizes) for line in lines]
         (line,) = records(page, "Each figure is that of the worst class")
         # The value that all rows of the worst class have, if they have the same.
         values[redact] = [sum(fits(line["basic beta"], float((1 - own) / own)) for own in shares)]
         values[redact] += [sum(fits(line["delta"], float(-np.log(own))) for own in shares)]
         assert not redact or not records(page, "The worst classes of several rows: their attribute is known")
-    assert found[True] == [len(sizes)] * len(lines)
     assert values[True] == [len(shares)] * 2
     assert min(found[False]) < len(sizes)
 
@@ -160,7 +268,7 @@ def test_no_grouping_is_found(on_cpu, name):
     for columns in (list(table.columns[:1]), list(table.columns)):
         advice = document_of(gpupif.advise(table, quasi_identifiers=columns), redact=True)
         lines = records(Page(make_page([advice], "t", True)), "Changes of single columns")
-        assert {line[key] for line in lines for key in line if "given up" in key} == {HIDDEN}
+        assert {line[key] for line in lines for key in line if "given up" in key or "away" in key} == {HIDDEN}
         if len(columns) == 1:
             assert {line[key] for line in lines for key in line if key not in ("column", "change")} == {HIDDEN}
     asked = {"require": ["k>=3"], "quasi_identifiers": list(table.columns[:2]), "suppress": 0.1}
@@ -247,7 +355,17 @@ def test_no_redacted_report_has_a_folder_or_a_value(run, tmp_path, on_cpu):
         "compare": ("compare", table, place / "treated.csv", "--plan", plan, "--report"),
         "tables": ("tables", table, "--by", "c0,c1", "--suppress-below", "3", "-o", place / "c.csv", "--report"),
         "audit": ("audit", place / "q.toml", "--table", table, "--report"),
-        "release": ("release", table, "--ledger", ledger, "--query", place / "a.toml", "--report"),
+        "release": (
+            "release",
+            table,
+            "--ledger",
+            ledger,
+            "--query",
+            place / "a.toml",
+            "-o",
+            place / "a.json",
+            "--report",
+        ),
         "night": ("nightly", "run", place / "night.toml", "--report"),
         "nights": ("report", place / "night.toml", "-o"),
         "gone": ("nightly", "run", place / "gone" / "gone.toml", "--report"),

@@ -60,7 +60,7 @@ def test_a_verdict_is_three_sentences_of_plain_text(table, case):
     assert [sentence for sentence in said if not sentence.isprintable() or not sentence.endswith(".")] == []
     hidden = result.verdict(redact=True)
     assert [sentence for sentence in hidden if "secret-value" in sentence] == []
-    assert len(hidden) == len(said)
+    assert 1 <= len(hidden) <= len(said)
     # What is printed begins with it, whatever the width.
     if not isinstance(result, gpupif.results.Scores | gpupif.results.SpecialUniques):
         assert said[0].split()[-1] in str(result)
