@@ -123,7 +123,9 @@ Report = Annotated[
     Path | None,
     output_option("FILE.html", "Write a report with figures too, for a browser: see gpupif report.", "--report"),
 ]
-Redact = Annotated[bool, option(None, "In the report file alone: hide values of cells, figures that tell them, and folders.", "--redact")]
+Redact = Annotated[
+    bool, option(None, "Hide values, figures that tell them, and folders, in the report file alone.", "--redact")
+]
 Quiet = Annotated[bool, option(None, "Print nothing but errors.", "--quiet", "-q")]
 Columns = Annotated[str | None, option("A,B", "Columns that are looked at. Default: all.")]
 QuasiIdentifiers = Annotated[

@@ -9,7 +9,9 @@ import re
 import pytest
 from rich.console import Console
 
+from gpupif.disclosure.models import MODELS
 from gpupif.errors import printable
+from gpupif.measures import MEASURES
 from gpupif.nightly.exit_codes import EXIT_CODES, Status
 from gpupif.nightly.report import readable_report, run_text
 from gpupif.nightly.run_outcome import ColumnProfile, GateResult, Verdict
@@ -159,6 +161,12 @@ def test_figures_of_the_input_are_before_treatment_if_a_treated_table_is_release
         run = good_run(gates=[gate("p", kind="pif", limits={"max_rise": 1.0}, before=9.0)], release=release)
         said = f"PASSED, BUT NO GATE LIMITS A RISK: the gate holds; none limits a risk; measured{when}, but not limited"
         assert run_text.closing(run.to_dict()).startswith(f"{said}: p 9 bits.")
+
+
+def test_what_may_be_above_1_is_no_share():
+    for one in (*MODELS.values(), *MEASURES.values()):
+        assert one.unit != run_text.SHARE or one.range.endswith(" to 1"), one.name
+    assert run_text.amount(3.82146, MODELS["basic_beta"].unit) == "3.82146"
 
 
 def test_the_last_line_of_a_failed_run_names_limits_not_applied():

@@ -91,6 +91,11 @@ def test_paid_answers_are_kept_where_an_output_fails(ledger, run, breaks, option
     assert (named.get(place, "instead") in told.err) == ("-o" in options and ".json" in broken)
 
 
+def test_a_file_of_answers_is_named(ledger, run):
+    assert run(*COMMON, "-o", "a.json").out.endswith("Answers written to a.json.\n")
+    assert run(*COMMON, "-o", "b.json", "-q").out == ""
+
+
 def test_answers_are_printed_before_a_report_that_fails_and_in_full(ledger, run, breaks, folder):
     (folder / "q.toml").write_text(QUERY.format([f"v{number}" for number in range(50)]))
     breaks((".html",))
