@@ -305,7 +305,7 @@ MEASURES: dict[str, Measure] = {
         ),
         Measure(
             "relative_gain",
-            "share",
+            "ratio",
             "(posterior - prior) / prior of the cell's value; its highest is beta of basic beta-likeness",
             "-1 and up",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 2",
@@ -314,7 +314,7 @@ MEASURES: dict[str, Measure] = {
         ),
         Measure(
             "enhanced_gain",
-            "share",
+            "ratio",
             "relative_gain if it is at most -ln prior, else infinite; its highest is beta of enhanced beta-likeness",
             "-1 and up",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 3",
@@ -332,7 +332,7 @@ MEASURES: dict[str, Measure] = {
         ),
         Measure(
             "highest_relative_gain",
-            "share",
+            "ratio",
             "the highest relative_gain of a value in the cohort: beta of basic beta-likeness of the cohort",
             "0 and up",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 2",
@@ -341,7 +341,7 @@ MEASURES: dict[str, Measure] = {
         ),
         Measure(
             "highest_enhanced_gain",
-            "share",
+            "ratio",
             "the highest enhanced_gain of a value in the cohort: beta of enhanced beta-likeness of the cohort",
             "0 and up",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 3",

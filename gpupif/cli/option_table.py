@@ -78,7 +78,7 @@ OPTIONS = """
   resume | | flag @output | Go on where a run that was killed stopped.
   keep_unmet | | flag @output | Write also what does not meet its criteria; the exit code is 3 all the same.
   report | FILE.html | path @output | Write a report with figures too, for a browser: see gpupif report.
-  redact | | flag | Hide values of cells, figures that tell them, and folders.
+  redact | | flag | Hide values, figures that tell them, and folders, in the report file alone.
   as_json --json | | flag | Print one JSON document instead, and nothing else.
   quiet --quiet -q | | flag | Print nothing but errors.
   file | FILE.toml | path argument | The configuration, as init writes it.

@@ -41,11 +41,19 @@ def release(given: Given) -> None:
             say(f"All answers. The tables below show the first {MOST_PRINTED} cells.")
             typer.echo(as_document(found.to_dict()))
         given.show_result(found, to=to, input=given.table, output=output)
-    except (OSError, SystemExit):
+        if output is not None:
+            given.say(f"Answers written to {output}.")
+    except (OSError, SystemExit) as error:
         # Standard output is full, or nobody reads it: rich then ends the process.
         if output is None:
             typer.echo(as_document(found.to_dict()), err=True)
-        raise
+        elif isinstance(error, SystemExit):
+            raise
+        where = "above, on standard error" if output is None else f"in {output}"
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "nobody reads it"
+        raise OutputError(
+            f"standard output: could not be written: {reason}. The answers were charged, and are {where}."
+        ) from None
 
 
 def _answer(query: Path, ledger: Path, output: Path | None, overwrite: bool, table: Any) -> Any:

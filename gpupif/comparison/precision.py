@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,8 @@ import pyarrow as pa
 from ..hierarchies.hierarchy import Hierarchy
 from ..treatment.plan import Plan
 from ..treatment.treatment import Treatment, ValueMap
-from .released_values import ReleasedColumn, with_groups
+from ..treatment.value_maps.recode_rows import RecodeRows
+from .released_values import ReleasedColumn, with_groups, with_levels
 
 
 @dataclass(frozen=True)
@@ -19,17 +20,19 @@ class Levels:
     """The level of the values of each column with a hierarchy.
 
     levels: by column the level, and the height of the hierarchy. perturbed: columns whose values are drawn anew: the
-    released value is no function of the value before.
+    released value is no function of the value before. several: columns that are recoded row by row, and the levels.
     """
 
     levels: Mapping[Hashable, tuple[int, int]]
     perturbed: frozenset[Hashable] = frozenset()
+    several: Mapping[Hashable, Collection[int]] = field(default_factory=dict)
 
     @classmethod
     def from_plan(cls, plan: Plan, hierarchies: Mapping[Hashable, Hierarchy]) -> Levels:
         """Return the levels that a plan names. hierarchies: by column, including the hierarchies of the plan."""
         levels = {name: (0, hierarchy.height) for name, hierarchy in hierarchies.items()}
         perturbed: set[Hashable] = set()
+        several: dict[Hashable, Collection[int]] = {}
         for treatment in plan.treatments:
             columns = treatment_columns(treatment)
             level = getattr(treatment, "level", None)
@@ -39,7 +42,9 @@ class Levels:
                         levels[name] = max(levels[name][0], level), levels[name][1]
             if treatment.is_random and not isinstance(treatment, ValueMap):
                 perturbed |= set(columns)
-        return cls(levels, frozenset(perturbed))
+            if isinstance(treatment, RecodeRows):
+                several |= {name: set(own) for name, own in treatment.levels.items() if name in hierarchies}
+        return cls(levels, frozenset(perturbed), several)
 
     def with_released(self, columns: Sequence[ReleasedColumn], hierarchies: Mapping[Hashable, Hierarchy]) -> Levels:
         """Return these levels, and the levels of columns for which the plan names none, from their released values.
@@ -55,7 +60,7 @@ class Levels:
                     levels.pop(column.name, None)
                 else:
                     levels[column.name] = level, hierarchies[column.name].height
-        return Levels(levels, self.perturbed)
+        return replace(self, levels=levels)
 
     def with_unchanged(self, columns: Sequence[ReleasedColumn], known: Sequence[Hashable]) -> Levels:
         """Return these levels, and level 0 of quasi-identifiers that stayed as they were and have no hierarchy.
@@ -68,7 +73,12 @@ class Levels:
         return replace(self, levels={**dict.fromkeys(unchanged, (0, 1)), **self.levels}) if self.levels else self
 
     def at_groups(self, column: ReleasedColumn, hierarchies: Mapping[Hashable, Hierarchy]) -> ReleasedColumn:
-        """Return a column whose values that were never released are at the level of its other values."""
+        """Return a column whose values that were never released are at the level of its other values.
+
+        A column that the plan recodes row by row gets the groups of all its levels.
+        """
+        if column.kind == "perturbed" and column.name in self.several.keys() - self.perturbed:
+            return with_levels(column, hierarchies[column.name], self.several[column.name])
         level = self.levels.get(column.name, (0, 0))[0]
         return with_groups(column, hierarchies[column.name], level) if level else column
 

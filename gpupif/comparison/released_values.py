@@ -182,9 +182,12 @@ class ReleasedColumn(NamedTuple):
     after: int64 array (numbers). Rows after with each value.
     detail: int64 array (numbers). For each value before the number of the value at the released detail.
     kind: how the detail was found: "same" (values did not change), "mapped" (a function of the value was released),
-        "perturbed" (no function), "dropped" (the table after lacks the column).
+        "levels" (no function, but the plan recodes rows with equal values to several levels, and the released values
+        are those groups), "perturbed" (no function), "dropped" (the table after lacks the column).
     joint: the joint counts of values before and after.
     is_lost: whether the column had values before, and has none after.
+    groups: int64 array (numbers), for the kind "levels", else None. Rows before that may be released as each value, at
+        any of the levels.
     """
 
     name: Hashable
@@ -195,6 +198,7 @@ class ReleasedColumn(NamedTuple):
     kind: str
     joint: JointCounts
     is_lost: bool
+    groups: npt.NDArray[np.int64] | None = None
 
     @property
     def is_function(self) -> bool:
@@ -341,6 +345,30 @@ def with_groups(column: ReleasedColumn, hierarchy: Hierarchy, level: int) -> Rel
             # If no value of a group was released, its first value represents the group.
             detail[number] = value_of_group.setdefault(group, number)
     return column._replace(detail=detail)
+
+
+def with_levels(column: ReleasedColumn, hierarchy: Hierarchy, levels: Collection[int]) -> ReleasedColumn:
+    """Return a perturbed column as the kind "levels", if its values are released at these levels of a hierarchy.
+
+    The column is returned unchanged if a value is released that is no group of it, or most often as such a value.
+    """
+    missing = column.shared.missing
+    number_of = {str(label): number for number, label in enumerate(column.shared.labels.to_pylist())}
+    there = np.flatnonzero(column.before[:missing] > 0)
+    values = column.shared.labels.take(pa.array(there))
+    # Each value and each number that it may be released as: levels may have groups of the same name.
+    pairs = {(missing, number_of.get(hierarchy.root, missing) if hierarchy.height in levels else missing)}
+    pairs |= {(missing, missing)}
+    for level in levels:
+        groups = (hierarchy.groups_or_null(values, level) if level else values).to_pylist()
+        pairs |= {(own, number_of.get(str(group), -1)) for own, group in zip(there.tolist(), groups, strict=True)}
+    sizes = np.zeros(column.size, np.int64)
+    for own, group in pairs:
+        if group >= 0:
+            sizes[group] += column.before[own]
+    released = zip(column.joint.values.tolist(), column.joint.released.tolist(), strict=True)
+    fits = sizes[:missing][column.after[:missing] > 0].all() and all(pair in pairs or pair[1] < 0 for pair in released)
+    return column._replace(kind="levels", groups=sizes) if fits else column
 
 
 def _counts(column: Column, number: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:

@@ -142,8 +142,8 @@ class Comparison(Displayable):
         emd: 0 to 1, between the distributions at the released detail (emd: a share of the longest distance). precision:
         1 for unchanged values, 0 for the top of the hierarchy, NaN without a hierarchy. cells_changed,
         cells_suppressed: numbers of cells in the rows that are left; 0 if the column was dropped. See `Utility`.
-        detail: "same" (values did not change), "mapped" (a function of the value was released), "perturbed" (no
-        function was), "dropped".
+        detail: "same" (values did not change), "mapped" (a function of the value was released), "levels" (rows with
+        equal values were recoded to several levels by the plan), "perturbed" (no function was), "dropped".
     pairs: frame, one row for each pair of columns that the table after has.
         mutual_information_before, mutual_information_after: bits, over the rows in which both tables have both cells.
         mutual_information_kept: after over before, 0 to 1; NaN if there was none before, or if a column is no function

@@ -46,13 +46,14 @@ class Utility(Record):
         cell keeps nothing, and so does a number that became another number, unless several values became that number.
         Other values that were drawn anew keep what they say of the values before on average, by I(X; X').
     information_lost_coarser: float, 0 to 1. The share that coarser values lose, of all rows, as if none was suppressed:
-        what `gpupif.protect` calls lost for the objective "entropy".
+        what `gpupif.protect` calls lost for the objective "entropy". In a column that a plan recodes row by row: the
+        share that the cells that are left lose, each at its own level; the others lose all as suppressed ones.
     information_lost_suppressed: float, 0 to 1. The share that suppressed cells and rows lose at the released detail.
     information_lost_changed: float, 0 to 1. The share that other values lose. Kept and lost shares add up to 1.
     nonuniform_entropy_loss: float, bits. The sum over the columns of n H(X | G) + s H(G in S): G is the value at the
         released detail, S the s cells that were suppressed or taken away. Non-uniform entropy as in ARX (Gionis & Tassa
-        2009; Prasser et al. 2014). For a column whose values were drawn anew: (n - s) H(X | X') over the cells that are
-        left, plus s H(X in S).
+        2009; Prasser et al. 2014). For a column whose values were drawn anew, or recoded row by row:
+        (n - s) H(X | X') over the cells that are left, plus s H(X in S).
     classes: int. Equivalence classes; all suppressed rows are one class.
     average_class_size: float. n / classes (ARX's AECS).
     normalized_class_size: float. n / classes / k (C_avg, LeFevre, DeWitt & Ramakrishnan 2006); None without k.
@@ -119,15 +120,20 @@ class ColumnInformation(NamedTuple):
         """Return the information of a column."""
         rows = int(column.before.sum())
         whole, own = (CountSums.from_counts(counts).logs.units for counts in (np.array([rows]), column.before))
-        sizes, coarser, changed = column.before_at_detail, 0, 0.0
-        if column.is_drawn_anew:
+        at_detail, coarser, changed = column.before_at_detail, 0.0, 0.0
+        sizes = at_detail[column.detail]
+        if column.groups is not None:
+            # Each cell that is left has the detail of its own level. The others have none, and lose all that they said.
+            sizes, (kept, released) = column.before, column.kept
+            coarser = max(0.0, _surprise(sizes, kept, rows) - _surprise(column.groups, released, rows))
+        elif column.is_drawn_anew:
             # Values that are no numbers keep what they say of the values before, on average.
             sizes = column.before
             changed = _bits(CountSums.from_counts(column.kept[1]).logs.units - column.joint.logs.units)
         else:
-            coarser = CountSums.from_counts(sizes).logs.units - own
-            changed = _surprise(column, sizes, column.replaced)
-        return cls(_bits(whole - own), _bits(coarser), _surprise(column, sizes, column.gone), changed)
+            coarser = _bits(CountSums.from_counts(at_detail).logs.units - own)
+            changed = _surprise(sizes, column.replaced, rows)
+        return cls(_bits(whole - own), coarser, _surprise(sizes, column.gone, rows), changed)
 
 
 def _bits(units: int) -> float:
@@ -135,17 +141,14 @@ def _bits(units: int) -> float:
     return float(max(0, units) / (1 << LOG_BITS))
 
 
-def _surprise(column: ReleasedColumn, sizes: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> float:
-    """Return the sum of -log2 p over some rows, where p is the share of a row's value at the released detail.
+def _surprise(sizes: npt.NDArray[np.int64], some: npt.NDArray[np.int64], rows: int) -> float:
+    """Return the sum of -log2 p over some cells, where p is the share of the rows that have a cell's value or group.
 
-    sizes: the rows with each value at the detail. rows: the rows that are summed, by number of the value before.
+    sizes: by number of a value, the rows that have it, or its group. some: the cells, by number. rows: all rows.
     """
-    there = np.flatnonzero(rows)
-    detail = there if column.is_drawn_anew else column.detail[there]
-    total = int(sizes.sum())
-    return math.fsum(
-        some * math.log2(total / size) for some, size in zip(rows[there].tolist(), sizes[detail].tolist(), strict=True)
-    )
+    there = np.flatnonzero(some)
+    pairs = zip(some[there].tolist(), sizes[there].tolist(), strict=True)
+    return math.fsum(cells * math.log2(rows / size) for cells, size in pairs)
 
 
 def information_shares(columns: Sequence[ColumnInformation]) -> dict[str, float]:
@@ -166,7 +169,7 @@ def nonuniform_entropy_loss(column: ReleasedColumn) -> float:
     """Return the non-uniform entropy loss of a column in bits, see `Utility`."""
     gone = column.gone
     suppressed = int(gone.sum())
-    if column.kind == "perturbed":
+    if column.kind in ("perturbed", "levels"):
         lost = CountSums.from_counts(column.kept[1]).logs.units - column.joint.logs.units
         hidden = gone
     else:

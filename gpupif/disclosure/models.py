@@ -182,7 +182,7 @@ MODELS: dict[str, Model] = {
             "basic_beta",
             "relative_gain",
             True,
-            "share",
+            "ratio",
             "0 and up",
             "basic beta-likeness: the highest relative rise of a sensitive value's frequency in a class",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 2",
@@ -197,7 +197,7 @@ MODELS: dict[str, Model] = {
             "enhanced_beta",
             "enhanced_gain",
             True,
-            "share",
+            "ratio",
             "0 and up",
             "enhanced beta-likeness: basic_beta if no rise is above -ln of the value's frequency in the table, else "
             "infinite: no beta holds",

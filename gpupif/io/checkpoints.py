@@ -30,7 +30,7 @@ from ..utils.private_folder import (
     write_private,
 )
 from .documents import parse_json
-from .file_errors import damaged, disk_errors
+from .file_errors import ELSEWHERE, damaged, disk_errors
 
 # Constants of linkat(2) and renameat2(2).
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
@@ -50,7 +50,7 @@ def work_folder(output: Path, beside: Path | None = None) -> Path:
     beside: Path. The folder that contains the work folder. Default: the folder of the output. Raises OutputError if a
     link of another user leads to the output.
     """
-    with disk_errors(output):
+    with disk_errors(output, ELSEWHERE):
         place = followed(output)
     name = hashlib.sha256(os.fsencode(place)).hexdigest()[:16]
     return (place.parent if beside is None else beside.resolve()) / f".gpupif-{name}"
@@ -113,7 +113,7 @@ class Store:
         finished: whether the last mark of a run was found. Raises OutputError if another run works in the folder, or if
         another user can write to it.
         """
-        with disk_errors(self.place):
+        with disk_errors(self.place, ELSEWHERE):
             held = self._lock_folder(output)
             self.folder = held.path
             previous = self.folder / PREVIOUS
@@ -214,7 +214,7 @@ class Store:
     def mark(self, step: str, facts: Any) -> None:
         """Mark a step as done, with the facts that later steps need of it."""
         file = self.folder / f"{step}.json"
-        with disk_errors(file):
+        with disk_errors(file, ELSEWHERE):
             write_private(file, json.dumps(facts).encode())
 
     def once(self, step: str, find: Callable[[], Any]) -> Any:
@@ -249,7 +249,7 @@ def publish(staged: Path, output: Path) -> None:
     A file that replaces a file of ours gets the rights of that file. Any other output gets the rights of a new file or
     folder in that place. Raises OutputError if renaming fails, or if a link of another user leads to `output`.
     """
-    with disk_errors(output), trusted_place(output) as target:
+    with disk_errors(output, ELSEWHERE), trusted_place(output) as target:
         if staged.is_dir():
             give_usual_rights(staged)
             replace_folder(staged, target)

@@ -80,6 +80,10 @@ def damaged(file: Path) -> OutputError:
     )
 
 
+# The advice for an output whose disk is full.
+ELSEWHERE = "choose another place for the output"
+
+
 @contextlib.contextmanager
 def disk_errors(file: Path, elsewhere: str = "choose another place with temp (--temp)") -> Iterator[None]:
     """Raise OutputError if the disk refuses something while the block runs: which file, why, and how to mend it.

@@ -21,6 +21,8 @@ from .paths import find_input
 
 # The endings of the texts in a document that may name files.
 NAMED_FILES = (*READ_ENDINGS, *DOCUMENTS)
+# What a place is to another one.
+SAME, INSIDE, AROUND = "is", "is inside", "holds"
 
 
 def check_apart(outputs: Mapping[str, Any], inputs: Mapping[str, Any], alone: Sequence[Path] = ()) -> None:
@@ -37,20 +39,18 @@ def check_apart(outputs: Mapping[str, Any], inputs: Mapping[str, Any], alone: Se
     seen: dict[str, _Place] = {}
     for name, place in places.items():
         for other, own in seen.items():
-            if place.is_part(own):
-                raise ReplacedInputError(
-                    f"{name}: names the same file as {other}, {own.path}, or one inside it or around it. Give each a "
-                    "place of its own."
-                )
+            if (how := place.relation(own)) is not None:
+                said = "names the same file as" if how == SAME else how
+                raise ReplacedInputError(f"{name}: {said} {other}, {own.path}. Give each a place of its own.")
         seen[name] = place
         # A file that does not exist is none of the files that a folder or a document names.
         exists = os.path.exists(place.path)
         for source, given in [*inputs.items(), ("", alone)]:
             for path in alone if given is alone else _paths(given, exists):
-                if place.is_part(_Place(path)):
+                if (how := place.relation(_Place(path))) is not None:
                     raise ReplacedInputError(
-                        f"{f'{name}: ' * bool(name)}{place.path}: the output is the input {path}, inside it or around "
-                        f"it{f' ({source})' * bool(source)}. Choose another place for it."
+                        f"{f'{name}: ' * bool(name)}{place.path}: the output {how} the input {path}"
+                        f"{f' ({source})' * bool(source)}. Choose another place for it."
                     )
 
 
@@ -63,9 +63,11 @@ class _Place:
         real = Path(os.path.realpath(str(self.path).replace("\0", "")))
         self._above = [_identity(place) for place in (real, *real.parents)]
 
-    def is_part(self, other: _Place) -> bool:
-        """Return whether one of the two is the other, or inside it."""
-        return self._above[0] in other._above or other._above[0] in self._above
+    def relation(self, other: _Place) -> str | None:
+        """Return whether the place is the other, is inside it or holds it, in words; None if it is apart."""
+        if self._above[0] == other._above[0]:
+            return SAME
+        return INSIDE if other._above[0] in self._above else AROUND if self._above[0] in other._above else None
 
 
 def _identity(place: Path) -> tuple[Any, ...]:

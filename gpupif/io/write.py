@@ -18,7 +18,7 @@ from ..gpu.cudf_frames import CudfFrames
 from ..rows.threads import default_threads
 from ..utils.arrays import GROUP_ROWS
 from ..utils.private_folder import hidden_place, new_file, real_path, rights_of, trusted_place, usual_file_mode
-from .file_errors import disk_errors
+from .file_errors import ELSEWHERE, disk_errors
 from .formats import WRITTEN_ENDINGS, written_format
 from .row_group import RowGroup
 from .run_files import check_apart
@@ -31,8 +31,6 @@ DEVICE_ROWS = 1 << 24
 EARLY_BYTES = 1 << 26
 # The flag of <fcntl.h>: begin to write, and do not wait.
 SYNC_FILE_RANGE_WRITE = 2
-# The advice for an output whose disk is full.
-ELSEWHERE = "choose another place"
 _libc = ctypes.CDLL(None)
 
 

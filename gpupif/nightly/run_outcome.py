@@ -53,7 +53,8 @@ class GateResult:
     "max_fall", those that are set. why: of what failed, is unknown or was not applied, one sentence.
     column, attacker: where the value is from, where it is the worst of several. definition: digest of what is measured;
     values of two runs are compared where it is the same, whatever the gates are called. risk_limit: "max" or "min", the
-    limit that keeps the risk itself down; empty if the gate has none; None in records of earlier versions.
+    limit that keeps the risk itself down; empty if the gate has none; None in records of earlier versions. treated:
+    whether the value is of the treated table, not of the input.
     """
 
     name: str
@@ -68,6 +69,7 @@ class GateResult:
     attacker: str | None = None
     definition: str = ""
     risk_limit: str | None = None
+    treated: bool = False
 
     @property
     def change(self) -> float | None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from ..attack.request import ScoreRequest
 from ..io.base import Source
 from ..io.checkpoints import identity, publish
-from ..io.file_errors import disk_errors
+from ..io.file_errors import ELSEWHERE, disk_errors
 from ..io.formats import PARQUET, written_format
 from ..io.row_group import Multiple, RowGroup
 from ..io.score_files import ScoreFile, is_file
@@ -75,7 +75,7 @@ class ScoreWriter:
         """
         folder = self.folder / "scores"
         self._describe = describe
-        with disk_errors(folder):
+        with disk_errors(folder, ELSEWHERE):
             private_folder(folder)
             joint_scores.make_folders()
         if self.options.summary_only:
@@ -121,7 +121,7 @@ class ScoreWriter:
             rows = RowReader(chunks, ends[first] - sizes[first], _rows_in, _some_rows)
             for score_file in run:
                 file = self.folder / "scores" / score_file.path
-                with disk_errors(file):
+                with disk_errors(file, ELSEWHERE):
                     private_folder(file.parent)
                 groups = ([group] for group in self._groups(joint_scores, rows, score_file, given))
                 # The last file is described when all scores are known.

@@ -112,8 +112,8 @@ class CountTable(Displayable):
     primary, secondary: int. Cells suppressed by the rules, and to protect those.
     totals_suppressed: int. Totals among both.
     mean_change: float. The mean absolute change of the published figures.
-    one_cell_lines: int. Rows and columns of published counts, those of totals too, with all their people in one of two
-        or more cells. 0 for sums.
+    one_cell_lines: int. Rows and columns of published counts, those of totals too, in which one of two or more cells
+        alone is suppressed or above 0. Without rounding and noise it has all their people. 0 for sums.
     audit: TableAudit or None. Bounds for readers of the exact figures of all published cells. None without suppression.
     key: str or None. Identifies the secret key; the key cannot be found from it.
     seconds: mapping of stage to wall time, seconds.
@@ -186,7 +186,10 @@ class CountTable(Displayable):
             audit.append("Who is alone in a suppressed cell cannot compute another cell of the same row or column.")
         if self.one_cell_lines:
             lines = f"{self.one_cell_lines:,} {'row or column' if self.one_cell_lines == 1 else 'rows and columns'}"
-            audit.append(f"In {lines} all people are in one cell, which says something of each of them.")
+            said = "all people are in one cell, which says something of each of them"
+            if self.slack:
+                said = f"only one cell is not shown as 0; each of the others may truly have up to {self.slack:g}"
+            audit.append(f"In {lines} {said}.")
         return [f"{own[0].upper()}{own[1:]}" for own in (counted, f"{said}.", *audit)]
 
     @property

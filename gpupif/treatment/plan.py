@@ -30,7 +30,7 @@ from .random.randomized_response import RandomizedResponse
 from .random.swap import Swap
 from .safe_harbor import safe_harbor_treatments
 from .steps import name_treatment
-from .suppression.suppress import Suppress, SuppressRows
+from .suppression.suppress import Suppress, SuppressRows, check_learnt
 from .treatment import Treatment
 from .value_maps.date_part import DatePart
 from .value_maps.microaggregate import Microaggregate
@@ -152,6 +152,7 @@ class Plan:
         criteria = with_types(said, criteria)
         try:
             criteria.check()
+            check_learnt(criteria.require, self.sensitive)
         except InputError as error:
             raise error.about(said, f"{CRITERIA}: ") from None
         if len(criteria.require) and not self.quasi_identifiers:

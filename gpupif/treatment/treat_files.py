@@ -21,7 +21,7 @@ from ..frames.arrow_frame import kept_metadata, with_values, without_unused
 from ..io.base import Source
 from ..io.checkpoints import FINISHED, Store, identity, publish
 from ..io.feather_files import GrowingDictionaries, open_feather
-from ..io.file_errors import disk_errors
+from ..io.file_errors import ELSEWHERE, disk_errors
 from ..io.formats import FEATHER, PARQUET, written_format
 from ..io.read import in_chunks, open_source
 from ..io.row_group import RowGroup
@@ -81,7 +81,7 @@ class TreatedWriter:
         self._ordered = self._ordered_values()
         self._source.counts, self._source.counted = list(counts), True
         self._source.coded = written_format(self._options.output) is PARQUET
-        with disk_errors(self._folder):
+        with disk_errors(self._folder, ELSEWHERE):
             private_folder(self._folder)
         self._report.stage("treat and write", self._source.rows, "rows")
         if is_file(self._options.output):
@@ -102,7 +102,7 @@ class TreatedWriter:
                 self._source.begin(self._source.next_file(file), done["starts"])
                 _restore_counts(counts, done["counts"])
                 continue
-            with disk_errors(file_to_write):
+            with disk_errors(file_to_write, ELSEWHERE):
                 private_folder(file_to_write.parent)
             self._write(file_to_write, self._chunks([file]))
             self._store.mark(mark, {"starts": self._source.starts_after(file), "counts": _counts_to_json(counts)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -179,6 +180,49 @@ def test_protect_and_compare_say_the_same_of_coarser_values(share):
     assert (utility.information_lost_suppressed > 0) == (found.suppressed_rows > 0) == (share > 0)
     lost = utility.information_lost_coarser + utility.information_lost_suppressed
     assert utility.information_kept == pytest.approx(1 - lost, rel=1e-12)
+
+
+@pytest.mark.parametrize("remove", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_cells_that_are_recoded_row_by_row_lose_what_their_own_groups_do(seed, remove):
+    random = np.random.default_rng(seed)
+    x = random.choice([*"abcd", None], 60, p=[0.4, 0.3, 0.1, 0.1, 0.1])
+    y = random.choice([11, 12, 13, 21, 22], 60, p=[0.4, 0.3, 0.05, 0.2, 0.05])
+    table = pd.DataFrame({"x": x, "y": y, "row": range(60)})
+    groups = {"a": ["A", "other"], "b": ["B", "B"], "c": ["other", "other"], "d": ["other", "other"]}
+    levels = {"x": [0, 1, 2, 3], "y": [0, 0, 1, 2]}
+    plan = gpupif.Plan(
+        [gpupif.treatments.RecodeRows(levels, k=4, remove=remove)], {"x": {"values": groups}, "y": {"widths": [10]}}
+    )
+    after = gpupif.treat(table, plan).table
+    found = gpupif.compare(table, after, plan, columns=["x", "y"], quasi_identifiers=["x", "y"])
+
+    def plain(values):
+        return [None if value is None or value != value else value for value in values]
+
+    def names(column, value):
+        """All that a value may be released as."""
+        if value is None:
+            return {None, "*"}
+        if column == "x":
+            return {value, *groups[value], "*"}
+        return {str(value), f"[{value // 10}0, {value // 10 + 1}0)", "*"}
+
+    for column in ("x", "y"):
+        values = plain(table[column])
+        left = dict(zip(after["row"], plain(after[column]), strict=True))
+        coarser = gone = 0.0
+        for row, value in enumerate(values):
+            told = -math.log2(values.count(value) / 60)
+            if row in left:
+                coarser += told + math.log2(sum(left[row] in names(column, other) for other in values) / 60)
+            else:
+                gone += told
+        assert found.columns.loc[column, "detail"] == "levels"
+        assert_information(found.columns.loc[column], values, [coarser, gone, 0])
+    assert (found.utility.rows_suppressed > 0) == (remove and len(after) < len(table))
+    swapped = after.assign(x=after["x"].map(lambda value: "z" if value == "other" else value))
+    assert gpupif.compare(table, swapped, plan, columns=["x", "y"]).columns.loc["x", "detail"] == "perturbed"
 
 
 def test_missing_values_that_stay_in_some_rows_alone_are_perturbed():

@@ -295,7 +295,7 @@ class TestCommandLine:
             ((folder, out), {"workers": 1, "measures": ["gig"]}, gpupif.InputError, "gig"),
             ((tmp_path / "t.csv", out), {"workers": 1}, gpupif.InputError, "Convert it"),
             ((tmp_path / "no.parquet", out), {"workers": 1}, gpupif.errors.TableReadError, "no such file"),
-            ((folder, folder / "out"), {"workers": 1}, gpupif.errors.OutputError, "inside it or around it"),
+            ((folder, folder / "out"), {"workers": 1}, gpupif.errors.OutputError, "the output is inside the input"),
             ((folder, tmp_path / "no" / "out"), {"workers": 1}, gpupif.errors.OutputError, "there is no folder"),
             ((folder, tmp_path / "out.csv"), {"workers": 1}, gpupif.errors.OutputError, "Name one, without an ending"),
             ((folder, tmp_path / "full"), {"workers": 1}, gpupif.errors.OutputError, "exists already"),

@@ -47,6 +47,22 @@ def test_files_are_told_apart_whatever_leads_to_them(here):
     assert apart("folder/A.csv", "folder/a.csv") or os.path.exists("folder/A.csv")
 
 
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [("a/b", "is"), ("a/b/c.csv", "is inside"), ("a/b/c/d", "is inside"), ("a", "holds"), (".", "holds")],
+)
+def test_the_error_says_whether_an_output_is_inside_or_around(here, output, said):
+    Path("a/b").mkdir(parents=True)
+    with pytest.raises(ReplacedInputError) as refused:
+        check_apart({"--output": output}, {"table": "a/b"})
+    expected = f"--output: {Path(output)}: the output {said} the input a/b (table). Choose another place for it."
+    assert str(refused.value) == expected
+    with pytest.raises(ReplacedInputError) as refused:
+        check_apart({"--output": "a/b", "--report": output}, {})
+    said = {"is": "names the same file as"}.get(said, said)
+    assert str(refused.value) == f"--report: {said} --output, a/b. Give each a place of its own."
+
+
 def test_texts_of_documents_and_pipes_do_no_harm(here):
     Path("a.csv").write_text(TABLE)
     texts = ["~nobody at all/a.csv", "a.csv\0.csv", "[", "**/*.csv", "x" * 5_000 + ".csv", "plan.json"]
@@ -91,7 +107,7 @@ def test_no_function_replaces_its_inputs(here):
     scores = gpupif.score_files("people.csv", "scores.parquet", ["cig"])
     parts = gpupif.score_files("people.csv", "parts", ["cig"])
     for write in (parts.write, gpupif.open_scores("parts").cells().write):
-        with pytest.raises(ReplacedInputError, match=r"parts/new\.csv: the output is the input"):
+        with pytest.raises(ReplacedInputError, match=r"parts/new\.csv: the output is inside the input"):
             write("parts/new.csv")
     before = {file: file.read_bytes() for file in here.iterdir() if file.is_file()}
     for number, file in enumerate(before):

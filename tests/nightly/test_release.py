@@ -296,7 +296,7 @@ def test_a_night_killed_while_it_releases_is_never_charged_twice_by_itself(night
         ("release.key=none", "release.key: .*none"),
         ("release.answers=a.txt", "release.answers: .*expected an output name ending in .json"),
         ("release.answers=ledger.json", "release.answers: .*ledger.json: the output is the input"),
-        ("release.output=table/c.parquet", "release.output: .*c.parquet: the output is the input .*table"),
+        ("release.output=table/c.parquet", "release.output: .*c.parquet: the output is inside the input .*table"),
         ("release.output=counts.csv", r"release.tables\[0\].output: names the same file as release.output"),
         ("release.output=none/a.csv", "release.output: .*there is no folder"),
         ("release.tables.0.rounds=3", r"release.tables\[0\].rounds: expected a key"),

@@ -256,7 +256,7 @@ def test_the_diff_lists_figures_columns_and_gates(tmp_path):
             "pif": {"95": 1.75, "99": 2.0},
             "columns": [{"column": "age", "distinct_values": 8, "fig": 9.0, "cig_mean": 0.75, "cig_max": 1.0}],
         },
-        risk={**first.risk, "classes": {**first.risk["classes"], "k": 1}},
+        risk={**first.risk, "classes": {**first.risk["classes"], "k": 1, "share_below": 0.5}},
     )
     recorded(tmp_path, first, second)
     found = diff(runs_in(tmp_path))
@@ -270,6 +270,7 @@ def test_the_diff_lists_figures_columns_and_gates(tmp_path):
         ("rows", 10, 12, 2),
         ("PIF 95", 1.5, 1.75, 0.25),
         ("k", 3, 1, -2),
+        ("share_below", 0.3, 0.5, 0.2),
     ]
     columns = {(one.column, one.name): (one.before, one.after, one.change) for one in found.columns}
     assert columns["age", "cig_mean"] == (0.5, 0.75, 0.25)
@@ -284,8 +285,9 @@ def test_the_diff_lists_figures_columns_and_gates(tmp_path):
     assert columns["age", "fig"] == (5.0, 9.0, 4.0)
     shown = str(found)
     assert "fig" not in shown.replace("figure", "").replace("configuration", "")
-    for text in ("The configuration changed", "PIF 95, bits", "1.75", "cig_mean", "double", "failed"):
+    for text in ("The configuration changed", "PIF 95, bits", "1.75", "cig mean", "share below k", "double", "failed"):
         assert text in shown
+    assert not any(raw in shown for raw in ("share_below", "cig_mean", "share below k, share"))
     assert json.loads(found.to_json()) == found.to_dict()
 
 

@@ -9,7 +9,9 @@ import re
 import pytest
 from rich.console import Console
 
+from gpupif.disclosure.models import MODELS
 from gpupif.errors import printable
+from gpupif.measures import MEASURES
 from gpupif.nightly.exit_codes import EXIT_CODES, Status
 from gpupif.nightly.report import readable_report, run_text
 from gpupif.nightly.run_outcome import ColumnProfile, GateResult, Verdict
@@ -91,9 +93,9 @@ def test_a_failed_run_names_its_gates():
 BOTH_WAYS = {"max": 10.0, "max_rise": 1.0, "max_fall": 1.0}
 
 
-def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0, before=None):
+def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0, before=None, treated=False):
     unit = {"rows": "rows", "pif": "bits"}.get(kind, "share")
-    return GateResult(name, kind, unit, value, before, limits or {"max": 10.0}, verdict)
+    return GateResult(name, kind, unit, value, before, limits or {"max": 10.0}, verdict, treated=treated)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,23 @@ def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0, befo
         ),
         (
             [gate("a", Verdict.NOT_APPLIED)],
-            "none of 1 gate holds; none limits a risk; not applied, for want of a run to compare with: max of a",
+            "the gate had nothing to compare with; none limits a risk; "
+            "not applied, for want of a run to compare with: max of a",
+        ),
+        (
+            [gate("a", Verdict.NOT_APPLIED), gate("b", Verdict.NOT_APPLIED)],
+            "2 gates had nothing to compare with; none limits a risk; "
+            "not applied, for want of a run to compare with: max of a, max of b",
+        ),
+        # Figures of the input are not those of the table that is released.
+        (
+            [
+                gate("p", kind="pif"),
+                gate("q", kind="pif", limits={"max_rise": 1.0}, before=9.0),
+                gate("t", kind="unique_share", value=0.5, treated=True),
+            ],
+            "all 3 gates hold; within the limits on risk, before treatment: p 9 bits (at most 10); within the limits "
+            "on risk, after treatment: t 0.5 (50 %) (at most 10); measured before treatment, but not limited: q 9 bits",
         ),
         # A limit on change beside one that was applied.
         (
@@ -133,8 +151,22 @@ def gate(name, verdict=Verdict.PASSED, kind="rows", limits=None, value=9.0, befo
     ],
 )
 def test_the_last_line_of_a_passed_run_says_which_gates_were_tested(gates, said):
-    but = ", BUT NO RISK IS LIMITED" * ("none limits a risk" in said)
+    but = ", BUT NO GATE LIMITS A RISK" * ("none limits a risk" in said)
     assert run_text.closing(good_run(gates=gates).to_dict()) == f"PASSED{but}: {said}. Exit code 0."
+
+
+def test_figures_of_the_input_are_before_treatment_if_a_treated_table_is_released():
+    for key, when in (("release.output", " before treatment"), ("release.answers", "")):
+        release = {"status": "published", "files": [{"key": key, "size": 1, "digest": ""}]}
+        run = good_run(gates=[gate("p", kind="pif", limits={"max_rise": 1.0}, before=9.0)], release=release)
+        said = f"PASSED, BUT NO GATE LIMITS A RISK: the gate holds; none limits a risk; measured{when}, but not limited"
+        assert run_text.closing(run.to_dict()).startswith(f"{said}: p 9 bits.")
+
+
+def test_what_may_be_above_1_is_no_share():
+    for one in (*MODELS.values(), *MEASURES.values()):
+        assert one.unit != run_text.SHARE or one.range.endswith(" to 1"), one.name
+    assert run_text.amount(3.82146, MODELS["basic_beta"].unit) == "3.82146"
 
 
 def test_the_last_line_of_a_failed_run_names_limits_not_applied():
@@ -178,7 +210,7 @@ def test_amounts_are_written_with_their_unit(value, unit, expected):
 
 def test_the_last_line_of_a_run_without_gates_says_so():
     assert run_text.closing(good_run(gates=[]).to_dict()) == (
-        "PASSED, BUT NO RISK IS LIMITED: there are no gates, so nothing was judged. Exit code 0."
+        "PASSED, BUT NO GATE LIMITS A RISK: there are no gates, so nothing was judged. Exit code 0."
     )
 
 

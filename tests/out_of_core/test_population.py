@@ -171,7 +171,7 @@ def test_bad_populations_are_refused(tmp_path):
     other = write_parts(tmp_path / "texts", CENSUS.astype({"age": str}))
     with pytest.raises(ColumnTypeError, match=r"'age'.*int8 in the table and .*string in the population"):
         score(other)
-    with pytest.raises(OutputError, match="the output is the input"):
+    with pytest.raises(OutputError, match="the output is inside the input"):
         score(people, output=people / "scores", overwrite=True)
     with pytest.raises(OutputError, match="the output is the input"):
         score(people / "000.parquet", output=people / "000.parquet", overwrite=True)

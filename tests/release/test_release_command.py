@@ -84,8 +84,16 @@ def test_paid_answers_are_kept_where_an_output_fails(ledger, run, breaks, option
     [answer] = document_in(text)["answers"]
     assert [row["sex"] for row in answer["table"]] == ["f", "m"]
     assert document_in(text)["budget"]["head"] == gpupif.Budget(ledger.path).state.head != ledger.state.head
+    if "stdout" in broken and ".json" not in broken:
+        kept = "in a.json" if place == "a.json" else "above, on standard error"
+        assert told.err.endswith(f"The answers were charged, and are {kept}.\n")
     named = {"out": "standard output instead", "err": "standard error instead"}
     assert (named.get(place, "instead") in told.err) == ("-o" in options and ".json" in broken)
+
+
+def test_a_file_of_answers_is_named(ledger, run):
+    assert run(*COMMON, "-o", "a.json").out.endswith("Answers written to a.json.\n")
+    assert run(*COMMON, "-o", "b.json", "-q").out == ""
 
 
 def test_answers_are_printed_before_a_report_that_fails_and_in_full(ledger, run, breaks, folder):

@@ -152,7 +152,10 @@ def test_rows_and_columns_with_all_people_in_one_cell_are_counted(how):
                 # A suppressed count is above 0.
                 lines += len(line) > 1 and sum(own is pd.NA or own > 0 for own in line) == 1
         assert found.one_cell_lines == ("value" not in how) * lines
-        assert any("all people are in one cell" in line for line in found.verdict()) == (found.one_cell_lines > 0)
+        # A rounded 0 may be 1: that all people are in one cell is said of exact figures alone.
+        words = "only one cell is not shown as 0; each of the others may truly have up to 1."
+        words = words if "round" in how else "all people are in one cell, which"
+        assert any(words in line for line in found.verdict()) == (found.one_cell_lines > 0)
         counted.append(found.one_cell_lines)
     assert "value" in how or len(set(counted)) > 3
 

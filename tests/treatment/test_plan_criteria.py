@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pandas as pd
@@ -242,3 +243,25 @@ def test_wrong_criteria_are_refused(criteria, message):
         gpupif.Plan([], criteria=criteria, **KNOWN)
     with pytest.raises(InputError, match="expected quasi_identifiers of the plan"):
         gpupif.Plan([], criteria={"require": ["k>=5"]})
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"criteria": {"require": ["k>=3", "t<=0.5"]}},
+        {"treatment": [{"do": "suppress_rows", "require": ["t<=0.5"], "quasi_identifiers": ["a"]}]},
+        {"treatment": [{"do": "suppress", "require": ["t<=0.5"], "columns": ["a"]}]},
+        {"treatment": [{"do": "recode_rows", "require": ["t<=0.5"], "levels": {"a": [0]}}]},
+    ],
+    ids=lambda part: part.get("treatment", [{"do": "criteria"}])[0]["do"],
+)
+def test_a_criterion_of_a_sensitive_attribute_needs_one_in_the_plan(tmp_path, part):
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"quasi_identifiers": ["a"], "treatment": [], **part}))
+    with pytest.raises(InputError) as refused:
+        gpupif.Plan.load(file)
+    assert str(refused.value).startswith(f"plan: {file}: ")
+    assert str(refused.value).endswith(
+        "require: 't<=0.5' is of a sensitive attribute, and no column is named as one. Name it, such as "
+        "sensitive = ['disease']."
+    )

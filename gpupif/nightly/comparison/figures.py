@@ -34,6 +34,11 @@ class Figure(NamedTuple):
     column: str | None = None
 
 
+def shown_name(name: str) -> str:
+    """Return the name of a figure in reports."""
+    return SHOWN_NAMES.get(name, name.replace("_", " "))
+
+
 class Amount(NamedTuple):
     """A number with its unit; empty if it has none."""
 
@@ -95,8 +100,7 @@ def amounts(document: Document) -> dict[str, Amount]:
     for figure, value in figures_of_table(document["summary"], document["risk"]):
         if value is not None:
             against = "" if figure.attacker is None else f" against {figure.attacker}"
-            name = SHOWN_NAMES.get(figure.name, figure.name.replace("_", " "))
-            found[name + against] = Amount(value, figure.unit)
+            found[shown_name(figure.name) + against] = Amount(value, figure.unit)
     return found
 
 

@@ -17,7 +17,7 @@ from ..record.kept_scores import KeptFolder, check, read_manifest
 from ..record.record import Record
 from ..run_outcome import GateResult, RunOutcome
 from ..table.table_changes import InputChanges, SchemaChange, input_changes
-from .figures import Figure, figures_of_columns, figures_of_table
+from .figures import Figure, figures_of_columns, figures_of_table, shown_name
 from .score_changes import CellChange, ScoreChanges, Side, compare, why_not
 
 if TYPE_CHECKING:
@@ -370,6 +370,11 @@ def _files_line(inputs: InputChanges) -> str:
     return f"Files: {', '.join([*changes, f'{inputs.unchanged} unchanged'])}"
 
 
+def _with_unit(name: str, unit: str) -> str:
+    """Return the name of a figure with its unit, unless the name says it."""
+    return f"{name}, {unit}" if unit and unit not in name.split() else name
+
+
 def _figure_table(title: str, figures: Sequence[FigureChange], with_column: bool) -> PrintedTable:
     attackers = any(figure.attacker is not None for figure in figures)
     headings = [Heading("column", text=True)] if with_column else []
@@ -379,7 +384,7 @@ def _figure_table(title: str, figures: Sequence[FigureChange], with_column: bool
     rows = [
         (
             *((figure.column,) if with_column else ()),
-            f"{figure.name}{f', {figure.unit}' if figure.unit and not figure.name.endswith(figure.unit) else ''}",
+            _with_unit(shown_name(figure.name), figure.unit),
             *((figure.attacker,) if attackers else ()),
             *(figure.before, figure.after, figure.change),
         )

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from ...attack.roles import Roles, as_roles
 from ...criteria.criterion import Criterion, read_criteria
-from ...errors import InputError
+from ...errors import GpupifError, InputError
 from ...io.documents import WIDTH, toml_comment, toml_key, toml_value
 from ...io.paths import find_input
 from ...io.read import open_source
@@ -24,6 +24,7 @@ from ...io.write import check_output, write_text
 from ...out_of_core.output_options import OutputOptions
 from ...treatment.plan import Plan
 from ...treatment.plan_run import find_key
+from ...treatment.steps import SAID
 from ...treatment.treat_files import treat_source
 from ...utils.config import resources
 from ...utils.progress import Reporter
@@ -219,9 +220,13 @@ class _FirstRelease(NamedTuple):
         """Return the classes of the table as the plan treats it now; None if no quasi-identifier is left."""
         with temporary_folder(resources().temp) as folder, Reporter() as report:
             treated = folder / TREATED[0]
-            treat_source(
-                open_source(found), OutputOptions.from_arguments(treated), self.plan, self.secret, report, True
-            )
+            to = OutputOptions.from_arguments(treated)
+            try:
+                treat_source(open_source(found), to, self.plan, self.secret, report, True)
+            except GpupifError as error:
+                if SAID.match(str(error)):
+                    raise error.about(f"plan: {self.path}") from error
+                raise
             return measure_treated(treated, settings, Path)
 
 

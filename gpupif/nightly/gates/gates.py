@@ -246,6 +246,7 @@ def _evaluate(gate: Gate, findings: Findings | None, before: Mapping[str, float]
         attacker=gate.settings.attacker,
         definition=gate.definition,
         risk_limit=gate.risk_limit,
+        treated=gate.settings.treated,
     )
     if gate.kind.is_change and before is None:
         return replace(result, verdict=Verdict.NOT_APPLIED, why=NO_GOOD_RUN)

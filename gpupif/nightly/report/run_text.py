@@ -81,10 +81,11 @@ def within(gate: Mapping[str, Any]) -> str:
 
 
 def place(gate: Mapping[str, Any]) -> str:
-    """Return the column and attacker that the value of a gate is from; empty for the table as a whole."""
+    """Return the table, if treated, the column and the attacker that the value of a gate is from; may be empty."""
+    treated = ["treated table"] * gate["treated"]
     column = [] if gate["column"] is None else [f"column {gate['column']}"]
     attacker = [] if gate["attacker"] is None else [f"attacker {gate['attacker']}"]
-    return ", ".join([*column, *attacker])
+    return ", ".join([*treated, *column, *attacker])
 
 
 def verdict(gate: Mapping[str, Any]) -> str:
@@ -138,9 +139,11 @@ def closing(document: Mapping[str, Any]) -> str:
     status, code = document["status"], document["exit_code"]
     gates = document["gates"]
     if status == "passed":
-        buts = ["NO RISK IS LIMITED"] * (not limits_risk(gates)) + ["NOT RELEASED"] * bool(code)
+        buts = ["NO GATE LIMITS A RISK"] * (not limits_risk(gates)) + ["NOT RELEASED"] * bool(code)
         but = f", BUT {' AND '.join(buts)}" if buts else ""
-        return f"PASSED{but}: {gates_held(gates)}.{_released(document)} Exit code {code}."
+        files = (document.get("release") or {}).get("files", ())
+        treated = any(file["key"] == "release.output" for file in files)
+        return f"PASSED{but}: {gates_held(gates, treated)}.{_released(document)} Exit code {code}."
     if status == "failed":
         names = [gate["name"] for gate in gates if gate["verdict"] in ("failed", "unknown")]
         do_not = "does not hold" if len(names) == 1 else "do not hold"
@@ -183,25 +186,30 @@ def case_name(gate: Mapping[str, Any]) -> str:
     return gate["name"] if is_whole else f"{gate['name']}: {' and '.join(gate['limits'])}"
 
 
-def gates_held(gates: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the gates of a run that passed have tested, and no more than that."""
+def gates_held(gates: Sequence[Mapping[str, Any]], treated: bool = False) -> str:
+    """Return what the gates of a run that passed have tested, and no more than that.
+
+    treated: whether a treated table was released. Figures of the input are then said to be from before treatment.
+    """
     if not gates:
         return "there are no gates, so nothing was judged"
     held = [gate for gate in gates if gate["verdict"] == "passed"]
     several = f"all {len(held)} gates hold" if len(held) > 1 else "the gate holds"
-    if len(held) < len(gates):
-        several = (
-            f"{len(held) or 'none'} of {len(gates)} {plural(len(gates), 'gate')} {'hold' if held[1:] else 'holds'}"
-        )
-    risks = [within(gate) for gate in held if gate["limits_risk"]]
-    risk = f"within the limits on risk: {listed(risks, MOST_LISTED, str)}" if risks else "none limits a risk"
-    free = [
-        f"{gate['name']} {amount(gate['value'], gate['unit'])}"
-        for gate in gates
-        if gate["kind"] not in INPUT_KINDS and not gate["limits_risk"]
-    ]
-    unlimited = [f"measured, but not limited: {listed(free, MOST_LISTED, str)}"] if free else []
-    return "; ".join([several, risk, *unlimited, *not_applied(gates)])
+    if not held:
+        several = f"{f'{len(gates)} gates' if gates[1:] else 'the gate'} had nothing to compare with"
+    elif len(held) < len(gates):
+        several = f"{len(held)} of {len(gates)} gates {'hold' if held[1:] else 'holds'}"
+    treated |= any(gate["treated"] for gate in gates)
+    limited, free = [], []
+    for own, when in ((False, "before treatment"), (True, "after treatment")):
+        some = [gate for gate in gates if gate["treated"] == own and gate["kind"] not in INPUT_KINDS]
+        risks = [within(gate) for gate in some if gate["limits_risk"] and gate in held]
+        figures = [f"{gate['name']} {amount(gate['value'], gate['unit'])}" for gate in some if not gate["limits_risk"]]
+        if risks:
+            limited.append(f"within the limits on risk{f', {when}' * treated}: {listed(risks, MOST_LISTED, str)}")
+        if figures:
+            free.append(f"measured{f' {when}' * treated}, but not limited: {listed(figures, MOST_LISTED, str)}")
+    return "; ".join([several, *(limited or ["none limits a risk"]), *free, *not_applied(gates)])
 
 
 def not_applied(gates: Sequence[Mapping[str, Any]]) -> list[str]:

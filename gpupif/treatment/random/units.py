@@ -210,7 +210,7 @@ def _dates_as(column: Hashable, labels: pa.Array, written: str) -> Units:
     read = dates_as_written(labels, written)
     if read.null_count:
         value = labels.filter(read.is_null())[0].as_py()
-        raise UnreadableValueError(column, f"dates as {written}", value, "Say by format= how they are written.")
+        raise UnreadableValueError(column, f"dates as {written}", value, "Say by format how they are written.")
     return Units(column, labels.type, read.cast(pa.int64()).to_numpy(), DAYS["s"], layout=written)
 
 

@@ -13,7 +13,7 @@ from ...attack.hierarchy_files import TextOrder, TextTree, read_named_files
 from ...criteria.class_criteria import ORIGINAL, RELEASED
 from ...criteria.criterion import Criterion, read_criteria
 from ...criteria.criterion_set import CriterionSet, check_attackers_used, named_by_attackers, named_columns
-from ...criteria.quantities import RiskQuantity
+from ...criteria.quantities import ModelQuantity, RiskQuantity
 from ...disclosure.attack_game import Game
 from ...disclosure.risk_figures import RiskArguments
 from ...errors import InputError, did_you_mean
@@ -137,6 +137,7 @@ class Suppress(Treatment):
             check_condition(self.where, self.attackers)
         elif way == "require":
             check_attackers_used(as_attackers(self.attackers) or {}, read_criteria(self.require))
+            check_learnt(self.require, self.sensitive)
             refuse_population(read_criteria(self.require), "require")
             risk_arguments(self)
         check_exist("distances", self.distances or {}, self.named(), "columns=, quasi_identifiers= and sensitive=")
@@ -211,6 +212,17 @@ def check_of_classes(require: Any, attackers: Mapping[str, Any] | None) -> None:
             raise InputError(
                 f"require: criterion {str(criterion)!r} is not on each equivalence class. Expected criteria such as "
                 "'k>=5', 'distinct_l>=2' or 't<=0.3'."
+            )
+
+
+def check_learnt(require: Any, sensitive: Sequence[Hashable] | None) -> None:
+    """Raise InputError for a criterion of a sensitive attribute if no column is one. sensitive: those named."""
+    for criterion in read_criteria(require) if require and not sensitive else ():
+        quantity = criterion.quantity
+        if isinstance(quantity, ModelQuantity) and quantity.sensitive:
+            raise InputError(
+                f"require: {str(criterion)!r} is of a sensitive attribute, and no column is named as one. Name it, "
+                "such as sensitive = ['disease']."
             )
 
 
@@ -393,6 +405,7 @@ class SuppressRows(Treatment):
             check_condition(self.where, self.attackers)
         if way == "require":
             check_of_classes(self.require, self.attackers)
+            check_learnt(self.require, self.sensitive)
 
     def named(self) -> Sequence[Hashable]:
         """Return the columns that the table must have: with require all that the criteria need."""

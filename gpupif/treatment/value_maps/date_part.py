@@ -74,7 +74,7 @@ class DatePart(ValueMap):
             if dates.null_count and self.unmapped == "error":
                 expected = "dates as 2001-05-17" if self.format is None else f"dates as {self.format}"
                 strange = values.filter(dates.is_null())[0].as_py()
-                mend = "Say by format= how they are written, or unmapped='suppress'."
+                mend = "Say by format how they are written, or unmapped = 'suppress'."
                 raise UnreadableValueError(self.column, expected, strange, mend)
             return pc.year(dates) if self.to == "year" else unit_names(dates, self.to)
 
@@ -89,7 +89,7 @@ def _dates(column: Hashable, values: pa.Array, written: str | None) -> pa.Array:
     if not (is_text(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
         hint = (
             "Pool years that tell a high age (bottom_code). For dates that are written as numbers, give their "
-            "format: format='%Y%m%d'."
+            "format: format = '%Y%m%d'."
         )
         raise ColumnTypeError(column, kind, "dates, times with a date, or texts of these", hint)
     return moments(values.cast(pa.string()) if is_text(kind) else values)

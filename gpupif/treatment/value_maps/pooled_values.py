@@ -120,7 +120,7 @@ def pooled(column: Hashable, chosen: Callable[[Numbers], npt.NDArray[np.bool_]],
             allowed = allowed | np.asarray(pc.equal(texts(values), text_of(label)))
         if not allowed.all():
             strange = values[int(np.argmin(allowed))].as_py()
-            raise UnreadableValueError(column, "numbers", strange, "Recode other values first, with unmapped='keep'.")
+            raise UnreadableValueError(column, "numbers", strange, "Recode other values first, with unmapped = 'keep'.")
         new = typed(column, [label], values.type).take(pa.array(np.zeros(len(values), np.int64)))
         return kept(new, chosen(own_numbers), values)
 

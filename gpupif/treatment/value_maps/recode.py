@@ -25,6 +25,9 @@ from ..field_checks import is_finite, whole
 from ..treatment import Mapper, Tools, TreatedTable, ValueMap
 from .new_values import Groups, checked_texts, is_plain, kept, labels_of, numbers, typed
 
+# What a plan says for values without a group; Python takes it too.
+UNMAPPED = "unmapped = 'suppress' (they become missing) or 'keep'"
+
 
 def by_edges(column: Hashable, edges: Sequence[Any], labels: Sequence[Any] | None) -> Groups:
     """Return the groups of bins: each holds values from an edge up to, not including, the next edge."""
@@ -214,7 +217,7 @@ class Recode(ValueMap):
         where = "mapping" if self.mapping is not None else "bins"
         raise InputError(
             f"recode: column {self.column!r}: no place in the {where} for {named}{more}. Add one, or give a rule "
-            "for them: unmapped='suppress' or 'keep'."
+            f"for them: {UNMAPPED}."
         )
 
 
@@ -222,7 +225,7 @@ def by_hierarchy(hierarchy: Hierarchy, level: int, strict: bool) -> Groups:
     """Return the groups of a level. strict: whether the hierarchy raises an error for values without a group."""
 
     def groups(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
-        mend = ", or give a rule for them: unmapped="
+        mend = f", or give a rule for them: {UNMAPPED}"
         groups = hierarchy.groups(values, level, mend) if strict else hierarchy.groups_or_null(values, level)
         return groups, np.asarray(groups.is_valid())
 

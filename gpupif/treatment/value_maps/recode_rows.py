@@ -22,7 +22,7 @@ from ..coded_columns import CodedColumn, as_text, relabeled, table_column
 from ..field_checks import not_empty, whole
 from ..steps import Chunk, RowFacts, Step
 from ..suppression.scored_condition import COLUMN_BYTES, ROW_BYTES, columns_of_attackers, distances_of
-from ..suppression.suppress import check_of_classes, check_way, columns_of_criteria, criteria_of
+from ..suppression.suppress import check_learnt, check_of_classes, check_way, columns_of_criteria, criteria_of
 from ..treatment import Tools, TreatedTable, Treatment
 
 WAYS = ("k", "require")
@@ -82,6 +82,7 @@ class RecodeRows(Treatment):
         super().check()
         if check_way(self, WAYS, {"k": ("missing",), "require": WITH_REQUIRE}) == "require":
             check_of_classes(self.require, self.attackers)
+            check_learnt(self.require, self.sensitive)
         check_exist("distances", self.distances or {}, self.sensitive or (), "sensitive=")
         lengths = {name: len(own) for name, own in self.levels.items()}
         if not lengths or not min(lengths.values()):

@@ -78,14 +78,14 @@ class Zip3(ValueMap):
         if digits.null_count:
             strange = values.filter(digits.is_null())[0].as_py()
             expected = "postcodes of five digits, or nine (02139, 02139-4307)"
-            mend = "Mend them, or make them missing: unmapped='suppress'."
+            mend = "Mend them, or make them missing: unmapped = 'suppress'."
             raise UnreadableValueError(self.column, expected, strange, mend)
         if place.null_count:
             lacking = sorted(set(digits.filter(place.is_null()).to_pylist()))
             more = f" and {len(lacking) - 5:,} more" if len(lacking) > 5 else ""
             raise InputError(
                 f"zip3: column {self.column!r}: populations: no people for the areas {', '.join(lacking[:5])}{more}, "
-                "which the column has. Add them, also areas without people, or say unmapped='suppress'."
+                "which the column has. Add them, also areas without people, or say unmapped = 'suppress'."
             )
 
 

@@ -78,7 +78,7 @@ def test_every_date_has_the_year_of_the_calendar(days):
 
 
 def test_bad_columns_and_arguments_are_refused():
-    with pytest.raises(ColumnTypeError, match=r"dates that are written as numbers, give their format: format='%Y%m%d'"):
+    with pytest.raises(ColumnTypeError, match=r"written as numbers, give their format: format = '%Y%m%d'"):
         treated_values([20010517], DatePart("x", "year"))
     with pytest.raises(ColumnTypeError, match="expected dates"):
         treated_values([True], DatePart("x", "year"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
+import tomllib
 from decimal import Decimal
 from itertools import pairwise
 
@@ -15,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gpupif
 from gpupif.errors import ColumnTypeError, InputError
 from gpupif.hierarchies.open import open_hierarchies
 from gpupif.treatment.plan import Plan
@@ -205,7 +208,7 @@ def test_the_top_has_the_name_that_its_hierarchy_gives():
 def test_a_value_without_a_group_is_refused_suppressed_or_kept():
     hierarchies = open_hierarchies({"x": {"a": ["A", "*"], "b": ["A", "*"], "z": ["Z", "*"]}})
     values = ["a", "c", "b", None]
-    with pytest.raises(InputError, match=r"column 'x': 'c' has no place in its hierarchy.*unmapped="):
+    with pytest.raises(InputError, match=r"column 'x': 'c' has no place in its hierarchy.*unmapped = 'suppress'"):
         treated_values(values, Recode("x", level=1), hierarchies=hierarchies)
     suppressed = Recode("x", level=1, unmapped="suppress")
     assert treated_values(values, suppressed, hierarchies=hierarchies) == ["A", None, "A", None]
@@ -218,3 +221,19 @@ def test_a_plan_with_a_missing_level_is_refused():
         Plan([Recode("x", level=3)], hierarchies={"x": {"widths": [5]}})
     with pytest.raises(InputError, match="column 'x' has no hierarchy"):
         Plan([Recode("x", level=1)])
+
+
+@pytest.mark.parametrize("by", [{"mapping": {"a": "A"}}, {"edges": [0, 2]}, {"level": 1}], ids=str)
+def test_advice_on_values_without_a_group_is_what_a_plan_takes(by):
+    hierarchies = {"x": {"values": {"a": ["A"], "1": ["A"]}}} if "level" in by else None
+    table = pd.DataFrame({"x": [1, 7]} if "edges" in by else {"x": ["a", "c"]})
+    with pytest.raises(InputError) as refused:
+        gpupif.treat(table, Plan([Recode("x", **by)], hierarchies))
+    advised = re.findall("'(suppress|keep)'", re.search("unmapped = .*", str(refused.value))[0])
+    assert advised == ["suppress", "keep"]
+    for word in advised:
+        document = tomllib.loads(f"do = 'recode'\ncolumn = 'x'\nunmapped = '{word}'\n")
+        plan = Plan.from_dict(
+            {"treatment": [{**document, **by}], **({"hierarchies": hierarchies} if hierarchies else {})}
+        )
+        assert len(gpupif.treat(table, plan).table) == 2
