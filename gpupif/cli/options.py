@@ -179,9 +179,8 @@ class Given:
         """
         named: dict[str, Any] = {name: str(place) for name, place in places.items() if place is not None}
         more = {"commands": [*commands]} if commands else {}
-        verdict = {"verdict": found.verdict(redact=True)}
         facts = {} if from_file is None else from_file.facts()
-        self.show(lambda: {**named, **facts, **verdict, **found.to_dict(), **more}, found.print)
+        self.show(lambda: {**named, **facts, **verdicts(found), **found.to_dict(), **more}, found.print)
         self.say_roles(from_file)
         if to is not None and to.file is not None:
             from ..report.records import document_of
@@ -210,6 +209,13 @@ class Given:
         """Raise InputError for options that do nothing without another one. needed, names: parameters."""
         others = {self._rows[name].label: self.texts[name] for name in names}
         check_goes_with(self._rows[needed].option, self.texts[needed], **others)
+
+
+def verdicts(found: Displayable) -> dict[str, list[str]]:
+    """Return the verdict of a result for JSON, and as a redacted report has it."""
+    from ..utils.display import REDACTED
+
+    return {"verdict": found.verdict(), REDACTED: found.verdict(redact=True)}
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def _of_record(source: Path, redact: bool) -> list[dict[str, Any]]:
     if source.suffix.lower() == ".json":
         from ..report.records import read_record
 
-        return [read_record(source)]
+        return [read_record(source, redact)]
     if source.suffix.lower() == ".toml":
         from .nightly import nightly_documents
 

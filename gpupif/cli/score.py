@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from .option_values import as_attackers
-from .options import Given, compiling_ahead
+from .options import Given, compiling_ahead, verdicts
 from .printing import as_document, interruption, say
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def score(given: Given) -> None:
 def _told(scores: Scores) -> dict[str, Any]:
     """Return the summary of scores for JSON, with its verdict."""
     summary = scores.summary()
-    return {"verdict": summary.verdict(redact=True), **summary.to_dict()}
+    return {**verdicts(summary), **summary.to_dict()}
 
 
 def _document(scores: Scores, redact: bool) -> dict[str, Any]:
@@ -132,7 +132,8 @@ def _check_summary(given: Given) -> None:
     from ..io.write import check_output
 
     for name in IDLE:
-        if getattr(given, name) not in (None, False):
+        value = getattr(given, name)
+        if value is not None and value is not False:
             raise InputError(
                 f"--{name.replace('_', '-')}: does not go with --summary-only, which writes no scores. Leave one out."
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .options import Given
+from .options import Given, verdicts
 
 
 def suda(given: Given) -> None:
@@ -30,8 +30,7 @@ def suda(given: Given) -> None:
     summary = found.summary(top)
     files = {"input": str(given.table)} | ({} if given.output is None else {"output": str(given.output)})
     facts = {"spilled_bytes": found.spilled_bytes, "seconds": found.seconds}
-    verdict = {"verdict": summary.verdict(redact=True)}
-    given.show(lambda: {**files, **from_file.facts(), **verdict, **summary.to_dict(), **facts}, summary.print)
+    given.show(lambda: {**files, **from_file.facts(), **verdicts(summary), **summary.to_dict(), **facts}, summary.print)
     given.say_roles(from_file)
     if given.output is not None:
         given.say(f"Scores written to {given.output}")

@@ -25,6 +25,7 @@ from ..utils.signals import held_back
 from . import event_log
 from .configuration.config import Config, loaded
 from .configuration.error_keys import error_text
+from .configuration.first_limits import criteria_of_plan
 from .configuration.run_files import check_files, paths_of
 from .configuration.settings import WRITTEN
 from .exit_codes import ENDED, RELEASE_FAILED, Status
@@ -314,7 +315,8 @@ class _Run:
         treated, treated_findings = self._treat(table)
         values = None if before is None else values_before(before.gates)
         gates = evaluate(self.gates, findings, values, treated_findings)
-        if gates and not any(gate.limits_risk for gate in gates):
+        by_plan = self.release is not None and self.release.plan is not None and criteria_of_plan(self.release.plan)
+        if gates and not by_plan and not any(gate.limits_risk for gate in gates):
             self.notes.append("No gate limits a risk itself: a table of any risk would pass.")
         self.facts |= {"device": scores.device, "distinct_rows": scores.distinct_rows, "gates": gates}
         self.facts |= findings.to_record(self.settings.run.show_values)

@@ -11,7 +11,7 @@ from .._version import __version__
 from ..errors import InputError, TableReadError
 from ..io.documents import read_document
 from ..io.file_errors import denied
-from ..utils.display import Displayable
+from ..utils.display import REDACTED, Displayable
 from ..utils.given_files import refuse_named_pipe
 from ..utils.validation import brief
 
@@ -47,8 +47,10 @@ def kind_of(document: Document) -> str | None:
     return next((kind for kind, keys in KINDS.items() if keys <= document.keys()), None)
 
 
-def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_record(path: str | os.PathLike[str], redact: bool = False) -> dict[str, Any]:
     """Return the document in a JSON file, as `--json`, `--summary-only` and `gpupif treat --record` write it.
+
+    redact: whether its verdict is the redacted one, none if it has none.
 
     Raises TableReadError if there is no such file, and InputError for JSON that is damaged, is no result that a report
     shows, is a list of results, or is of another version of gpupif.
@@ -77,6 +79,8 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"report: {path}: is of {made_by}; this is {__version__}. Report it with that version, or make it again "
             "with this one."
         )
+    if redact:
+        document["verdict"] = document.get(REDACTED, [])
     verdict, request = document.get("verdict", []), document.get("request") or {}
     source = request.get("input") or {} if isinstance(request, dict) else None
     if not (isinstance(verdict, list) and all(isinstance(line, str) for line in verdict) and isinstance(source, dict)):

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from .printed_table import PrintedTable
 
+# The key of a verdict without values in the JSON of a result.
+REDACTED = "redacted_verdict"
+
 
 class Record:
     """A result, as a dataclass."""

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import gpupif.disclosure.risk
+from gpupif.cli.options import verdicts
 from gpupif.disclosure.models import MODELS
 from gpupif.measures import FAMILIES, MEASURES
 
@@ -60,7 +61,7 @@ def test_the_command_line_gives_the_json_of_python(run, patients, options, argum
     for found in (document, expected):
         found.pop("seconds")
         found.pop("device")
-    beside = {"gpupif": gpupif.__version__, "input": "patients.csv", "verdict": result.verdict(redact=True)}
+    beside = {"gpupif": gpupif.__version__, "input": "patients.csv", **verdicts(result)}
     assert document == {**beside, **expected}
 
 

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
+from gpupif.cli.options import verdicts
 from tests.helpers.command_line import COMMAND, CSV, FRAME, PRIORS, assert_refused, assert_written, start
 from tests.helpers.configured import configured
 from tests.helpers.covering import covering
@@ -92,7 +93,7 @@ def test_options_are_arguments_of_python_and_json_is_its_summary(run, folder, op
         assert stage["cells_per_second"] * stage["seconds"] == pytest.approx(expected["cells"])
     expected.pop("stages")
     beside = {"gpupif": gpupif.__version__, "input": "people.csv", "output": "scores.parquet"}
-    assert document == {**beside, "verdict": scores.verdict(redact=True), **expected}
+    assert document == {**beside, **verdicts(scores), **expected}
 
 
 def test_json_has_null_for_unknown_scores_of_several_attackers(run, folder):

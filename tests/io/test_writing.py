@@ -183,7 +183,7 @@ def test_a_failed_write_leaves_the_old_file(folder, ending, before, fails):
     assert len(seen) == 2
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == ({path.name: before} if before else {})
     if isinstance(fails, OSError):
-        mend = "Free some space, or choose another place."
+        mend = "Free some space, or choose another place for the output."
         assert str(caught.value) == f"{path}: could not be written: No space left. {mend}"
     write_table(BIG, path)
     assert read_back(path)["score"].tolist() == list(range(10))
