@@ -17,6 +17,7 @@ from typing import Any
 
 from .._version import __version__
 from ..errors import DatabaseUnavailableError, GpupifError, InputError, OutputError, TableReadError, UnmetError
+from ..treatment.treated_check import has_criteria
 from ..utils.config import config as resources_of
 from ..utils.display import plural
 from ..utils.private_folder import followed, private_folder
@@ -25,7 +26,6 @@ from ..utils.signals import held_back
 from . import event_log
 from .configuration.config import Config, loaded
 from .configuration.error_keys import error_text
-from .configuration.first_limits import criteria_of_plan
 from .configuration.run_files import check_files, paths_of
 from .configuration.settings import WRITTEN
 from .exit_codes import ENDED, RELEASE_FAILED, Status
@@ -315,7 +315,8 @@ class _Run:
         treated, treated_findings = self._treat(table)
         values = None if before is None else values_before(before.gates)
         gates = evaluate(self.gates, findings, values, treated_findings)
-        by_plan = self.release is not None and self.release.plan is not None and criteria_of_plan(self.release.plan)
+        plan = None if self.release is None else self.release.plan
+        by_plan = plan is not None and has_criteria(plan)
         if gates and not by_plan and not any(gate.limits_risk for gate in gates):
             self.notes.append("No gate limits a risk itself: a table of any risk would pass.")
         self.facts |= {"device": scores.device, "distinct_rows": scores.distinct_rows, "gates": gates}

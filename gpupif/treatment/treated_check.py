@@ -107,6 +107,11 @@ def check_treated(
     return checked
 
 
+def has_criteria(plan: Plan) -> bool:
+    """Return whether treated tables are measured by criteria of a plan."""
+    return bool(_asked(plan))
+
+
 def why_unmet(plan: Plan, checked: Checked) -> str | None:
     """Return why a treated table is not what was asked, in sentences; None if it is."""
     broken = [value.said for value in checked.values if not value.is_met]
