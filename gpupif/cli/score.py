@@ -132,7 +132,9 @@ def _check_summary(given: Given) -> None:
     from ..io.write import check_output
 
     for name in IDLE:
-        if getattr(given, name) not in (None, False):
+        value = getattr(given, name)
+        # 0 equals False, but is a value.
+        if value is not None and value is not False:
             raise InputError(
                 f"--{name.replace('_', '-')}: does not go with --summary-only, which writes no scores. Leave one out."
             )
