@@ -13,6 +13,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,9 @@ def options_tables() -> dict[str, str]:
     heads = ("option", "value", "default", "does")
     groups = [line for name, (_, lines) in sections().items() if name.startswith("+") for line in lines]
     rows = {line: row for name in NAMES for line, row in zip(sections()[name][1], rows_of(name), strict=True)}
+    # What groups say differently of an option is said at each command that has it.
+    several = Counter(rows[line].name for line in dict.fromkeys(groups))
+    groups = [line for line in groups if several[rows[line].name] == 1]
     texts = []
     for name in NAMES:
         lines = sections()[name][1]

@@ -28,7 +28,7 @@ def advise(given: Given) -> None:
         # The roles say which of these columns are known.
         given.columns = None
     with given.configured():
-        pick = partial(pick_needed, given.columns, known, attributes, given.criterion, beside)
+        pick = partial(pick_needed, given.columns, known, attributes, given.criterion, beside, given.attackers)
         found = given.find(find_advice, pick)
     texts = given.texts
     is_named = texts["quasi_identifiers"] is not None or texts["columns"] is not None

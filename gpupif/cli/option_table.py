@@ -189,7 +189,10 @@ advise of protection.advise.advise
   columns | A,B | names | Columns that are scored and known. Default: all.
   quasi_identifiers | A,B | names | In place of --columns: those that an attacker may know.
   sensitive | C,D | names | With them: columns that are scored, which stay as they are.
-  roles device +figures +cluster
+  roles
+  attackers --attacker | NAME=A,B | attackers @attack | An attacker, and the columns it knows, for a criterion
+    'NAME: ...'; may be repeated.
+  attacker_any distances device +figures +cluster
 protect of protection.protect.protect
   table
   require | CRITERION | texts | A limit on risk: 'k>=5', 't(ill)<=0.2', 'pif95<=3', 'max csf<=0.9', 'known=3: k>=3',

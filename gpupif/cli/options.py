@@ -92,6 +92,9 @@ class Given:
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
+        # A misspelt option would else have no effect.
+        if name not in ("texts", "_rows") and name not in self._rows:
+            raise AttributeError(f"the command has no option {name}")
         vars(self)[name] = value
 
     def get(self, name: str) -> Any:

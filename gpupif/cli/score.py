@@ -133,6 +133,7 @@ def _check_summary(given: Given) -> None:
 
     for name in IDLE:
         value = getattr(given, name)
+        # 0 equals False, but is a value.
         if value is not None and value is not False:
             raise InputError(
                 f"--{name.replace('_', '-')}: does not go with --summary-only, which writes no scores. Leave one out."

@@ -20,7 +20,7 @@ def toxic(given: Given) -> None:
     # The ratios count rows: the role of weights only says that the column is no quasi-identifier.
     given.weights = None if of_rows else from_file.weights(given.weights)
     given.columns = from_file.quasi_identifiers("columns", given.columns)
-    given.by, given.size = given.by or "distinction", given.size or 2
+    given.by, given.size = given.by or "distinction", 2 if given.size is None else given.size
     pick = CountRequest(given.columns, given.weights, given.missing).pick
     with given.configured():
         found = given.find(quasi_identifiers if of_rows else toxic_pairs, pick)

@@ -16,7 +16,7 @@ from ..attack.roles import classes_by_roles
 from ..criteria.counted_risk import arguments_for
 from ..criteria.counted_table import CountedTable
 from ..criteria.criterion import Criterion
-from ..criteria.criterion_set import CriterionSet, named_by_attackers
+from ..criteria.criterion_set import CriterionSet, check_attackers_used, named_by_attackers
 from ..criteria.quantities import ClassQuantity, ModelQuantity, RiskQuantity, ScoreQuantity
 from ..disclosure.attack_game import Game
 from ..disclosure.class_risks import CLASS_FIGURES
@@ -305,6 +305,7 @@ def advise(
     check_word("missing", missing, MISSING)
     started = time.perf_counter()
     named, scored = as_attackers(attackers) or {}, [*(known or ()), *attributes]
+    check_attackers_used(named, [asked])
     needed = None if known is None else [*_needed(asked, scored, named), *beside]
     argument = "columns" if quasi_identifiers is None else "quasi_identifiers"
     counted = CountedTable.from_table(
@@ -314,6 +315,7 @@ def advise(
         {**named_by_attackers(named, scored), **beside},
         missing,
     )
+    check_exist("distances", distances or (), counted.names)
     of_risk = arguments_for(asked_of_risk, counted)
     if known is None:
         check_exist("sensitive", attributes, counted.names)
@@ -356,6 +358,7 @@ def pick_needed(
     sensitive: Sequence[str] | None,
     criterion: str,
     beside: Mapping[Hashable, str],
+    attackers: Mapping[str, Knowledge] | None,
     names: Sequence[str],
 ) -> list[str] | None:
     """Return the columns of a file that `advise` reads, None for all. Raises InputError.
@@ -364,8 +367,9 @@ def pick_needed(
     """
     known = columns if quasi_identifiers is None else quasi_identifiers
     scored = [*(known or ()), *(sensitive or ())]
-    needed = None if known is None else [*_needed(Criterion.from_figure(criterion), scored, {}), *beside]
-    return CountRequest(needed, named_by=beside).pick(names)
+    named = as_attackers(attackers) or {}
+    needed = None if known is None else [*_needed(Criterion.from_figure(criterion), scored, named), *beside]
+    return CountRequest(needed, named_by={**named_by_attackers(named, scored), **beside}).pick(names)
 
 
 def _columns(

@@ -8,6 +8,8 @@ import shlex
 import pandas as pd
 import pytest
 
+import gpupif
+
 pytestmark = pytest.mark.every_engine
 
 TOML = '[hierarchies]\nage = { widths = [10] }\nsex = { f = ["person"], m = ["person"] }\n'
@@ -62,6 +64,23 @@ def test_figures_of_risk_are_criteria(folder, run):
     assert json.loads(run("advise", "people.csv", *known, *options).out)["before"]["games.prosecutor.attacked"] == 5
 
 
+@pytest.mark.parametrize("place", [(), pytest.param(("--workers", "1"), marks=[pytest.mark.slow, pytest.mark.dask])])
+def test_attackers_and_distances_are_those_of_python(run, place):
+    """An attacker may know a column that no other option names; a cluster reads it too."""
+    people = gpupif.datasets.census(200)[["age", "sex", "education", "occupation"]]
+    people.to_parquet("t.parquet", index=False)
+    named = {"quasi_identifiers": ["age", "sex"], "sensitive": ["education"]}
+    options = ["t.parquet", "--quasi-identifiers", "age,sex", "--sensitive", "education", "--json", *place]
+    for criterion, only, more in (
+        ("n: k", {"attackers": {"n": ["age", "occupation"]}}, ["--attacker", "n=age,occupation"]),
+        ("m: mean csf", {"attackers": {"m": 1}}, ["--attacker-any", "m=1"]),
+        ("t(education)", {"distances": {"education": "nominal"}}, ["--distance", "education=nominal"]),
+    ):
+        found = gpupif.advise(people, criterion=criterion, **named, **only).to_dict()
+        document = json.loads(run("advise", *options, "--criterion", criterion, *more).out)
+        assert (document["before"], document["changes"]) == (found["before"], found["changes"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -74,6 +93,9 @@ def test_figures_of_risk_are_criteria(folder, run):
         (["people.csv", "--criterion", "estimated.k_map", "--weights", "job"], "--weights: no column 'job'"),
         (["people.csv", "--criterion", "games.prosecutor.attacked"], "needs game= (--adversary-gain 300, say)"),
         (["people.csv", "--columns", "age", "--quasi-identifiers", "sex"], "--columns: expected columns to look at"),
+        (["people.csv", "--attacker", "n=age"], "--attacker: 'n': no criterion is on this attacker"),
+        (["people.csv", "--criterion", "n: k", "--attacker", "n=job"], "--attacker: 'n': no column 'job'"),
+        (["people.csv", "--distance", "job=nominal"], "--distance: no column 'job'"),
     ],
 )
 def test_bad_arguments_are_refused(folder, run, arguments, words):

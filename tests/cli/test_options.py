@@ -18,8 +18,6 @@ NO_OPTION = {
     "inspect columns": "all columns get a role",
     "score source": "the argument TABLE",
     "risk distance": "--distance, as of the functions that call it distances",
-    "advise attackers": "not yet: the command reads the columns of one attacker",
-    "advise distances": "not yet: values are as far apart as they are by default",
     "treat source": "the argument TABLE",
     "compare hierarchies": "the plan has them",
     "nightly init path": "--output",

@@ -33,6 +33,7 @@ def test_the_command_finds_toxic_pairs_as_text_and_json(folder, run):
     [
         (["none.csv"], "none.csv: no such file"),
         (["people.csv", "--size", "5"], "--size: expected 2"),
+        (["people.csv", "--size", "0"], "--size: expected 2"),
         (["people.csv", "--top", "0"], "--top: expected"),
         (["people.csv", "--columns", "age"], "--columns: expected at least 2 columns"),
         (["people.csv", "--columns", "age,job"], "no column 'job'"),
