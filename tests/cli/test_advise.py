@@ -64,7 +64,10 @@ def test_figures_of_risk_are_criteria(folder, run):
     assert json.loads(run("advise", "people.csv", *known, *options).out)["before"]["games.prosecutor.attacked"] == 5
 
 
-@pytest.mark.parametrize("place", [(), pytest.param(("--workers", "1"), marks=[pytest.mark.slow, pytest.mark.dask])])
+CLUSTER = pytest.param(("--workers", "1"), marks=[pytest.mark.slow, pytest.mark.dask, pytest.mark.thorough])
+
+
+@pytest.mark.parametrize("place", [(), CLUSTER])
 def test_attackers_and_distances_are_those_of_python(run, place):
     """An attacker may know a column that no other option names; a cluster reads it too."""
     people = gpupif.datasets.census(200)[["age", "sex", "education", "occupation"]]
