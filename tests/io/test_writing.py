@@ -19,7 +19,7 @@ import pytest
 import gpupif
 from gpupif.errors import InputError, OutputError
 from gpupif.io.parquet_writer import ParquetWriter
-from gpupif.io.write import row_groups, write_tables
+from gpupif.io.write import check_output, row_groups, write_tables, write_text
 from tests.helpers.file_formats import ALL, FRAME, arrow
 
 pytestmark = pytest.mark.every_engine
@@ -338,3 +338,14 @@ def test_a_compression_that_the_format_lacks_is_refused(name, codec, tmp_path):
     assert not (tmp_path / name).exists()
     with pytest.raises(InputError, match="compression: expected one of auto, zstd, lz4, snappy, none; got 'zst'"):
         gpupif.config(compression="zst")
+
+
+def test_a_pipe_behind_a_link_is_no_output(tmp_path):
+    """A device would be replaced by a file in the same way."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "pipe")
+    with pytest.raises(OutputError, match=r"link\.csv: is a device or a pipe; expected the name of a file"):
+        check_output(tmp_path / "link.csv", True)
+    with pytest.raises(OutputError, match="is a device or a pipe"):
+        write_text("text", tmp_path / "link.csv", True)
+    assert (tmp_path / "pipe").is_fifo()
